@@ -1,9 +1,9 @@
-r"""From one measure of privacy to another, in closed form or to machine precision.
+"""Conversions between privacy measures, in closed form or to machine precision.
 
 Three privacy measures: pure epsilon; rho of zero-concentrated differential privacy (zCDP); mu of
-Gaussian differential privacy (GDP), where a mechanism is mu-GDP if telling two neighbours apart is
-never easier than telling N(0, 1) from N(mu, 1). All functions take floats or arrays and broadcast
-them. Where rounding matters it goes to the safe side: an epsilon up, a mu or rho down.
+Gaussian differential privacy (GDP). A mechanism is mu-GDP if distinguishing two neighbours is never
+easier than distinguishing N(0, 1) from N(mu, 1). All functions take floats or arrays and broadcast
+them. Rounding is on the safe side: an epsilon is rounded up, a mu or rho down.
 
 References
 ----------
@@ -12,7 +12,7 @@ GDP curve.
 Dong, Roth, Su, "Gaussian differential privacy", JRSS-B 2022: mu-GDP and its composition.
 Bun, Steinke, "Concentrated differential privacy", TCC 2016: zCDP, its simple conversion.
 Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020: the
-sharper conversion.
+tighter conversion.
 Harrison, Manurangsi, "Exact zCDP characterizations for fundamental differentially private
 mechanisms", FORC 2026: tight rho of pure and of Laplace mechanisms.
 """
@@ -42,9 +42,11 @@ _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
 
 def gaussian_delta(mu: Any, epsilon: Any) -> Any:
-    r"""Smallest delta of a mu-GDP mechanism at ``epsilon`` (Balle & Wang 2018, Theorem 8).
+    r"""Return the smallest delta of a mu-GDP mechanism at ``epsilon``.
 
     .. math:: \delta = \Phi(\mu/2 - \epsilon/\mu) - e^{\epsilon}\,\Phi(-\mu/2 - \epsilon/\mu)
+
+    (Balle & Wang 2018, Theorem 8.)
 
     Parameters
     ----------
@@ -61,11 +63,21 @@ def gaussian_delta(mu: Any, epsilon: Any) -> Any:
 
 
 def gaussian_log_delta(mu: Any, epsilon: Any) -> Any:
-    r"""Logarithm of :func:`gaussian_delta`, without its underflow.
+    r"""Return the logarithm of :func:`gaussian_delta`, without its underflow.
 
     With the Mills ratio :math:`m(t) = \Phi(-t)/\varphi(t)` and
     :math:`t_\pm = \epsilon/\mu \pm \mu/2` the factor :math:`e^\epsilon` cancels exactly:
     :math:`\delta = \varphi(t_-)\,(m(t_-) - m(t_+))`.
+
+    Parameters
+    ----------
+    mu, epsilon : float or array
+        mu >= 0 is l2 sensitivity over standard deviation.
+
+    Returns
+    -------
+    float or array
+        Minus infinity for delta 0.
     """
     mu, epsilon = _broadcast(mu=_nonnegative("mu", mu), epsilon=_nonnegative("epsilon", epsilon))
     result = np.where(np.isinf(mu) & np.isfinite(epsilon), 0.0, -np.inf)
@@ -88,12 +100,12 @@ def _log_delta(mu: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
 
 
 def _mills(t: np.ndarray) -> np.ndarray:
-    """Upper tail over density of the standard normal."""
+    """Return the upper tail over the density of the standard normal distribution."""
     return np.sqrt(np.pi / 2) * erfcx(t / np.sqrt(2))
 
 
 def _mills_drop(centre: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """m(centre - width/2) - m(centre + width/2); the difference would cancel when narrow."""
+    """Return m(centre - width/2) - m(centre + width/2), without cancellation for a narrow width."""
     half = width / 2
     narrow = half < 0.25
     drop = _mills(centre - half) - _mills(centre + half)
@@ -104,7 +116,7 @@ def _mills_drop(centre: np.ndarray, width: np.ndarray) -> np.ndarray:
 
 
 def _minus_mills_slope(t: np.ndarray) -> np.ndarray:
-    """1 - t m(t), positive; by its asymptotic series where the difference would cancel."""
+    """Return 1 - t m(t) > 0, by its asymptotic series where the difference would cancel."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         square = 1 / t**2
         series = square * (1 - 3 * square * (1 - 5 * square * (1 - 7 * square * (1 - 9 * square))))
@@ -113,11 +125,23 @@ def _minus_mills_slope(t: np.ndarray) -> np.ndarray:
 
 
 def gaussian_epsilon(mu: Any, delta: Any) -> Any:
-    r"""Smallest epsilon >= 0 at which a mu-GDP mechanism has at most ``delta``.
+    r"""Return the smallest epsilon >= 0 at which a mu-GDP mechanism has at most ``delta``.
 
     Inverse of :func:`gaussian_delta` in epsilon, rounded up. The tail bound
-    :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` brackets it by
+    :math:`\delta \le \Phi(\mu/2-\epsilon/\mu)` gives the upper limit of the search,
     :math:`\mu^2/2 + \mu\sqrt{2\ln(1/\delta)}`.
+
+    Parameters
+    ----------
+    mu : float or array
+        At least 0.
+    delta : float or array
+        In [0, 1); broadcast against ``mu``.
+
+    Returns
+    -------
+    float or array
+        Infinite for delta 0 and mu above 0.
     """
     mu, delta = _nonnegative("mu", mu), _deltas(delta)
     if mu.ndim == delta.ndim == 0:
@@ -136,8 +160,24 @@ def _epsilons(mu: Any, delta: Any) -> np.ndarray:
 
 
 def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarray]:
-    """:func:`gaussian_epsilon` of each array by itself: its last digit depends on how many numbers
-    are converted together. Arrays with as many share the calls."""
+    """Return :func:`gaussian_epsilon` of each array separately.
+
+    The last digit of a result depends on how many numbers are converted together. Arrays with
+    equally
+    many positive finite entries share the calls.
+
+    Parameters
+    ----------
+    mus : sequence of ndarray
+        Values of mu, at least 0.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    list of ndarray
+        One array per array of ``mus``.
+    """
     with np.errstate(divide="ignore"):
         target = np.log(_deltas(delta))
     found = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
@@ -162,7 +202,20 @@ def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
 
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
-    """Largest mu whose GDP curve passes below (epsilon, delta), rounded down."""
+    """Return the largest mu whose GDP curve passes below (epsilon, delta), rounded down.
+
+    Parameters
+    ----------
+    epsilon : float or array
+        At least 0.
+    delta : float or array
+        In [0, 1); broadcast against ``epsilon``.
+
+    Returns
+    -------
+    float or array
+        0 for delta 0 and finite epsilon; infinite for infinite epsilon.
+    """
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
     if epsilon.ndim == delta.ndim == 0:
         return _one_mu(float(epsilon), float(delta))
@@ -203,19 +256,19 @@ def _one_mu(epsilon: float, delta: float) -> float:
 
 
 def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
-    r"""Epsilon of a rho-zCDP mechanism at ``delta``.
+    r"""Return the epsilon of a rho-zCDP mechanism at ``delta``.
 
     Parameters
     ----------
     rho, delta : float or array_like
         At least 0; delta below 1. Broadcast together.
     conversion : {"cks", "safe", "shortcut"}
-        As below.
+        Formula, see Notes.
 
     Returns
     -------
     float or ndarray
-        Infinite where delta is 0 and rho is not.
+        Infinite if delta is 0 and rho is not.
 
     Raises
     ------
@@ -230,7 +283,7 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
     ``safe``
         :math:`\rho + 2\sqrt{\rho\ln(1/\delta)}` (Bun & Steinke 2016, Proposition 1.3).
     ``cks``
-        The least over alpha > 1 of :math:`\alpha\rho + \frac{\ln(1/\delta) - \ln\alpha}{\alpha-1}
+        The minimum over alpha > 1 of :math:`\alpha\rho + \frac{\ln(1/\delta) - \ln\alpha}{\alpha-1}
         + \ln(1 - 1/\alpha)` (Canonne, Kamath, Steinke 2020, Corollary 13), at least 0.
     """
     _check_conversion(conversion)
@@ -244,10 +297,24 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
 
 
 def zcdp_rho(epsilon: Any, delta: Any, *, conversion: str = "cks") -> Any:
-    r"""Largest rho whose conversion by :func:`zcdp_epsilon` stays within ``epsilon``.
+    r"""Return the largest rho whose conversion by :func:`zcdp_epsilon` stays within ``epsilon``.
 
     ``shortcut`` :math:`\epsilon^2/(4\ln(1/\delta))`; ``safe``
     :math:`(\sqrt{\epsilon+\ln(1/\delta)}-\sqrt{\ln(1/\delta)})^2`; ``cks`` by bisection.
+
+    Parameters
+    ----------
+    epsilon : float or array_like
+        At least 0.
+    delta : float or array_like
+        In [0, 1); broadcast against ``epsilon``.
+    conversion : {"cks", "safe", "shortcut"}
+        Formula, see :func:`zcdp_epsilon`.
+
+    Returns
+    -------
+    float or ndarray
+        0 for delta 0 and finite epsilon; infinite for infinite epsilon.
     """
     _check_conversion(conversion)
     epsilon, delta = _nonnegative("epsilon", epsilon), _deltas(delta)
@@ -280,7 +347,10 @@ def _safe(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
 
 
 def _cks(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
-    """Golden-section search over ln(alpha - 1); any alpha is valid, so its error is harmless."""
+    """Minimise the ``cks`` bound over ln(alpha - 1) by golden-section search.
+
+    Every alpha gives a valid bound, so that an inexact minimiser is harmless.
+    """
 
     def bound(log_excess):
         excess = np.exp(log_excess)
@@ -321,16 +391,30 @@ _BACKWARD = {"shortcut": _rho_shortcut, "safe": _rho_safe, "cks": _rho_cks}
 
 
 def gaussian_rho(mu: Any) -> Any:
-    """Rho of the Gaussian mechanism, mu^2/2; also of the discrete Gaussian at the same ratio."""
+    """Return the rho of the Gaussian mechanism, mu^2/2.
+
+    It holds for the discrete Gaussian at the same ratio of sensitivity to scale, too.
+    """
     with np.errstate(over="ignore"):
         return _scalar(_nonnegative("mu", mu) ** 2 / 2)
 
 
 def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
-    r"""Rho of a mechanism known to be epsilon-DP.
+    r"""Return the rho of a mechanism known to be epsilon-DP.
 
     ``half_square`` :math:`\epsilon^2/2` (Bun & Steinke 2016, Proposition 1.4); ``tight``
-    :math:`\epsilon\tanh(\epsilon/2)`, reached by randomised response.
+    :math:`\epsilon\tanh(\epsilon/2)`, attained by randomised response.
+
+    Parameters
+    ----------
+    epsilon : float or array_like
+        At least 0.
+    form : {"tight", "half_square"}
+        Formula.
+
+    Returns
+    -------
+    float or ndarray
     """
     arguments.choice("form", form, ("tight", "half_square"))
     epsilon = _nonnegative("epsilon", epsilon)
@@ -341,7 +425,7 @@ def pure_rho(epsilon: Any, *, form: str = "tight") -> Any:
 
 
 def laplace_rho(epsilon: Any) -> Any:
-    r"""Rho of Laplace noise whose l1 sensitivity over scale is ``epsilon``.
+    r"""Return the rho of Laplace noise whose l1 sensitivity over scale is ``epsilon``.
 
     :math:`\epsilon + e^{-\epsilon} - 1` (Harrison & Manurangsi 2026). It holds for
     ``gamma_norm`` too, see :mod:`private_consensus.privacy.accounting`.
@@ -362,12 +446,14 @@ def _bisect(
     points: int = _POINTS,
     by_rows: bool = False,
 ) -> np.ndarray:
-    """The end of the last interval around the place where ``beyond`` turns from false to true.
+    """Return the end of the last interval in which ``beyond`` turns from false to true.
 
-    A call costs little more for a hundred points than for one: few intervals are cut into many. By
-    rows, each is cut and ends as it would alone. Where all that is cut together never ends in one
-    and the same step, since rounded points lie outside, ends come back every other step, and it is
-    known what they will be.
+    One call costs little more for a hundred points than for one: few intervals are cut into many
+    parts. With ``by_rows``, every row is cut and ends as it would alone. Rounded points can lie
+    outside
+    an interval, so that intervals cut together may never end in the same step. Their ends then
+    repeat
+    every second step, and the final ends are known.
     """
     together = low.shape[1:] if by_rows else low.shape
     axes = (0, *range(low.ndim + 1 - len(together), low.ndim + 1))
@@ -413,5 +499,5 @@ def _check_conversion(conversion: str) -> None:
 
 
 def _scalar(value: np.ndarray) -> Any:
-    """A plain float for scalar input."""
+    """Return a plain float for scalar input."""
     return float(value) if np.ndim(value) == 0 else value

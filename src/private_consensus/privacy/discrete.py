@@ -1,10 +1,10 @@
-r"""The discrete Gaussian on the integers, sampled exactly.
+r"""Discrete Gaussian on the integers, sampled exactly.
 
 :math:`P(k) \propto e^{-k^2/(2\sigma^2)}`. Adding it to an integer query of l2 sensitivity
-:math:`\Delta` is :math:`\Delta^2/(2\sigma^2)`-zCDP in any dimension. On a grid of spacing g take
+:math:`\Delta` is :math:`\Delta^2/(2\sigma^2)`-zCDP in any dimension. On a grid of spacing g use
 :math:`\sigma^2/g^2` here and multiply the draws by g.
 
-The sampler uses whole numbers only, so that no probability is rounded; its one source of randomness
+The sampler uses integers only, so that no probability is rounded. Its only source of randomness
 is the generator's uniform integers. Its running time depends on the draws.
 
 References
@@ -35,7 +35,7 @@ MAX_DRAWS = 10**9
 def discrete_gaussian(
     rng: np.random.Generator, variance: int | float | Fraction, size: int | tuple[int, ...]
 ) -> np.ndarray:
-    r"""Exact draws with parameter :math:`\sigma^2` = ``variance``.
+    r"""Sample exactly from the discrete Gaussian with parameter :math:`\sigma^2` = ``variance``.
 
     A discrete Laplace draw Y of scale :math:`t = \lfloor\sigma\rfloor + 1` is accepted with
     probability :math:`\exp(-(|Y| - \sigma^2/t)^2/(2\sigma^2))`.
@@ -43,10 +43,12 @@ def discrete_gaussian(
     Parameters
     ----------
     rng : Generator
+        Source of the uniform integers.
     variance : int, float or Fraction
-        Positive; a float stands for the binary fraction that it is. Ratios of small whole numbers
-        are quickest.
+        Positive; a float is converted to the binary fraction that it represents. Ratios of small
+        integers are fastest.
     size : int or tuple
+        Shape of the result.
 
     Returns
     -------
@@ -66,7 +68,20 @@ def discrete_gaussian(
 
 
 def discrete_gaussian_pmf(k: np.ndarray, variance: float | Fraction) -> np.ndarray:
-    """Probability of each integer ``k``."""
+    r"""Return the probability of each integer ``k``.
+
+    Parameters
+    ----------
+    k : ndarray
+        Integers.
+    variance : float or Fraction
+        :math:`\sigma^2 > 0`.
+
+    Returns
+    -------
+    ndarray
+        With the shape of ``k``.
+    """
     _ratio(variance)
     variance = float(variance)
     k = arguments.array("k", k, "whole numbers", lambda v: v == np.floor(v))
@@ -74,10 +89,23 @@ def discrete_gaussian_pmf(k: np.ndarray, variance: float | Fraction) -> np.ndarr
 
 
 def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fraction) -> np.ndarray:
-    """Quantiles at ``uniform`` in [0, 1): quick, and pairs settings that share their draws.
+    r"""Return the quantiles at ``uniform`` in [0, 1), so that settings can share their draws.
 
-    For simulating utility; a double has 53 bits, so the law is right to about 1e-16 only and no
-    draw lies further out than 9 standard deviations. For a release use :func:`discrete_gaussian`.
+    For simulating utility only: a double has 53 bits, so that the distribution is right to about
+    1e-16, and no draw is farther out than 9 standard deviations. For a release use
+    :func:`discrete_gaussian`.
+
+    Parameters
+    ----------
+    uniform : ndarray
+        Numbers in [0, 1).
+    variance : float or Fraction
+        :math:`\sigma^2 > 0`, at most :data:`MAX_SUPPORT_VARIANCE`.
+
+    Returns
+    -------
+    ndarray of int
+        With the shape of ``uniform``.
     """
     _ratio(variance, MAX_SUPPORT_VARIANCE)
     expected = "numbers in [0, 1)"
@@ -90,7 +118,10 @@ def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fracti
 
 
 def _normaliser(variance: float) -> float:
-    """Sum of exp(-k^2/(2 variance)) over the integers; by Poisson summation where it is wide."""
+    """Return the sum of exp(-k^2/(2 variance)) over the integers.
+
+    A variance of 1 or more uses Poisson summation.
+    """
     k = np.arange(1, 9)
     if variance < 1:
         return 1 + 2 * float(np.sum(np.exp(-(k**2) / (2 * variance))))
@@ -130,7 +161,7 @@ def _accepted(rng: np.random.Generator, above: int, below: int, tries: int) -> n
 
 
 def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.ndarray:
-    """Up to ``tries`` draws of P(k) proportional to exp(-|k|/scale)."""
+    """Sample up to ``tries`` values with P(k) proportional to exp(-abs(k)/scale)."""
     rest = rng.integers(0, scale, tries)
     rest = rest[_bernoulli_exp(rng, rest, scale)]
     whole = np.zeros_like(rest)
@@ -145,7 +176,7 @@ def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.nd
 
 
 def _bernoulli_exp(rng: np.random.Generator, numerator: np.ndarray, denominator: int) -> np.ndarray:
-    """True with probability exp(-numerator/denominator), each on its own."""
+    """Sample independent Bernoulli(exp(-numerator/denominator)) variables."""
     whole = numerator // denominator
     true = _bernoulli_exp_unit(rng, numerator - whole * denominator, denominator)
     alive = np.flatnonzero(true & (whole > 0))
@@ -176,7 +207,7 @@ def _bernoulli_exp_unit(
 
 
 def _bernoulli(rng: np.random.Generator, numerator: np.ndarray, denominator: int) -> np.ndarray:
-    """True with probability numerator/denominator, compared digit by digit where it is long."""
+    """Sample Bernoulli(numerator/denominator), digit by digit for a large denominator."""
     if denominator < _ROOM:
         return rng.integers(0, denominator, numerator.size) < numerator
     true = np.zeros(numerator.size, dtype=bool)

@@ -1,10 +1,10 @@
-r"""Sensitivities of the polynomial perturbed by the functional mechanism (paper 004, section 5).
+r"""Sensitivities of the functional mechanism's perturbed polynomial (Ding, paper 004, section 5).
 
 A record adds :math:`v \otimes x` to linear coefficients and :math:`\frac18 x x^T` to quadratic
-ones, with :math:`x \ge 0`, :math:`\|x\|_2 \le 1`, and v from a finite set of weights, a pair where
-the fairness term is a block of its own. One record replaces another.
+ones, with :math:`x \ge 0`, :math:`\|x\|_2 \le 1`, and v from a finite set of weights. v is a pair
+if the fairness term is a block of its own. One record replaces another.
 
-Where the mean of the protected attribute is computed from the data, the replaced record moves it by
+If the mean of the protected attribute is computed from the data, the replaced record moves it by
 1/n in n terms, which adds :math:`\|\sum_i x_i\|/n`.
 """
 
@@ -33,13 +33,13 @@ class Sensitivity:
         d.
     fair : {"off", "perrec", "plus", "penal"}
         ``off``: weights :math:`\frac12 - y`. ``perrec``: :math:`\frac12 - y + |z - \bar z|`.
-        ``plus``: :math:`\frac12 - y + z - \bar z`. ``penal``: both as blocks of their own.
+        ``plus``: :math:`\frac12 - y + z - \bar z`. ``penal``: both, as separate blocks.
     mean : float
         :math:`\bar z`.
     public_mean : bool
-        Whether it is public; if not, the bounds hold for every mean and count its own change.
+        True if the mean is public. If False, the bounds hold for every mean and count its change.
     coefficients : {"ordered", "unique"}
-        All :math:`d^2` products, or one coefficient a monomial, which doubles products of two.
+        All :math:`d^2` products, or one coefficient per monomial, which doubles products of two.
     """
 
     dim: int
@@ -59,7 +59,7 @@ class Sensitivity:
 
     @cached_property
     def _weights(self) -> tuple[np.ndarray, ...]:
-        """The sets of weights v, [weights, blocks]; both bounds are convex in the mean."""
+        """Sets of weights v, [weights, blocks]; both bounds are convex in the mean."""
         means = (self.mean,) if self.public_mean else (0.0, 1.0)
         return tuple(weights(self.fair, mean) for mean in means)
 
@@ -69,17 +69,17 @@ class Sensitivity:
 
     @property
     def l1(self) -> float:
-        r"""Twice the largest record, :math:`2(\|v\|_1\sqrt d + d/8)`."""
+        r"""Twice the l1 norm of the largest record, :math:`2(\|v\|_1\sqrt d + d/8)`."""
         return self._linear_l1(self.dim) + 2 * self.dim / 8
 
     @property
     def l2(self) -> float:
-        r"""The largest change, attained for ordered coefficients.
+        r"""Largest l2 change, attained for ordered coefficients.
 
         .. math:: \Delta_2^2 = \max_{v,v'} |v|^2 + |v'|^2 + \tfrac{\kappa}{32}
             + \max_{0 \le u \le 1} \bigl(-2 v \cdot v'\,u - \tfrac{\kappa}{32} u^2\bigr)
 
-        with :math:`u = x \cdot x'`, :math:`\kappa = 1`, or 2 where products of two are doubled: all
+        with :math:`u = x \cdot x'`, :math:`\kappa = 1`, or 2 if products of two are doubled: all
         terms are largest for rows of norm one.
         """
         extra = 1 / 32 if self.coefficients == "ordered" else 2 / 32
@@ -92,8 +92,10 @@ class Sensitivity:
 
     @property
     def same_row_l2(self) -> float:
-        r"""Change between two records of one row, :math:`\max\|v-v'\|_2`: of a row along an axis,
-        in one column alone."""
+        r"""Largest change between two records with equal row, :math:`\max\|v-v'\|_2`.
+
+        For a row along an axis the change is in one column only.
+        """
         return max(
             float(np.linalg.norm(first - second))
             for first, second in product(self._weights[0], repeat=2)
@@ -104,11 +106,11 @@ class Sensitivity:
         return (2 * largest + self._drift) * math.sqrt(columns)
 
     def part_l1(self, columns: int) -> float:
-        """Bound on the change of the coefficients that involve some ``columns``."""
+        """Return a bound on the l1 change of the coefficients with some ``columns``."""
         return self._linear_l1(columns) + 2 * _largest_products(self.dim, columns) / 8
 
     def rest_l1(self, columns: int) -> float:
-        """Bound on the change of the coefficients that involve none of some ``columns``."""
+        """Return a bound on the l1 change of the coefficients without some ``columns``."""
         rest = self.dim - columns
         return self._linear_l1(rest) + 2 * rest / 8
 
@@ -120,8 +122,26 @@ class Sensitivity:
         return self.coefficients == "ordered" and (self.public_mean or self.fair == "off")
 
     def reached_laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
-        """Largest loss of some pair of :func:`pair_l1`, under the larger of the two scales or among
-        columns that have the second."""
+        """Return the largest Laplace loss of the known pairs of :func:`pair_l1`.
+
+        The pairs are evaluated under the larger of the two scales, or restricted to the columns
+        that have
+        the second scale.
+
+        Parameters
+        ----------
+        part_scale : float
+            Laplace scale of the coefficients that involve some ``columns``.
+        rest_scale : float
+            Laplace scale of all other coefficients.
+        columns : int
+            Number of columns with ``part_scale``.
+
+        Returns
+        -------
+        float
+            0 if no pair is known.
+        """
         if not self.known:
             return 0.0
         found = []
@@ -135,9 +155,24 @@ class Sensitivity:
         return max(found)
 
     def laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
-        """Bound on the privacy loss with one Laplace scale for some columns, one for the rest.
+        """Return a bound on the privacy loss of Laplace noise with two scales.
 
-        The loss is linear in the changes of both groups, each and their sum bounded.
+        The loss is linear in the changes of both groups of coefficients. Each change and their sum
+        are
+        bounded.
+
+        Parameters
+        ----------
+        part_scale : float
+            Laplace scale of the coefficients that involve some ``columns``.
+        rest_scale : float
+            Laplace scale of all other coefficients.
+        columns : int
+            Number of columns with ``part_scale``.
+
+        Returns
+        -------
+        float
         """
         total, part, rest = self.l1, self.part_l1(columns), self.rest_l1(columns)
         if columns == 0:
@@ -149,12 +184,40 @@ class Sensitivity:
         return rest / rest_scale + min(part, total - rest) / part_scale
 
     def gaussian_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
-        r""":math:`\mu` of Gaussian DP: the largest change may lie in the group with less noise."""
+        r"""Return :math:`\mu` of Gaussian noise with two scales.
+
+        The largest change may lie in the group with less noise.
+
+        Parameters
+        ----------
+        part_scale : float
+            Standard deviation of the noise on coefficients that involve some ``columns``.
+        rest_scale : float
+            Standard deviation of the noise on all other coefficients.
+        columns : int
+            Number of columns with ``part_scale``.
+
+        Returns
+        -------
+        float
+        """
         return self.l2 / (min(part_scale, rest_scale) if columns else rest_scale)
 
 
 def weights(fair: str, mean: float) -> np.ndarray:
-    """Weights v that a record can have, [weights, blocks]."""
+    r"""Return the weights v that a record can have, [weights, blocks].
+
+    Parameters
+    ----------
+    fair : {"off", "perrec", "plus", "penal"}
+        Fairness term, see :class:`Sensitivity`.
+    mean : float
+        :math:`\bar z`.
+
+    Returns
+    -------
+    ndarray, [weights, blocks]
+    """
     outcomes = np.array(list(product((0.0, 1.0), repeat=2)))
     label, group = 0.5 - outcomes[:, 0], outcomes[:, 1] - mean
     if fair == "off":
@@ -171,10 +234,24 @@ def _pair(first: np.ndarray, second: np.ndarray, extra: float) -> float:
 
 
 def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8) -> float:
-    r"""Change in l1 from :math:`v \otimes x` to :math:`v' \otimes x'` and of the products.
+    r"""Return the l1 change of :math:`v \otimes x` and of the products between two records.
 
-    x is even on the first ``width`` of some columns and x' on the last, both of norm one; products
-    count ``quadratic`` times.
+    x is even on the first ``width`` of some columns and x' on the last, both of l2 norm one.
+
+    Parameters
+    ----------
+    columns : int
+        Number of columns.
+    width : int
+        Number of non-zero entries of x and of x'.
+    first, second : ndarray, [blocks]
+        Weights v and v'.
+    quadratic : float
+        Factor of the products.
+
+    Returns
+    -------
+    float
     """
     shared = max(0, 2 * width - columns)
     alone = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
@@ -184,11 +261,27 @@ def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8
 
 
 def _largest_products(dim: int, columns: int) -> float:
-    r"""Largest sum of :math:`x_j x_l` over pairs that involve ``columns``: an eigenvalue."""
+    """Return the largest sum of :math:`x_j x_l` over pairs with ``columns``: an eigenvalue."""
     return (columns + math.sqrt(columns**2 + 4 * columns * (dim - columns))) / 2
 
 
 def covariance_l1(dim: int, mean: float, *, public_mean: bool = True) -> float:
-    r"""l1 sensitivity of :math:`\sum_i (z_i - \bar z) x_i` alone; 2d is printed for the box."""
+    r"""Return the l1 sensitivity of :math:`\sum_i (z_i - \bar z) x_i`.
+
+    The paper states 2d for the box.
+
+    Parameters
+    ----------
+    dim : int
+        d.
+    mean : float
+        :math:`\bar z`.
+    public_mean : bool
+        True if the mean is public; if False, its change is counted.
+
+    Returns
+    -------
+    float
+    """
     largest = max(mean, 1.0 - mean) if public_mean else 1.0
     return (2 * largest + (0.0 if public_mean else 1.0)) * math.sqrt(dim)

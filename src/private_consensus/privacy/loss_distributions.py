@@ -1,8 +1,8 @@
-r"""Privacy loss distributions that accounts are composed of, on a grid, all at once.
+"""Discretised privacy loss distributions for accounting, computed in vectorised form.
 
-``dp_accounting`` makes the same distributions point by point, in loops that take nearly all of an
-account's time. Rounding is as there, to the pessimistic side: the hockey-stick curve of what is
-returned lies nowhere below that of the mechanism, but for the rounding of floating point.
+``dp_accounting`` builds the same distributions point by point, in loops that take nearly all of the
+accounting time. Rounding is pessimistic, as in that library: the hockey-stick curve of the result
+lies nowhere below that of the mechanism, except for floating-point rounding.
 
 References
 ----------
@@ -32,8 +32,9 @@ EXPONENTS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
 
 
 def of_gaussian(mu: float, step: float):
-    r"""Build the loss distribution of :math:`N(\mu, 1)` against :math:`N(0, 1)` by connecting the
-    dots of its curve
+    r"""Build the loss distribution of :math:`N(\mu, 1)` against :math:`N(0, 1)`.
+
+    It connects the dots of the curve
 
     .. math:: \delta(\epsilon) = \Phi(\mu/2-\epsilon/\mu) - e^\epsilon\Phi(-\mu/2-\epsilon/\mu).
 
@@ -42,7 +43,7 @@ def of_gaussian(mu: float, step: float):
     mu : float
         Above 0.
     step : float
-        Of the grid of losses.
+        Spacing of the grid of losses.
 
     Returns
     -------
@@ -60,7 +61,9 @@ def of_gaussian(mu: float, step: float):
 
 
 def of_laplace(loss: float, count: int, step: float):
-    r"""Of ``count`` Laplace mechanisms of one largest ``loss``, by connecting the dots of
+    r"""Build the loss distribution of ``count`` Laplace mechanisms with equal largest ``loss``.
+
+    It connects the dots of the curve
 
     .. math:: \delta(\epsilon) = F(x+1) - e^\epsilon F(x), \quad
         x = -\tfrac12(1 + \epsilon/\ell), \quad F(x) = \Pr[Y/\ell \le x],
@@ -72,8 +75,9 @@ def of_laplace(loss: float, count: int, step: float):
     loss : float
         Sensitivity over scale, :math:`\ell`.
     count : int
+        Number of mechanisms.
     step : float
-        Of the grid of losses.
+        Spacing of the grid of losses.
 
     Returns
     -------
@@ -98,13 +102,13 @@ def of_laplace(loss: float, count: int, step: float):
 
 
 def _laplace_below(y: np.ndarray) -> np.ndarray:
-    """Distribution function of density exp(-abs(y))/2."""
+    """Return the distribution function of the density exp(-abs(y))/2."""
     half = 0.5 * np.exp(-np.abs(y))
     return np.where(y > 0, 1 - half, half)
 
 
 def _connected(deltas: np.ndarray, step: float) -> tuple[np.ndarray, float]:
-    """Masses on the grid, and at infinity, whose curve connects the dots (two at least)."""
+    """Return masses on the grid, and at infinity, whose curve connects at least two dots."""
     deltas = np.minimum.accumulate(deltas)
     falls = np.diff(deltas)
     masses = np.empty_like(deltas)
@@ -115,14 +119,16 @@ def _connected(deltas: np.ndarray, step: float) -> tuple[np.ndarray, float]:
 
 
 def composed(masses: Mapping[int, float], count: int, step: float):
-    """Of ``count`` mechanisms whose losses have a few masses on the grid.
+    """Compose ``count`` equal mechanisms whose losses have a few masses on the grid.
 
     Parameters
     ----------
     masses : mapping of int to float
-        By number of steps.
+        Probability by number of grid steps.
     count : int
+        Number of mechanisms.
     step : float
+        Spacing of the grid of losses.
 
     Returns
     -------
@@ -142,7 +148,7 @@ def composed(masses: Mapping[int, float], count: int, step: float):
 def _convolved(
     places: np.ndarray, masses: np.ndarray, length: int, count: int
 ) -> tuple[np.ndarray, int]:
-    """Masses of a sum of ``count`` on a grid of some ``length``, and the place of their first."""
+    """Return the masses of a sum of ``count`` losses on a grid, and the index of the first mass."""
     one = np.zeros(length)
     one[places] = masses
     low, high = _kept(places, masses, length, count)
@@ -152,7 +158,7 @@ def _convolved(
 
 
 def _kept(places: np.ndarray, masses: np.ndarray, length: int, count: int) -> tuple[int, int]:
-    """Range of a sum outside of which at most :data:`TAIL` lies, by Chernoff's bound."""
+    """Return the range of a sum outside of which at most :data:`TAIL` lies, by Chernoff's bound."""
     orders = EXPONENTS / length
     moments = logsumexp(places * orders[:, None], b=masses, axis=1)
     bounds = (count * moments + math.log(2 / TAIL)) / orders

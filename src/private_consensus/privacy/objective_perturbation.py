@@ -52,10 +52,10 @@ from .releases import RENYI_ORDERS
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    r"""An exact minimiser with Gaussian noise in its objective: :class:`~.releases.PrivacyProfile`.
+    r"""Privacy profile of an exact minimiser with Gaussian noise in its objective.
 
-    For the replacement of one record; nothing but the minimiser is released, and no projection
-    comes between it and the noise.
+    It implements :class:`~.releases.PrivacyProfile` for the replacement of one record. Only the
+    minimiser is released, and no projection is applied between it and the noise.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class PerturbedObjective:
         :math:`2wLR/\sigma`: twice the largest l2 norm of a record's gradient over the standard
         deviation of the noise's coordinates.
     kappa : float
-        :math:`wc_1R^2/m`: the largest eigenvalue of a record's Hessian over the least curvature.
+        :math:`wc_1R^2/m`: the largest eigenvalue of a record's Hessian over the smallest curvature.
     one_sign : bool
-        Whether :math:`\ell'` has one sign for each record.
+        True if :math:`\ell'` has one sign for each record.
 
     Raises
     ------
@@ -84,17 +84,17 @@ class PerturbedObjective:
             require(fine, f"objective.{key}", value, "a finite number >= 0")
 
     def renyi(self) -> tuple[float, ...]:
-        """Renyi divergence at each of ``RENYI_ORDERS``, of either direction."""
+        """Return the Renyi divergence at each of ``RENYI_ORDERS``, valid in both directions."""
         return tuple(self.divergence(np.asarray(RENYI_ORDERS)).tolist())
 
     def divergence(self, order: np.ndarray) -> np.ndarray:
-        r"""Bound on the Renyi divergence at orders :math:`\alpha>1`."""
+        r"""Return a bound on the Renyi divergence at orders :math:`\alpha>1`."""
         excess = order - 1
         least = np.minimum(self._any_shift(order), self._slow_shift(order))
         return np.log1p(self.kappa) + least / excess
 
     def _any_shift(self, order: np.ndarray) -> np.ndarray:
-        r""":math:`\ln E_1`, or :math:`\ln E_1^+`."""
+        r"""Return :math:`\ln E_1`, or :math:`\ln E_1^+` if the derivative has one sign."""
         gaussian = order * (order - 1) * self.mu**2 / 2
         if not self.one_sign:
             return np.log(2.0) + gaussian + log_ndtr((order - 1) * self.mu)
@@ -102,7 +102,7 @@ class PerturbedObjective:
         return np.logaddexp(log_ndtr(-self.mu / 2), moved)
 
     def _slow_shift(self, order: np.ndarray) -> np.ndarray:
-        r""":math:`\ln E_2`; infinite where it does not exist."""
+        r"""Return :math:`\ln E_2`, or infinity where it does not exist."""
         excess = order - 1
         left = 1 - 4 * excess * self.kappa
         known = np.where(left > 0, left, 1.0)
@@ -110,17 +110,17 @@ class PerturbedObjective:
         return np.where(left > 0, found - np.log(known) / 4, np.inf)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return None, since no dominating pair is known."""
+        """Return an empty tuple, since no dominating pair is known."""
         return ()
 
     def largest(self) -> float:
-        """Infinite: no bound on the loss is known."""
+        """Return infinity, since no bound on the loss is known."""
         return np.inf
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        """Return None, since no pair has a known distribution in closed form."""
+        """Return an empty tuple, since no pair has a known distribution in closed form."""
         return ()
 
     def mu_if_sampled(self) -> float:
-        r""":math:`\mu`."""
+        r"""Return :math:`\mu`, since no batch is sampled."""
         return self.mu

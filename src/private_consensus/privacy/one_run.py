@@ -1,7 +1,7 @@
 r"""Lower bound of epsilon from one run: an auditor guesses which of many records were used.
 
-m records are set by independent fair coins, the algorithm runs once, and an auditor guesses r of
-the coins. Under :math:`(\epsilon,\delta)`-DP for changing one of these records, v or more right
+m records are included by independent fair coins, the algorithm runs once, and an auditor guesses r
+of the coins. Under :math:`(\epsilon,\delta)`-DP for changing one of these records, v or more right
 guesses have at most the probability
 
 .. math:: f(v) + 2m\delta\,\max_{1\le i\le m} \frac{f(v-i)-f(v)}{i}, \qquad
@@ -24,7 +24,26 @@ _LARGEST = 60.0
 def one_run_pvalue(
     epsilon: float, right: int, guesses: int, records: int, *, delta: float
 ) -> float:
-    """Upper bound of the probability of ``right`` or more right guesses."""
+    """Return an upper bound on the probability of ``right`` or more right guesses.
+
+    Parameters
+    ----------
+    epsilon : float
+        Claimed epsilon.
+    right : int
+        v, number of right guesses.
+    guesses : int
+        r, number of guesses.
+    records : int
+        m, number of records that are included at random.
+    delta : float
+        Claimed delta.
+
+    Returns
+    -------
+    float
+        At most 1.
+    """
     from scipy.stats import binom  # slow to import: whoever reads a plan loads every algorithm
 
     chance = float(expit(epsilon))
@@ -37,12 +56,27 @@ def one_run_pvalue(
 def one_run_epsilon(
     right: int, guesses: int, records: int, *, delta: float, confidence: float
 ) -> float:
-    """The largest epsilon that ``right`` of ``guesses`` right coins of ``records`` contradict.
+    """Return the largest epsilon that the number of right guesses contradicts.
+
+    The number of guesses must be chosen without knowledge of the coins.
+
+    Parameters
+    ----------
+    right : int
+        v, number of right guesses.
+    guesses : int
+        r, number of guesses.
+    records : int
+        m, number of records that are included at random.
+    delta : float
+        Claimed delta.
+    confidence : float
+        Probability with which the result is at most the true epsilon.
 
     Returns
     -------
     float
-        0 where they contradict none. The guesses' number is chosen without a look at the coins.
+        0 if the guesses contradict no epsilon.
 
     Raises
     ------
