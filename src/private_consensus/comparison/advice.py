@@ -94,23 +94,23 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
     InvalidInput
         For an invalid file, and for methods, measures and axes that the design does not have.
     """
-    found = validate(Advice, yamls.read(path)).sentences
-    for name, sentence in found.items():
+    sentences = validate(Advice, yamls.read(path)).sentences
+    for name, sentence in sentences.items():
         for test in sentence.tests:
             for key in ("smaller", "than"):
                 side, at = getattr(test, key), f"sentences.{name}.{key}"
-                known = (*methods, OTHERS, EACH)
-                expected = f"one of {', '.join(known)}"
-                require(side.method in known, f"{at}.method", side.method, expected)
+                allowed_methods = (*methods, OTHERS, EACH)
+                expected = f"one of {', '.join(allowed_methods)}"
+                require(side.method in allowed_methods, f"{at}.method", side.method, expected)
                 _require_axes(f"{at}.where", side.where)
             both = {test.smaller.method, test.than.method}
             alike = both == {EACH} or not both & {EACH}
             require(alike, f"sentences.{name}", EACH, "on both sides or on neither")
             _require_axes(f"sentences.{name}.where", test.where)
-            known = ", ".join(MEASURES)
+            measures = ", ".join(MEASURES)
             key = f"sentences.{name}.measure"
-            require(test.measure in MEASURES, key, test.measure, f"one of {known}")
-    return found
+            require(test.measure in MEASURES, key, test.measure, f"one of {measures}")
+    return sentences
 
 
 def _require_axes(key: str, where: Mapping[str, Any]) -> None:
@@ -148,14 +148,14 @@ def judged(
     """
     axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
     cubes = _Cubes(table)
-    found = {
+    verdicts = {
         name: _verdict(sentence, cubes.of(sentence.observer), axis)
         for name, sentence in sentences.items()
     }
-    p, _ = holm([verdict.p for verdict in found.values()])
+    p, _ = holm([verdict.p for verdict in verdicts.values()])
     return [
         _row(name, sentences[name], verdict, float(after))
-        for (name, verdict), after in zip(found.items(), p, strict=True)
+        for (name, verdict), after in zip(verdicts.items(), p, strict=True)
     ]
 
 
@@ -198,7 +198,9 @@ class _Observed(NamedTuple):
 
 
 def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str]) -> Verdict:
-    return judge([part for test in sentence.tests for part in _estimates(test, observed, axis)])
+    return judge(
+        [estimates for test in sentence.tests for estimates in _estimates(test, observed, axis)]
+    )
 
 
 def _estimates(
@@ -206,28 +208,30 @@ def _estimates(
 ) -> Iterator[Estimates]:
     """Yield the estimates of a test, separately for each of its parts."""
     pairs = list(_pairs(test, observed, axis))
-    parts = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
-    for part in parts:
-        own = [pair for pair in pairs if part in ("", pair.problem)]
-        if own:
-            yield _of_pairs(test, part, own)
+    problems = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
+    for problem in problems:
+        problem_pairs = [pair for pair in pairs if problem in ("", pair.problem)]
+        if problem_pairs:
+            yield _of_pairs(test, problem, problem_pairs)
 
 
-def _of_pairs(test: Pairwise, part: str, pairs: Sequence[Sides]) -> Estimates:
+def _of_pairs(test: Pairwise, problem: str, pairs: Sequence[Sides]) -> Estimates:
     runs = min(len(pair.smaller) for pair in pairs)
-    one, other = (
+    smaller_losses, reference_losses = (
         np.array([getattr(pair, key)[:runs] for pair in pairs]) for key in ("smaller", "than")
     )
     stated = Test(
-        kind="difference", at_most=0.0, x="pair", quantifier=test.quantifier, part=part,
+        kind="difference", at_most=0.0, x="pair", quantifier=test.quantifier, part=problem,
         series=_series(test.smaller), against=_series(test.than),
     )  # fmt: skip
     # Problems have different units of loss: a difference is scaled by the larger loss.
-    size = np.maximum(np.abs(one), np.abs(other)).max(1, keepdims=True)
+    size = np.maximum(np.abs(smaller_losses), np.abs(reference_losses)).max(1, keepdims=True)
     unit = np.where((size > 0) & np.isfinite(size), size, 1.0)
     points = [np.arange(len(pairs), dtype=float)]
-    found = estimated(stated, [""], np.concatenate([one / unit, other / unit]), points)
-    return replace(found, names=[pair.name for pair in pairs])
+    estimates = estimated(
+        stated, [""], np.concatenate([smaller_losses / unit, reference_losses / unit]), points
+    )
+    return replace(estimates, names=[pair.name for pair in pairs])
 
 
 def _series(side: Side) -> Series:
@@ -236,32 +240,35 @@ def _series(side: Side) -> Series:
 
 def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:
     """Yield every pair of cells and methods that the test compares and that have runs."""
-    one, other = (
+    first_cube, second_cube = (
         observed.cubes.cube(test.measure, side.tuning) for side in (test.smaller, test.than)
     )
-    rows = {cell: i for i, cell in enumerate(one.cells)}
-    others = {cell: i for i, cell in enumerate(other.cells)}
+    first_rows = {cell: i for i, cell in enumerate(first_cube.cells)}
+    second_rows = {cell: i for i, cell in enumerate(second_cube.cells)}
     for cell, kind in axis.items():
         if test.cells not in ("all", kind) or not _within(cell, test.where):
             continue
-        here, there = _moved(cell, test.smaller.where), _moved(cell, test.than.where)
-        if here not in rows or there not in others:
+        first_cell, second_cell = _moved(cell, test.smaller.where), _moved(cell, test.than.where)
+        if first_cell not in first_rows or second_cell not in second_rows:
             continue
         for a, b in _methods(test, observed.ranked):
-            values = _paired(_runs(one, rows[here], a), _runs(other, others[there], b))
+            values = _paired(
+                _runs(first_cube, first_rows[first_cell], a),
+                _runs(second_cube, second_rows[second_cell], b),
+            )
             if values.size:
                 yield Sides(f"{a} against {b}, {_said(cell)}", str(cell[0]), *values)
 
 
-def _runs(made: Cube, cell: int, method: str) -> np.ndarray:
-    found = [i for i, name in enumerate(made.methods) if name == method]
-    return made.values[cell, found].reshape(-1)
+def _runs(cube: Cube, cell: int, method: str) -> np.ndarray:
+    columns = [i for i, name in enumerate(cube.methods) if name == method]
+    return cube.values[cell, columns].reshape(-1)
 
 
-def _paired(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _paired(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Restrict both sides to their common runs; [2, runs]."""
-    common = min(len(one), len(other))
-    both = np.array([one[:common], other[:common]])
+    common = min(len(first), len(second))
+    both = np.array([first[:common], second[:common]])
     return both[:, ~np.isnan(both).any(0)]
 
 
@@ -275,11 +282,11 @@ def _moved(cell: tuple, where: Mapping[str, Any]) -> tuple:
 
 def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
     """Return the pairs of methods to compare; `each` is the same method on both sides."""
-    one, other = test.smaller.method, test.than.method
-    if one == EACH:
+    smaller, than = test.smaller.method, test.than.method
+    if smaller == EACH:
         return [(name, name) for name in ranked]
-    firsts = [name for name in ranked if name != other] if one == OTHERS else [one]
-    seconds = [name for name in ranked if name != one] if other == OTHERS else [other]
+    firsts = [name for name in ranked if name != than] if smaller == OTHERS else [smaller]
+    seconds = [name for name in ranked if name != smaller] if than == OTHERS else [than]
     return [(a, b) for a in firsts for b in seconds]
 
 

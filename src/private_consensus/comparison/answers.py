@@ -65,11 +65,13 @@ def answers(
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
-    seen = set(table["observer"].unique()) - {"none"}
-    whole = Parts(table)
+    observers = set(table["observer"].unique()) - {"none"}
+    all_parts = Parts(table)
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
-        name: whole.kept(partial(_ranked, observer=name)) for name in OBSERVERS if name in seen
+        name: all_parts.kept(partial(_ranked, observer=name))
+        for name in OBSERVERS
+        if name in observers
     }
     strongest = tables.get(STRONGEST, Parts(table.clear()))
     return {
@@ -82,12 +84,14 @@ def answers(
         "unproven": UNPROVEN,
         "costs": [*COSTS, "seconds"],
         "ranks": {
-            name: {tuning: _ranks(own, tuning, problems) for tuning in TUNINGS}
-            for name, own in tables.items()
+            name: {tuning: _ranks(observer_parts, tuning, problems) for tuning in TUNINGS}
+            for name, observer_parts in tables.items()
         },
-        "problems": {problem: _problem(problem, whole, tables, names) for problem in problems},
-        "budgets": {problem: _budgets(whole, strongest, problem, design) for problem in problems},
-        "gains": {name: _gains(own, design) for name, own in tables.items()},
+        "problems": {problem: _problem(problem, all_parts, tables, names) for problem in problems},
+        "budgets": {
+            problem: _budgets(all_parts, strongest, problem, design) for problem in problems
+        },
+        "gains": {name: _gains(observer_parts, design) for name, observer_parts in tables.items()},
     }
 
 
@@ -97,26 +101,27 @@ def _ranked(rows: pl.DataFrame, observer: str) -> pl.DataFrame:
 
 def _ranks(table: Parts, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
     """Return mean ranks over all cells, and over the cells of each problem."""
-    made = table.cube(LOSS, tuning)
-    of = np.array([cell[0] for cell in made.cells])
+    losses = table.cube(LOSS, tuning)
+    problem_of_cell = np.array([cell[0] for cell in losses.cells])
     return {
-        "all": _ranking(rank(made.methods, made.means)),
+        "all": _ranking(rank(losses.methods, losses.means)),
         **{
-            problem: _ranking(rank(made.methods, made.means[of == problem])) for problem in problems
+            problem: _ranking(rank(losses.methods, losses.means[problem_of_cell == problem]))
+            for problem in problems
         },
     }
 
 
-def _ranking(found: Ranking) -> dict[str, Any]:
+def _ranking(ranking: Ranking) -> dict[str, Any]:
     return {
-        "methods": found.methods,
-        "mean_ranks": [_short(value) for value in found.mean_ranks],
-        "cells": found.cells,
-        "of": found.of,
-        "p": _short(found.p),
-        "critical_difference": _short(found.critical_difference),
-        "alike": found.alike(),
-        "left_out": found.left_out,
+        "methods": ranking.methods,
+        "mean_ranks": [_short(value) for value in ranking.mean_ranks],
+        "cells": ranking.cells,
+        "of": ranking.of,
+        "p": _short(ranking.p),
+        "critical_difference": _short(ranking.critical_difference),
+        "alike": ranking.alike(),
+        "left_out": ranking.left_out,
     }
 
 
@@ -124,19 +129,22 @@ def _problem(
     problem: str, table: Parts, tables: Mapping[str, Parts], names: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the cells of a problem with the places of methods by tuning and observer."""
-    here = partial(_of_problem, problem=problem)
-    whole, own = table.kept(here), {name: rows.kept(here) for name, rows in tables.items()}
-    found: dict[tuple, dict[str, Any]] = {}
+    of_problem = partial(_of_problem, problem=problem)
+    problem_parts, ranked_parts = (
+        table.kept(of_problem),
+        {name: rows.kept(of_problem) for name, rows in tables.items()},
+    )
+    by_cell: dict[tuple, dict[str, Any]] = {}
     for tuning in TUNINGS:
-        ends = _ends(whole, tuning)
-        for observer, ranked in own.items():
+        ends = _ends(problem_parts, tuning)
+        for observer, ranked in ranked_parts.items():
             for cell, rows in _places(ranked, tuning, ends, names).items():
-                found.setdefault(cell, {}).setdefault(tuning, {})[observer] = rows
-        for cell, rows in _unproven(whole, tuning, names).items():
-            found.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
-        for cell, rows in _costs(whole, tuning, names).items():
-            found.setdefault(cell, {}).setdefault(tuning, {})["costs"] = rows
-    return [{"cell": list(cell), **by_tuning} for cell, by_tuning in sorted(found.items())]
+                by_cell.setdefault(cell, {}).setdefault(tuning, {})[observer] = rows
+        for cell, rows in _unproven(problem_parts, tuning, names).items():
+            by_cell.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
+        for cell, rows in _costs(problem_parts, tuning, names).items():
+            by_cell.setdefault(cell, {}).setdefault(tuning, {})["costs"] = rows
+    return [{"cell": list(cell), **by_tuning} for cell, by_tuning in sorted(by_cell.items())]
 
 
 def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
@@ -146,42 +154,42 @@ def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
 def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
     """Return the runs of local training and of central noise in each cell."""
     ends = table.rows(LOSS, tuning).filter(pl.col("method").is_in([LOCAL, CENTRAL]))
-    made = cube(ends, LOSS, tuning)
-    return {cell: made.of_cell(i) for i, cell in enumerate(made.cells)}
+    losses = cube(ends, LOSS, tuning)
+    return {cell: losses.of_cell(i) for i, cell in enumerate(losses.cells)}
 
 
 def _places(
     table: Parts, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
 ) -> dict[tuple, list[Row]]:
     """Return the ranked methods of each cell, best first."""
-    made = table.cube(LOSS, tuning)
+    losses = table.cube(LOSS, tuning)
     beside = [_means(table, measure, tuning) for measure in BESIDE]
     costs = [_means(table, measure, tuning) for measure in COSTS]
-    found = {}
-    for i, cell in enumerate(made.cells):
-        runs = made.of_cell(i)
+    rows_by_cell = {}
+    for i, cell in enumerate(losses.cells):
+        runs = losses.of_cell(i)
         fronts = _fronts(runs, cell, costs)
         shares = _shares(runs, ends.get(cell, {}))
-        found[cell] = [
+        rows_by_cell[cell] = [
             [
-                names.index(place.method),
-                *map(_short, (place.mean, place.low, place.high, place.behind_low)),
-                int(place.may_be_best),
-                *shares[place.method],
-                *(_short(abs(measure.get((cell, place.method), np.nan))) for measure in beside),
-                fronts.get(place.method, 0),
+                names.index(standing.method),
+                *map(_short, (standing.mean, standing.low, standing.high, standing.behind_low)),
+                int(standing.may_be_best),
+                *shares[standing.method],
+                *(_short(abs(measure.get((cell, standing.method), np.nan))) for measure in beside),
+                fronts.get(standing.method, 0),
             ]
-            for place in places(runs)
+            for standing in places(runs)
         ]
-    return found
+    return rows_by_cell
 
 
 def _means(table: Parts, measure: str, tuning: str) -> dict[tuple, float]:
-    made = table.cube(measure, tuning)
+    means_cube = table.cube(measure, tuning)
     return {
         (cell, method): float(value)
-        for cell, row in zip(made.cells, made.means, strict=True)
-        for method, value in zip(made.methods, row, strict=True)
+        for cell, row in zip(means_cube.cells, means_cube.means, strict=True)
+        for method, value in zip(means_cube.methods, row, strict=True)
     }
 
 
@@ -193,10 +201,10 @@ def _shares(
         return {name: [None] * 3 for name in runs}
     values = np.array([*runs.values()])
     common = min(values.shape[1], *(len(ends[name]) for name in (LOCAL, CENTRAL)))
-    found = closed_by_each(values[:, :common], ends[LOCAL][:common], ends[CENTRAL][:common])
+    fractions = closed_by_each(values[:, :common], ends[LOCAL][:common], ends[CENTRAL][:common])
     return {
         name: [_short(value) for value in (share.value, share.low, share.high)]
-        for name, share in zip(runs, found, strict=True)
+        for name, share in zip(runs, fractions, strict=True)
     }
 
 
@@ -205,12 +213,14 @@ def _fronts(
 ) -> dict[str, int]:
     """Return, per method, the bits of the costs on whose Pareto front against the loss it is."""
     names = list(runs)
-    found = dict.fromkeys(names, 0)
+    bits_by_method = dict.fromkeys(names, 0)
     for bit, cost in enumerate(costs):
         points = [(runs[name].mean(), cost.get((cell, name), np.nan)) for name in names]
         on = front(np.reshape(points, (-1, 2)))
-        found = {name: found[name] | int(on[i]) << bit for i, name in enumerate(names)}
-    return found
+        bits_by_method = {
+            name: bits_by_method[name] | int(on[i]) << bit for i, name in enumerate(names)
+        }
+    return bits_by_method
 
 
 def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
@@ -222,22 +232,22 @@ def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, li
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
         pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
     )
-    found: dict[tuple, list[Row]] = {}
+    rows_by_cell: dict[tuple, list[Row]] = {}
     for *cell, method, mean, lower, upper in means.iter_rows():
         row = [names.index(method), *map(_short, (mean, lower, upper))]
-        found.setdefault(tuple(cell), []).append(row)
-    return {cell: sorted(rows, key=lambda row: row[0] or 0) for cell, rows in found.items()}
+        rows_by_cell.setdefault(tuple(cell), []).append(row)
+    return {cell: sorted(rows, key=lambda row: row[0] or 0) for cell, rows in rows_by_cell.items()}
 
 
 def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """Return the costs of each method per cell, by :data:`.pareto.COSTS`, and its seconds."""
-    found: dict[tuple, list[Row]] = {}
+    rows_by_cell: dict[tuple, list[Row]] = {}
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
     for cell, method in means[0]:
         values = [_short(measure.get((cell, method), np.nan)) for measure in means]
         if values[0] is not None:
-            found.setdefault(cell, []).append([names.index(method), *values])
-    return found
+            rows_by_cell.setdefault(cell, []).append([names.index(method), *values])
+    return rows_by_cell
 
 
 def _budgets(
@@ -254,32 +264,32 @@ def _budgets(
     )
     epsilons = sorted(design["epsilons"])
     middle = epsilons[len(epsilons) // 2]
-    found = []
+    goals = []
     for end in (LOCAL, CENTRAL):
         values = ends.get(end, {}).get(middle)
         if values is None or not np.isfinite(values).all():
             continue
         goal = float(values.mean())
-        needed = {method: _needed(own, goal) for method, own in curves.items()}
-        found.append({"end": end, "epsilon": middle, "goal": _short(goal), "needed": needed})
-    return found
+        needed = {method: _needed(curve, goal) for method, curve in curves.items()}
+        goals.append({"end": end, "epsilon": middle, "goal": _short(goal), "needed": needed})
+    return goals
 
 
 def _needed(curve: Mapping[float, np.ndarray], goal: float) -> list[float | None]:
     """Return the budget for a goal with its interval; 0 is at or below the smallest budget."""
     epsilons = sorted(curve)
-    found = budget_needed(epsilons, np.array([curve[epsilon] for epsilon in epsilons]), goal)
-    return [_short(end) for end in (found.value, found.low, found.high)]
+    budget = budget_needed(epsilons, np.array([curve[epsilon] for epsilon in epsilons]), goal)
+    return [_short(end) for end in (budget.value, budget.low, budget.high)]
 
 
-def _base_curves(made: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.ndarray]]:
+def _base_curves(losses: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.ndarray]]:
     """Return the runs in the base cells, by method and epsilon."""
-    base, found = set(base), {}
-    for i, cell in enumerate(made.cells):
+    base, curves = set(base), {}
+    for i, cell in enumerate(losses.cells):
         if cell in base:
-            for method, runs in made.of_cell(i).items():
-                found.setdefault(method, {})[cell[-1]] = runs
-    return found
+            for method, runs in losses.of_cell(i).items():
+                curves.setdefault(method, {})[cell[-1]] = runs
+    return curves
 
 
 def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
@@ -288,29 +298,31 @@ def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]
     The base cells are used.
     """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
-    made = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
-    found: dict[str, dict[str, Row]] = {}
+    cubes = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
+    gains_by_method: dict[str, dict[str, Row]] = {}
     for tuning in TUNINGS[1:]:
-        for method in made[tuning].methods:
-            both = _both(made[tuning], made[TUNINGS[0]], method, base)
+        for method in cubes[tuning].methods:
+            both = _both(cubes[tuning], cubes[TUNINGS[0]], method, base)
             if both is not None:
                 *numbers, cells = gain(*both)
-                found.setdefault(method, {})[tuning] = [*map(_short, numbers), cells]
-    return found
+                gains_by_method.setdefault(method, {})[tuning] = [*map(_short, numbers), cells]
+    return gains_by_method
 
 
-def _both(one: Cube, other: Cube, method: str, base: set[tuple]) -> np.ndarray | None:
+def _both(first_cube: Cube, second_cube: Cube, method: str, base: set[tuple]) -> np.ndarray | None:
     """Return runs [2, cells, runs] of a method in base cells that are complete in both cubes."""
-    if method not in other.methods:
+    if method not in second_cube.methods:
         return None
-    runs = min(one.values.shape[-1], other.values.shape[-1])
+    runs = min(first_cube.values.shape[-1], second_cube.values.shape[-1])
     pairs = []
-    for i, cell in enumerate(one.cells):
-        if cell in base and cell in other.cells:
-            first = one.values[i, one.methods.index(method), :runs]
-            second = other.values[other.cells.index(cell), other.methods.index(method), :runs]
-            if not np.isnan([first, second]).any():
-                pairs.append([first, second])
+    for i, cell in enumerate(first_cube.cells):
+        if cell in base and cell in second_cube.cells:
+            first_runs = first_cube.values[i, first_cube.methods.index(method), :runs]
+            second_runs = second_cube.values[
+                second_cube.cells.index(cell), second_cube.methods.index(method), :runs
+            ]
+            if not np.isnan([first_runs, second_runs]).any():
+                pairs.append([first_runs, second_runs])
     return np.moveaxis(np.array(pairs), 0, 1) if pairs else None
 
 
@@ -319,15 +331,17 @@ def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
         groups.setdefault((row["method"], row["because"]), []).append(row)
-    found = []
-    for (method, because), own in groups.items():
-        keys = [key for key in own[0] if key not in ("method", "because")]
-        values = {key: sorted({row[key] for row in own if key in row}) for key in keys}
+    absences = []
+    for (method, because), group in groups.items():
+        keys = [key for key in group[0] if key not in ("method", "because")]
+        values = {key: sorted({row[key] for row in group if key in row}) for key in keys}
         where = {key: alike[0] for key, alike in values.items() if len(alike) == 1}
         # Attributes equal to 0, as in the base cell, are omitted.
-        told = {key: value for key, value in where.items() if value != 0}
-        found.append({"method": method, "because": because, "where": told, "times": len(own)})
-    return found
+        stated = {key: value for key, value in where.items() if value != 0}
+        absences.append(
+            {"method": method, "because": because, "where": stated, "times": len(group)}
+        )
+    return absences
 
 
 def _short(value: float) -> float | int | None:

@@ -107,8 +107,8 @@ def calibrate_to(
     InvalidInput
         For another relation, a budget that no noise meets, or an algorithm that is not private.
     """
-    found = str(algorithm.relation)
-    require(algorithm.relation == RELATION, "algorithm.relation", found, str(RELATION))
+    relation = str(algorithm.relation)
+    require(algorithm.relation == RELATION, "algorithm.relation", relation, str(RELATION))
     require(target.private and target.delta > 0, "budget", str(target), "epsilon and delta above 0")
     search = _Search(algorithm, target, problem, network, horizon, copies)
     share = target.epsilon
@@ -143,10 +143,10 @@ class _Search:
         return self.tried[nominal]
 
     def _accepted(self, nominal: float) -> Algorithm:
-        made = self.at(nominal)
-        if made is None:
+        algorithm = self.at(nominal)
+        if algorithm is None:
             raise self.refusal or self._unmet
-        return made
+        return algorithm
 
     @property
     def _unmet(self) -> InvalidInput:
@@ -160,8 +160,8 @@ class _Search:
     def guarantee(self, algorithm: Algorithm) -> Guarantee:
         """Compute the guarantee by the accountant; results are cached."""
         if algorithm not in self.accounted:
-            found = account(self.releases(algorithm), self.target.delta)
-            self.accounted[algorithm] = found
+            computed = account(self.releases(algorithm), self.target.delta)
+            self.accounted[algorithm] = computed
         return self.accounted[algorithm]
 
     def judged(self, algorithm: Algorithm) -> Calibrated:
@@ -172,8 +172,8 @@ class _Search:
 
     def excess(self, algorithm: Algorithm) -> float:
         """Return the logarithm of epsilon over the target."""
-        found = self.guarantee(algorithm).epsilon
-        return math.log(found / self.target.epsilon) if found > 0 else -math.inf
+        epsilon = self.guarantee(algorithm).epsilon
+        return math.log(epsilon / self.target.epsilon) if epsilon > 0 else -math.inf
 
     def found(self, first: float) -> Calibrated:
         """Return the calibrated algorithm, and verify that its epsilon meets the target."""
@@ -183,8 +183,8 @@ class _Search:
             if not guarantee.proven or _met(guarantee.epsilon, self.target):
                 return self.judged(start)
         scaled = start is not None and _noise_of(start)
-        made = self._scaled(start) if scaled else self._nominal(first)
-        judged = self.judged(made)
+        algorithm = self._scaled(start) if scaled else self._nominal(first)
+        judged = self.judged(algorithm)
         expected = f"noise at which the accountant finds {self.target.epsilon:g}"
         met = _met(judged.epsilon, self.target)
         require(met, "budget.epsilon", judged.epsilon, expected)
@@ -196,27 +196,27 @@ class _Search:
         if low is None:
             raise self.refusal or self._unmet
         if high is None:
-            made = self._accepted(low)
+            algorithm = self._accepted(low)
             expected = "a budget that the paper's calibration reaches, or noise that is one number"
-            require(bool(_noise_of(made)), "budget.epsilon", self.target.epsilon, expected)
-            return self._scaled(made)
+            require(bool(_noise_of(algorithm)), "budget.epsilon", self.target.epsilon, expected)
+            return self._scaled(algorithm)
         return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
 
     def _excess_of(self, log_nominal: float) -> float:
-        made = self.at(math.exp(log_nominal))
-        return math.inf if made is None else self.excess(made) - AIM
+        algorithm = self.at(math.exp(log_nominal))
+        return math.inf if algorithm is None else self.excess(algorithm) - AIM
 
     def _ends(self, first: float) -> tuple[float | None, float | None]:
         """Return nominal budgets with a too small and a too large loss; None for a missing one."""
         low = high = None
         nominal, refusals = first, 0
         for _ in range(ATTEMPTS):
-            made = self.at(nominal)
-            refused = made is None
+            algorithm = self.at(nominal)
+            refused = algorithm is None
             refusals += refused
             if refused and (low is not None or high is not None or refusals > REFUSALS):
                 break  # too large for the paper's theorem, or too small for any noise
-            if refused or self.excess(made) > AIM:
+            if refused or self.excess(algorithm) > AIM:
                 high = high if refused else nominal
                 step = 1 / FACTOR
             else:
@@ -251,11 +251,11 @@ class _Search:
 
 def _noise_of(algorithm: Algorithm) -> str:
     """Return the name of the only noise parameter, if it is one number; empty otherwise."""
-    given = parameters(algorithm)
-    present = [key for key in NOISES if np.any(np.asarray(given.get(key, 0.0)) > 0)]
+    values = parameters(algorithm)
+    present = [key for key in NOISES if np.any(np.asarray(values.get(key, 0.0)) > 0)]
     if len(present) != 1 or present[0] not in ("noise", "sigma"):
         return ""
-    return present[0] if np.ndim(given[present[0]]) == 0 else ""
+    return present[0] if np.ndim(values[present[0]]) == 0 else ""
 
 
 def _root(excess: Callable[[float], float], low: float, high: float) -> float:
@@ -271,13 +271,13 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
         secant = steps % 3 < 2 and math.isfinite(at_low) and math.isfinite(at_high)
         share = at_low / (at_low - at_high) if secant else 0.5
         middle = low + share * (high - low)
-        found = excess(middle)
-        if 0 < found <= NEAR:
+        at_middle = excess(middle)
+        if 0 < at_middle <= NEAR:
             return middle
-        if found <= 0:
-            low, at_low = middle, found
+        if at_middle <= 0:
+            low, at_low = middle, at_middle
         else:
-            high, at_high = middle, found
+            high, at_high = middle, at_middle
         steps += 1
     return low
 
@@ -311,5 +311,5 @@ def prescribed(
     search = _Search(algorithm, target, problem, network, horizon, 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        made = algorithm.calibrate(target, problem, network, horizon)
-        return search.judged(made)
+        calibrated = algorithm.calibrate(target, problem, network, horizon)
+        return search.judged(calibrated)

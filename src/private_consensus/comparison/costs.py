@@ -45,11 +45,11 @@ def messages_of(name: str, network: Any, horizon: int) -> float:
     """
     if name in SILENT:
         return 0.0
-    each = 2 * network.n_agents if name in STAR else network.degrees.sum()
-    return float(horizon * each)
+    messages_per_round = 2 * network.n_agents if name in STAR else network.degrees.sum()
+    return float(horizon * messages_per_round)
 
 
-def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: int) -> Any:
+def bits_of(messages: Any, problem: Any, recorded: dict[str, np.ndarray], horizon: int) -> Any:
     """Return the number of bits of all messages.
 
     Parameters
@@ -58,7 +58,7 @@ def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: 
         Number of messages of each run.
     problem : Problem
         Problem, for the dimension of a message.
-    shown : dict of str to ndarray
+    recorded : dict of str to ndarray
         Quantities of the last iteration. If ``bits`` is among them, the algorithm counts its own
         bits, which are scaled to the number of rounds with messages.
     horizon : int
@@ -68,8 +68,8 @@ def bits_of(messages: Any, problem: Any, shown: dict[str, np.ndarray], horizon: 
     -------
     array_like
     """
-    if "bits" in shown:
-        return shown["bits"] * (messages / horizon)
+    if "bits" in recorded:
+        return recorded["bits"] * (messages / horizon)
     return messages * problem.dim * BITS
 
 

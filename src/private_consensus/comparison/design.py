@@ -109,9 +109,13 @@ class Method(Strict):
 
     def among(self, problems: Collection[str]) -> Method:
         """Return the method restricted to some problems."""
-        kept = None if self.problems is None else [one for one in self.problems if one in problems]
-        apart = {name: one for name, one in self.per_problem.items() if name in problems}
-        return self.model_copy(update={"problems": kept, "per_problem": apart})
+        retained = (
+            None
+            if self.problems is None
+            else [value for value in self.problems if value in problems]
+        )
+        parameters = {name: value for name, value in self.per_problem.items() if name in problems}
+        return self.model_copy(update={"problems": retained, "per_problem": parameters})
 
 
 class Sample(Strict):
@@ -185,14 +189,14 @@ class Comparison(Strict):
         for name, group in self.groups.items():
             _require_known(f"groups.{name}", group, self.problems)
         for name, method in self.methods.items():
-            known = method.observer in OBSERVERS
+            is_known = method.observer in OBSERVERS
             expected = f"one of {', '.join(OBSERVERS)}"
-            require(known, f"methods.{name}.observer", method.observer, expected)
-            for key, chosen in (
+            require(is_known, f"methods.{name}.observer", method.observer, expected)
+            for key, problem_names in (
                 ("problems", method.problems or []),
                 ("per_problem", [*method.per_problem]),
             ):
-                _require_known(f"methods.{name}.{key}", chosen, self.problems)
+                _require_known(f"methods.{name}.{key}", problem_names, self.problems)
         for scale, reduced in self.scales.items():
             _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
@@ -207,7 +211,7 @@ class Comparison(Strict):
         reduced = self.scales.get(scale)
         if reduced is None:
             return self.model_copy(update={"scales": {}})
-        kept = {
+        methods = {
             name: method.among(reduced.problems)
             for name, method in self.methods.items()
             if method.problems is None or {*method.problems} & {*reduced.problems}
@@ -216,7 +220,7 @@ class Comparison(Strict):
             update={
                 "problems": {name: self.problems[name] for name in reduced.problems},
                 "groups": {},
-                "methods": kept,
+                "methods": methods,
                 "parts": 1,
                 "scales": {},
                 "epsilons": reduced.epsilons,
@@ -237,42 +241,42 @@ class Comparison(Strict):
 
     def prepared(self, problem: str) -> list[str]:
         """Return the names of the prepared data that a problem reads."""
-        found = (self.problems[problem].model_extra or {}).get("prepared")
-        return [found] if found else []
+        data_name = (self.problems[problem].model_extra or {}).get("prepared")
+        return [data_name] if data_name else []
 
-    def asked(self, problem: str, part: int) -> dict[str, Any]:
+    def asked(self, problem: str, job: int) -> dict[str, Any]:
         """Return the design of one job as plain values: every ``parts``-th method of a problem.
 
         Parameters
         ----------
         problem : str
             Name of the problem.
-        part : int
+        job : int
             Number of the job, from 0.
 
         Returns
         -------
         dict
         """
-        chosen = self.methods_of(problem)[part :: self.parts]
-        methods = {name: self.methods[name] for name in chosen}
+        names = self.methods_of(problem)[job :: self.parts]
+        methods = {name: self.methods[name] for name in names}
         return self.model_copy(update={"methods": methods}).model_dump(mode="json")
 
-    def algorithms_of(self, problem: str, part: int) -> list[str]:
+    def algorithms_of(self, problem: str, job: int) -> list[str]:
         """Return the names of the algorithms of one job.
 
         Parameters
         ----------
         problem : str
             Name of the problem.
-        part : int
+        job : int
             Number of the job, from 0.
 
         Returns
         -------
         list of str
         """
-        methods = self.asked(problem, part)["methods"].values()
+        methods = self.asked(problem, job)["methods"].values()
         return sorted({method["algorithm"]["name"] for method in methods})
 
 
@@ -300,9 +304,9 @@ def _require_axes(key: str, axes: Axes, design: Comparison) -> None:
             require(0 <= value < 1, f"{key}.{name}", value, "probabilities below 1")
 
 
-def _require_known(key: str, names: list[str], known: Mapping[str, Any]) -> None:
+def _require_known(key: str, names: list[str], allowed: Mapping[str, Any]) -> None:
     for name in names:
-        require(name in known, key, name, f"one of {', '.join(known)}")
+        require(name in allowed, key, name, f"one of {', '.join(allowed)}")
 
 
 def read_comparison(raw: Mapping[str, Any]) -> Comparison:
@@ -337,26 +341,26 @@ def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str,
     InvalidInput
         If a parameter that depends on the number of agents has no value for this one.
     """
-    chosen = {
+    parameters = {
         key: _by_agents(f"graphs.{name}.{key}", value, agents) if isinstance(value, dict) else value
         for key, value in (declared.model_extra or {}).items()
     }
-    return name, {"weights": "metropolis", **chosen}
+    return name, {"weights": "metropolis", **parameters}
 
 
 def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
     # A job reads its design from JSON, whose keys are strings.
-    found = {int(number): value for number, value in values.items()}
-    require(agents in found, key, sorted(found), f"a value for {agents} agents too")
-    return found[agents]
+    by_agents = {int(number): value for number, value in values.items()}
+    require(agents in by_agents, key, sorted(by_agents), f"a value for {agents} agents too")
+    return by_agents[agents]
 
 
 def cells(design: Comparison) -> list[Cell]:
     """Return all distinct cells of a design: base, each axis varied separately, sample."""
-    found = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
-    for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in found.values()}):
-        found[cell.environment, cell.epsilon] = cell
-    return list(found.values())
+    by_key = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
+    for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in by_key.values()}):
+        by_key[cell.environment, cell.epsilon] = cell
+    return list(by_key.values())
 
 
 def _star(design: Comparison) -> Iterator[Cell]:
@@ -375,7 +379,7 @@ def _star(design: Comparison) -> Iterator[Cell]:
                 yield Cell(environment, epsilon, axis)
 
 
-def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterator[Cell]:
+def _sample(design: Comparison, existing: set[tuple[Environment, float]]) -> Iterator[Cell]:
     """Yield further cells from a scrambled Sobol sequence, without existing cells."""
     from scipy.stats import qmc  # slow to import
 
@@ -384,9 +388,9 @@ def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterat
     axes["epsilon"] = design.epsilons
     sequence = qmc.Sobol(len(axes), rng=np.random.default_rng(design.sample.seed))
     all_of_them = int(np.prod([len(values) for values in axes.values()]))
-    wanted = min(len(taken) + design.sample.cells, all_of_them)
-    taken = set(taken)
-    while len(taken) < wanted:
+    total = min(len(existing) + design.sample.cells, all_of_them)
+    existing = set(existing)
+    while len(existing) < total:
         (point,) = sequence.random(1)
         values = {
             name: choices[int(share * len(choices))]
@@ -394,19 +398,19 @@ def _sample(design: Comparison, taken: set[tuple[Environment, float]]) -> Iterat
         }
         epsilon = values.pop("epsilon")
         environment = Environment(**values)
-        if (environment, epsilon) not in taken:
-            taken.add((environment, epsilon))
+        if (environment, epsilon) not in existing:
+            existing.add((environment, epsilon))
             yield Cell(environment, epsilon, SAMPLE)
 
 
-def nearest(wanted: Environment, epsilon: float, among: list[Cell]) -> Cell:
+def nearest(environment: Environment, epsilon: float, among: list[Cell]) -> Cell:
     """Return the cell of the same problem that differs in the fewest axes.
 
     The distance of ln epsilon decides between cells that differ in equally many axes.
 
     Parameters
     ----------
-    wanted : Environment
+    environment : Environment
         Environment to approximate.
     epsilon : float
         Budget to approximate.
@@ -417,11 +421,11 @@ def nearest(wanted: Environment, epsilon: float, among: list[Cell]) -> Cell:
     -------
     Cell
     """
-    same = [cell for cell in among if cell.environment.problem == wanted.problem]
-    require(bool(same), "problem", wanted.problem, "a problem of the design")
+    same = [cell for cell in among if cell.environment.problem == environment.problem]
+    require(bool(same), "problem", environment.problem, "a problem of the design")
 
     def apart(cell: Cell) -> tuple[int, float]:
-        pairs = zip(asdict(cell.environment).values(), asdict(wanted).values(), strict=True)
+        pairs = zip(asdict(cell.environment).values(), asdict(environment).values(), strict=True)
         return sum(a != b for a, b in pairs), abs(np.log(cell.epsilon / epsilon))
 
     return min(same, key=apart)
@@ -452,9 +456,9 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
         "epsilons": design.epsilons,
         "axes": design.axes.model_dump(),
         "titles": {
-            "problem": {name: one.title for name, one in design.problems.items()},
-            "graph": {name: one.title for name, one in design.graphs.items()},
-            "partition": {name: one.title for name, one in design.partitions.items()},
+            "problem": {name: declared.title for name, declared in design.problems.items()},
+            "graph": {name: declared.title for name, declared in design.graphs.items()},
+            "partition": {name: declared.title for name, declared in design.partitions.items()},
         },
         "methods": [
             {

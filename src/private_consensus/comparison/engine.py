@@ -111,11 +111,11 @@ class Engine:
         streams = Streams(root, tuple(range(runs)), groups)
         parameters = dict(self.design.partitions[environment.partition].model_extra or {})
         rows = shared_out(self.pool, parameters, environment.agents, streams)
-        name, given = network_of(
+        name, graph_parameters = network_of(
             self.design.graphs[environment.graph], environment.graph, environment.agents
         )
         first = Streams(self.design.seed, (0,), groups)
-        network = networks.build(first, name, environment.agents, **given).of_run(0)
+        network = networks.build(first, name, environment.agents, **graph_parameters).of_run(0)
         return World(environment, self.pool.problem(rows), network, streams)
 
     def _group(self, purpose: str, environment: Environment) -> str:
@@ -124,16 +124,16 @@ class Engine:
         Noise is common to all cells of a problem. Data depend on the partition over agents, and
         graphs on the graph distribution.
         """
-        own = {
+        attributes = {
             "data": (self.problem, environment.agents, environment.partition),
             "graph": (environment.graph, environment.agents),
         }
-        return " ".join(map(str, ("comparison", *own.get(purpose, (self.problem,)))))
+        return " ".join(map(str, ("comparison", *attributes.get(purpose, (self.problem,)))))
 
     # --- Calibration ----------------------------------------------------------------------------
 
     def calibrated(
-        self, name: str, made: Candidate, epsilon: float, copies: int, world: World
+        self, name: str, configured: Candidate, epsilon: float, copies: int, world: World
     ) -> Calibrated:
         """Return the candidate with its noise; results are cached.
 
@@ -141,7 +141,7 @@ class Engine:
         ----------
         name : str
             Name of the method.
-        made : Candidate
+        configured : Candidate
             Algorithm and number of iterations.
         epsilon : float
             Budget.
@@ -160,7 +160,7 @@ class Engine:
             If no noise meets the budget.
         """
         method = self.design.methods[name]
-        algorithm, horizon = made
+        algorithm, horizon = configured
         near, faults = method.observer == NEIGHBOUR, world.environment.faulty
         # The loss to a neighbour depends on the whole graph and on lost messages.
         statistics = (
@@ -170,28 +170,28 @@ class Engine:
         key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
         if key not in self.known:
             target = Budget(epsilon, self.design.delta)
-            given = world.problem, world.network, horizon
+            arguments = world.problem, world.network, horizon
             try:
                 if method.observer == "none":
-                    plain = algorithm.calibrate(Budget(np.inf, 0.0), *given)
-                    found = Calibrated(plain, np.inf, np.inf, proven=False)
+                    plain = algorithm.calibrate(Budget(np.inf, 0.0), *arguments)
+                    calibration = Calibrated(plain, np.inf, np.inf, proven=False)
                 elif near:
                     search = self.neighbours.calibrated
-                    found = search(algorithm, target, *given, copies, faults=faults)
+                    calibration = search(algorithm, target, *arguments, copies, faults=faults)
                 elif method.proven:
-                    found = calibrate_to(algorithm, target, *given, copies)
+                    calibration = calibrate_to(algorithm, target, *arguments, copies)
                 else:
-                    found = prescribed(algorithm, target, *given)
+                    calibration = prescribed(algorithm, target, *arguments)
             except InvalidInput as error:
-                found = error
-            self.known[key] = found
-        found = self.known[key]
-        if isinstance(found, InvalidInput):
-            raise found
+                calibration = error
+            self.known[key] = calibration
+        calibration = self.known[key]
+        if isinstance(calibration, InvalidInput):
+            raise calibration
         if method.proven and method.observer != "none":
             expected = "a guarantee that is proven, or proven: false"
-            require(found.proven, f"methods.{name}.proven", True, expected)
-        return found
+            require(calibration.proven, f"methods.{name}.proven", True, expected)
+        return calibration
 
     # --- Tuning ---------------------------------------------------------------------------------
 
@@ -221,19 +221,19 @@ class Engine:
         settings, of_trial = [], []
         for epsilon in epsilons:
             for tuning, copies in ((TUNED, 1), (PAID, len(tried))):
-                for index, one in enumerate(tried):
+                for index, trial in enumerate(tried):
                     try:
-                        found = self.calibrated(name, one, epsilon, copies, world)
+                        calibrated = self.calibrated(name, trial, epsilon, copies, world)
                     except InvalidInput:
                         continue
-                    settings.append(Setting(epsilon, tuning, found, one.horizon))
+                    settings.append(Setting(epsilon, tuning, calibrated, trial.horizon))
                     of_trial.append(index)
         losses: dict[tuple[float, str], dict[int, float]] = defaultdict(dict)
         scored = self.measured(name, settings, world, self._score)
         for setting, index, values in zip(settings, of_trial, scored, strict=True):
             losses[setting.epsilon, setting.tuning][index] = float(np.mean(values["score"]))
-        for (epsilon, tuning), found in losses.items():
-            self.chosen[name, epsilon, tuning] = tried[best(found)]
+        for (epsilon, tuning), trial_losses in losses.items():
+            self.chosen[name, epsilon, tuning] = tried[best(trial_losses)]
 
     # --- Runs -----------------------------------------------------------------------------------
 
@@ -265,11 +265,11 @@ class Engine:
         groups: dict[Any, list[Setting]] = defaultdict(list)
         for (algorithm, horizon), setting in different.items():
             groups[structure(algorithm), horizon].append(setting)
-        found: dict[Any, dict[str, np.ndarray]] = {}
+        by_key: dict[Any, dict[str, np.ndarray]] = {}
         for batch in groups.values():
             keys = [(setting.calibrated.algorithm, setting.horizon) for setting in batch]
-            found |= zip(keys, self._run(name, batch, world, measures), strict=True)
-        return [found[key] for key in alike]
+            by_key |= zip(keys, self._run(name, batch, world, measures), strict=True)
+        return [by_key[key] for key in alike]
 
     def _run(
         self, name: str, batch: list[Setting], world: World, measures: Measures
@@ -277,9 +277,9 @@ class Engine:
         """Run a batch of settings with a common structure and horizon."""
         horizon, network = batch[0].horizon, self._network(name, world)
         kind = self.design.methods[name].algorithm["name"]
-        shown: dict[str, np.ndarray] = {}
+        recorded: dict[str, np.ndarray] = {}
 
-        def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+        def keep(t: int, active: np.ndarray, quantities: Mapping[str, np.ndarray]) -> None:
             """Record the released quantities of the last iteration.
 
             Parameters
@@ -288,14 +288,14 @@ class Engine:
                 Iteration.
             active : ndarray of bool
                 Settings that are still running.
-            seen : mapping of str to ndarray
+            quantities : mapping of str to ndarray
                 Quantities of the iteration.
             """
             if t != horizon:
                 return
-            shown.update({key: np.array(seen[key]) for key in SEEN if key in seen})
-            if "released" in seen and isinstance(network, UnreliableNetwork):
-                shown["messages"] = np.sum(network.sent, axis=0).astype(float)
+            recorded.update({key: np.array(quantities[key]) for key in SEEN if key in quantities})
+            if "released" in quantities and isinstance(network, UnreliableNetwork):
+                recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
         algorithm = stack([setting.calibrated.algorithm for setting in batch])
         begin = time.perf_counter()
@@ -303,17 +303,17 @@ class Engine:
             horizons = np.full(len(batch), horizon)
             algorithm.run(world.problem, network, world.streams, horizons, keep)
             seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
-            values = measures(shown.get("consensus", shown["released"]))
+            values = measures(recorded.get("consensus", recorded["released"]))
         sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
-        messages = shown.get("messages", sent)
-        values["messages"] = np.broadcast_to(messages, shown["released"].shape[:2])
-        values["bits"] = bits_of(values["messages"], world.problem, shown, horizon)
+        messages = recorded.get("messages", sent)
+        values["messages"] = np.broadcast_to(messages, recorded["released"].shape[:2])
+        values["bits"] = bits_of(values["messages"], world.problem, recorded, horizon)
         single = batch[0].calibrated.algorithm
         gradients = gradients_of(
             kind, single, world.problem, self.design.problems[self.problem].records, horizon
         )
         for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
-            values[key] = np.full(shown["released"].shape[:2], value)
+            values[key] = np.full(recorded["released"].shape[:2], value)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
 
     def _network(self, name: str, world: World) -> Any:
@@ -332,20 +332,22 @@ class Engine:
 
         Non-finite losses become infinite."""
         excess = _or(self.pool.excess(released), np.inf)
-        found = {"excess_loss_mean": excess.mean(-1), "excess_loss_worst": excess.max(-1)}
+        measures = {"excess_loss_mean": excess.mean(-1), "excess_loss_worst": excess.max(-1)}
         accuracy = self.pool.accuracy(released)
         if accuracy is not None:
-            found["accuracy_mean"] = accuracy.mean(-1)
-            found["accuracy_worst"] = accuracy.min(-1)
-        found["consensus_error"] = _or(consensus_error(None, released), np.inf)
-        return found
+            measures["accuracy_mean"] = accuracy.mean(-1)
+            measures["accuracy_worst"] = accuracy.min(-1)
+        measures["consensus_error"] = _or(consensus_error(None, released), np.inf)
+        return measures
 
     # --- Cells ----------------------------------------------------------------------------------
 
     def rows(self) -> pl.DataFrame:
         """Return all rows of the problem's cells; :attr:`absent` lists cells without results."""
-        own = [cell for cell in cells(self.design) if cell.environment.problem == self.problem]
-        base = next(cell.environment for cell in own if cell.axis == BASE)
+        problem_cells = [
+            cell for cell in cells(self.design) if cell.environment.problem == self.problem
+        ]
+        base = next(cell.environment for cell in problem_cells if cell.axis == BASE)
         scales = self.pool.scales(base.agents)
         for name in self.methods:
             logging.info("%s: trials of %s", self.problem, name)
@@ -353,9 +355,13 @@ class Engine:
                 self.tune(name, base, self.design.epsilons, scales)
             except InvalidInput as error:
                 self._leave_out(name, str(error), problem=self.problem)
-        entered = [name for name in self.methods if (name, own[0].epsilon, DEFAULT) in self.chosen]
-        parts = []
-        for environment, here in _by_environment(own):
+        entered = [
+            name
+            for name in self.methods
+            if (name, problem_cells[0].epsilon, DEFAULT) in self.chosen
+        ]
+        frames = []
+        for environment, environment_cells in _by_environment(problem_cells):
             try:
                 world = self.world(environment, self.design.seed, self.design.runs)
             except InvalidInput as error:
@@ -364,22 +370,24 @@ class Engine:
                 continue
             for name in entered:
                 logging.info("%s: %s", environment, name)
-                parts += self._of_method(name, world, here)
-        return pl.concat(parts) if parts else pl.DataFrame(schema=COLUMNS)
+                frames += self._of_method(name, world, environment_cells)
+        return pl.concat(frames) if frames else pl.DataFrame(schema=COLUMNS)
 
     def _leave_out(self, name: str, because: str, **where: Any) -> None:
         self.absent.append({"method": name, "because": because, **where})
 
-    def _of_method(self, name: str, world: World, here: list[Cell]) -> Iterator[pl.DataFrame]:
+    def _of_method(
+        self, name: str, world: World, environment_cells: list[Cell]
+    ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
-        if not method.proven and here[0].axis != BASE:
+        if not method.proven and environment_cells[0].axis != BASE:
             self._leave_out(name, "not proven: shown in the base cells alone", **where)
             return
         try:
             if world.environment.faulty:
                 require_faults(method.algorithm["name"])
-            epsilons = [cell.epsilon for cell in here]
+            epsilons = [cell.epsilon for cell in environment_cells]
             settings = self._settings(name, world, epsilons)
             free = method.observer == "none"
             settings = settings[:1] if free else settings
@@ -396,29 +404,29 @@ class Engine:
 
     def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
         """Return the settings of a method whose budgets some noise meets."""
-        found = []
+        settings = []
         for epsilon in epsilons:
             for tuning in TUNINGS:
-                made = self.chosen.get((name, epsilon, tuning))
-                if made is None:
+                configured = self.chosen.get((name, epsilon, tuning))
+                if configured is None:
                     continue
                 copies = self.copies.get(name, 1) if tuning == PAID else 1
                 try:
-                    calibrated = self.calibrated(name, made, epsilon, copies, world)
+                    calibrated = self.calibrated(name, configured, epsilon, copies, world)
                 except InvalidInput as error:
                     where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
                     self._leave_out(name, str(error), **where)
                     continue
-                found.append(Setting(epsilon, tuning, calibrated, made.horizon))
-        return found
+                settings.append(Setting(epsilon, tuning, calibrated, configured.horizon))
+        return settings
 
     def _frame(
         self, name: str, setting: Setting, values: dict[str, np.ndarray], where: dict[str, Any]
     ) -> pl.DataFrame:
         """Return the rows of one setting, without measures that do not apply."""
         method = self.design.methods[name]
-        kept = {key: value for key, value in values.items() if not np.isnan(value).any()}
-        runs = len(next(iter(kept.values())))
+        applicable = {key: value for key, value in values.items() if not np.isnan(value).any()}
+        runs = len(next(iter(applicable.values())))
         labels = {
             **where,
             "epsilon": setting.epsilon,
@@ -432,9 +440,9 @@ class Engine:
             "epsilon_lower": float(setting.calibrated.lower),
         }
         columns = {
-            "run": np.tile(np.arange(runs), len(kept)),
-            "measure": np.repeat(list(kept), runs),
-            "value": np.concatenate([np.asarray(value, float) for value in kept.values()]),
+            "run": np.tile(np.arange(runs), len(applicable)),
+            "measure": np.repeat(list(applicable), runs),
+            "value": np.concatenate([np.asarray(value, float) for value in applicable.values()]),
         }
         frame = pl.DataFrame(columns).with_columns(
             **{key: pl.lit(value, dtype=COLUMNS[key]) for key, value in labels.items()}
@@ -446,8 +454,8 @@ def _or(values: np.ndarray, instead: float) -> np.ndarray:
     return np.where(np.isfinite(values), values, instead)
 
 
-def _by_environment(own: list[Cell]) -> list[tuple[Environment, list[Cell]]]:
+def _by_environment(problem_cells: list[Cell]) -> list[tuple[Environment, list[Cell]]]:
     groups: dict[Environment, list[Cell]] = defaultdict(list)
-    for cell in own:
+    for cell in problem_cells:
         groups[cell.environment].append(cell)
     return list(groups.items())

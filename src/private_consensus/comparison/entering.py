@@ -135,8 +135,8 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
     """
     fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
     require(fine, "NAME", name, "small letters, digits and underscores, a letter first")
-    taken = {*algorithms.names(), *algorithms.SHARED}
-    require(name not in taken, "NAME", name, "a name that no algorithm has")
+    existing = {*algorithms.names(), *algorithms.SHARED}
+    require(name not in existing, "NAME", name, "a name that no algorithm has")
     folder = Path(folder)
     files = _package(name, folder) if package else _repository(name, folder)
     for path in files:
@@ -148,22 +148,24 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
 
 
 def _words(name: str) -> dict[str, str]:
-    parts = [part for part in name.split("_") if part]
+    words = [word for word in name.split("_") if word]
     return {
         "name": name,
-        "title": " ".join(parts).capitalize(),
-        "kind": "".join(part.capitalize() for part in parts),
+        "title": " ".join(words).capitalize(),
+        "kind": "".join(word.capitalize() for word in words),
         "project": name.replace("_", "-").strip("-"),
     }
 
 
 def _repository(name: str, folder: Path) -> dict[Path, str]:
-    design, room = folder / DESIGN, folder / "src" / "private_consensus" / "algorithms"
-    there = design.is_file() and room.is_dir()
-    require(there, "folder", str(folder), f"a repository with {DESIGN}; or --package FOLDER")
+    design, package = folder / DESIGN, folder / "src" / "private_consensus" / "algorithms"
+    is_repository = design.is_file() and package.is_dir()
+    require(
+        is_repository, "folder", str(folder), f"a repository with {DESIGN}; or --package FOLDER"
+    )
     words = _words(name)
     return {
-        room / f"{name}.py": ALGORITHM.substitute(words, package="."),
+        package / f"{name}.py": ALGORITHM.substitute(words, package="."),
         folder / "tests" / "core" / f"test_{name}.py": TEST.substitute(words),
         design: with_method(design.read_text(encoding="utf-8"), name, words["title"]),
     }
@@ -207,7 +209,7 @@ def with_method(text: str, name: str, title: str) -> str:
     # Unindented comments belong to the key that follows.
     end = next((i for i in after if re.match(r"\S", lines[i])), len(lines))
     entry = f"  {name}: {{title: {title}, algorithm: {{name: {name}}}}}\n"
-    made = "".join([*lines[:end], entry, *lines[end:]])
+    extended = "".join([*lines[:end], entry, *lines[end:]])
     # The parser refuses a repeated name.
-    yamls.parse(made, DESIGN)
-    return made
+    yamls.parse(extended, DESIGN)
+    return extended

@@ -126,21 +126,23 @@ class UnreliableNetwork:
 
     def mix(self, x: np.ndarray) -> np.ndarray:
         r"""Return :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` with the values last received."""
-        heard = self._hear("mix", x[..., self._from, :], x[..., self._to, :])
-        return self._network.own_weights[:, None] * x + self._weights @ heard
+        received = self._hear("mix", x[..., self._from, :], x[..., self._to, :])
+        return self._network.own_weights[:, None] * x + self._weights @ received
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_{j\in N_i}\hat x_j` with the values last received."""
-        heard = self._hear("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
-        return self._ones @ heard
+        received = self._hear("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
+        return self._ones @ received
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_j w_{ij}\hat m_{j\to i}` with the messages last received.
 
         The messages have shape (..., senders, receivers, dim).
         """
-        own = sent[..., self._to, self._from, :]
-        return self._weights @ self._hear("mix_links", sent[..., self._from, self._to, :], own)
+        own_messages = sent[..., self._to, self._from, :]
+        return self._weights @ self._hear(
+            "mix_links", sent[..., self._from, self._to, :], own_messages
+        )
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
         """Return the values of members as each agent last received them.
@@ -156,17 +158,17 @@ class UnreliableNetwork:
         -------
         ndarray, shape (..., agents, members, dim)
         """
-        heard = self._hear("gather", x[..., self._from, :], x[..., self._to, :])
+        received = self._hear("gather", x[..., self._from, :], x[..., self._to, :])
         numbers = np.zeros((self._network.n_agents,) * 2, dtype=int)
         numbers[self._to, self._from] = np.arange(len(self._to))
         itself = np.arange(len(numbers))[:, None]
-        others = heard[..., numbers[itself, neighbourhoods], :]
-        return np.where((neighbourhoods == itself)[..., None], x[..., :, None, :], others)
+        member_values = received[..., numbers[itself, neighbourhoods], :]
+        return np.where((neighbourhoods == itself)[..., None], x[..., :, None, :], member_values)
 
     def exchange(self) -> Callable[[int, int], LastHeard]:
         """Return the function that maps setting and run to the operator that mixes messages."""
         arrived = self._arrived("exchange")
-        own = np.asarray(self._network.own_weights)
+        own_weights = np.asarray(self._network.own_weights)
 
         def heard_in(setting: int, run: int) -> LastHeard:
             """Return the operator that mixes the messages of one setting and run.
@@ -183,18 +185,18 @@ class UnreliableNetwork:
 
             def hear(x: np.ndarray) -> np.ndarray:
                 before = self._heard_in.get((setting, run), x[self._to])
-                heard = np.where(arrived[run][:, None], x[self._from], before)
-                self._heard_in[setting, run] = heard
-                return heard
+                received = np.where(arrived[run][:, None], x[self._from], before)
+                self._heard_in[setting, run] = received
+                return received
 
-            return LastHeard(own, self._weights, hear)
+            return LastHeard(own_weights, self._weights, hear)
 
         return heard_in
 
-    def _hear(self, kind: str, now: np.ndarray, own: np.ndarray) -> np.ndarray:
+    def _hear(self, kind: str, now: np.ndarray, fallback: np.ndarray) -> np.ndarray:
         """Return the value last received on each edge, [settings, runs, links, dim]."""
         arrived = self._arrived(kind)
-        before = own if self._heard is None else self._heard
+        before = fallback if self._heard is None else self._heard
         self._heard = np.where(arrived[..., None], now, before)
         return self._heard
 

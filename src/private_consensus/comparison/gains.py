@@ -41,8 +41,8 @@ def gain(tuned: np.ndarray, default: np.ndarray, alpha: float = ALPHA) -> Gain:
         NaN if no cell remains.
     """
     means = np.stack([tuned, default]).mean(-1)
-    kept = (np.isfinite(means) & (means > 0)).all(0)
-    cells = int(kept.sum())
+    valid = (np.isfinite(means) & (means > 0)).all(0)
+    cells = int(valid.sum())
     if not cells:
         return Gain(np.nan, np.nan, np.nan, 0)
 
@@ -50,7 +50,7 @@ def gain(tuned: np.ndarray, default: np.ndarray, alpha: float = ALPHA) -> Gain:
         first, second = np.split(np.log(np.maximum(means, 1e-300)), 2)
         return (first - second).mean(0, keepdims=True)
 
-    values = np.concatenate([tuned[kept], default[kept]])
+    values = np.concatenate([tuned[valid], default[valid]])
     value, error, skewness = jackknife(mean_log_ratio, values)
     low, high = limits(value, error, skewness, values.shape[1], alpha)
     return Gain(*(float(np.exp(end[0])) for end in (value, low, high)), cells)

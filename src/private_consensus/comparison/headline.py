@@ -29,12 +29,12 @@ class Alone(NamedTuple):
 
     def until(self, *words: str) -> float | None:
         """Return the largest budget up to which every outcome is in ``words``, or None."""
-        found = None
+        largest = None
         for epsilon, outcome in self.outcomes:
             if outcome not in words:
                 break
-            found = epsilon
-        return found
+            largest = epsilon
+        return largest
 
 
 def alone(
@@ -64,16 +64,16 @@ def alone(
     list of Alone
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
-    made = cube(compared(table, observer), measure, tuning)
-    rows = [i for i, cell in enumerate(made.cells) if cell in base]
-    found: dict[str, list[tuple[float, str]]] = {}
+    losses = cube(compared(table, observer), measure, tuning)
+    rows = [i for i, cell in enumerate(losses.cells) if cell in base]
+    by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
-        ranked = places(made.of_cell(row), ALPHA / len(rows))
-        outcomes = found.setdefault(made.cells[row][0], [])
+        ranked = places(losses.of_cell(row), ALPHA / len(rows))
+        outcomes = by_problem.setdefault(losses.cells[row][0], [])
         outcomes.append(
-            (made.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
+            (losses.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
         )
-    return [Alone(problem, sorted(outcomes)) for problem, outcomes in found.items()]
+    return [Alone(problem, sorted(outcomes)) for problem, outcomes in by_problem.items()]
 
 
 def _outcome(best: Sequence[str]) -> str:
@@ -82,12 +82,12 @@ def _outcome(best: Sequence[str]) -> str:
     return WINS if len(best) == 1 else OPEN
 
 
-def sentences(found: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
+def sentences(outcomes: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
     """Return the sentence of the headline, and the sentences below it.
 
     Parameters
     ----------
-    found : sequence of Alone
+    outcomes : sequence of Alone
         Outcomes by problem.
     titles : mapping
         Titles of the problems.
@@ -96,28 +96,34 @@ def sentences(found: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
     -------
     list of str
     """
-    if not found:
+    if not outcomes:
         return ["Nothing has been compared."]
-    wins = [(one, one.until(WINS)) for one in found]
-    some = [(titles.get(one.problem, one.problem), e) for one, e in wins if e is not None]
-    if some:
-        listed = ", ".join(f"{title} (ε ≤ {epsilon:g})" for title, epsilon in some)
-        whole = "on every problem" if len(some) == len(found) else f"on {len(some)} of {len(found)}"
-        said = [f"Below some ε it is best to train alone {whole}: {listed}."]
+    wins = [(outcome, outcome.until(WINS)) for outcome in outcomes]
+    winners = [
+        (titles.get(outcome.problem, outcome.problem), e) for outcome, e in wins if e is not None
+    ]
+    if winners:
+        listed = ", ".join(f"{title} (ε ≤ {epsilon:g})" for title, epsilon in winners)
+        extent = (
+            "on every problem"
+            if len(winners) == len(outcomes)
+            else f"on {len(winners)} of {len(outcomes)}"
+        )
+        lines = [f"Below some ε it is best to train alone {extent}: {listed}."]
     else:
-        said = ["At no ε of the base cells is it shown that training alone is best."]
+        lines = ["At no ε of the base cells is it shown that training alone is best."]
     unbeaten = [
-        f"{titles.get(one.problem, one.problem)} (ε ≤ {end:g})"
-        for one, start in wins
-        if (end := one.until(WINS, OPEN)) is not None and end != start
+        f"{titles.get(outcome.problem, outcome.problem)} (ε ≤ {end:g})"
+        for outcome, start in wins
+        if (end := outcome.until(WINS, OPEN)) is not None and end != start
     ]
     if unbeaten:
-        said.append(f"No method is shown to beat it either on {', '.join(unbeaten)}.")
+        lines.append(f"No method is shown to beat it either on {', '.join(unbeaten)}.")
     beaten = [
-        titles.get(one.problem, one.problem)
-        for one in found
-        if one.outcomes and one.outcomes[0][1] == BEATEN
+        titles.get(outcome.problem, outcome.problem)
+        for outcome in outcomes
+        if outcome.outcomes and outcome.outcomes[0][1] == BEATEN
     ]
     if beaten:
-        said.append(f"Talking pays at every ε from the smallest on: {', '.join(beaten)}.")
-    return said
+        lines.append(f"Talking pays at every ε from the smallest on: {', '.join(beaten)}.")
+    return lines

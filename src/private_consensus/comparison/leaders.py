@@ -61,13 +61,14 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
     if not values.size:
         return []
     with np.errstate(invalid="ignore"):  # infinity minus infinity
-        apart = values[:, None] - values[None]
+        differences = values[:, None] - values[None]
     order = sorted(range(len(names)), key=lambda i: (values[i].mean(), names[i]))
-    each = alpha / max(1, len(names) - 1)
-    beaten = np.any(interval(apart, 2 * each)[1] > 0, axis=1)
-    own, behind = interval(values, alpha), interval(apart[:, order[0]], alpha)
+    pair_level = alpha / max(1, len(names) - 1)
+    beaten = np.any(interval(differences, 2 * pair_level)[1] > 0, axis=1)
+    mean_intervals, behind = interval(values, alpha), interval(differences[:, order[0]], alpha)
     return [
-        Place(names[i], *(float(end[i]) for end in (*own, *behind)), not beaten[i]) for i in order
+        Place(names[i], *(float(end[i]) for end in (*mean_intervals, *behind)), not beaten[i])
+        for i in order
     ]
 
 
@@ -104,6 +105,6 @@ def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, 
         ends = np.nan_to_num(
             np.where(wild, values, 0.0).sum(-1), nan=0.0, posinf=np.inf, neginf=-np.inf
         )
-    some = wild.any(-1)
-    mean, low, high = (np.where(some, ends, found) for found in (mean, low, high))
+    diverged = wild.any(-1)
+    mean, low, high = (np.where(diverged, ends, end) for end in (mean, low, high))
     return mean, low, high

@@ -158,9 +158,9 @@ def worst_pair(
 def _worst(observed: ObservedSystem, observer: Observer, *, below: bool = True) -> Bracket:
     """Return bounds on the mu of the agent with the largest loss to one observer."""
     (system,) = observed.channels
-    found = statements(system, observer, observed.changes, observed.inputs).values()
-    lower = max(one.open_loop.lower for one in found) if below else 0.0
-    return Bracket(lower, max(one.mu for one in found))
+    stated = statements(system, observer, observed.changes, observed.inputs).values()
+    lower = max(statement.open_loop.lower for statement in stated) if below else 0.0
+    return Bracket(lower, max(statement.mu for statement in stated))
 
 
 def _accounted(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> float:
@@ -169,8 +169,10 @@ def _accounted(algorithm: Algorithm, problem: Any, network: Network, horizon: in
     It is infinite unless all releases are proven and Gaussian.
     """
     releases = list(algorithm.releases(problem, network, horizon))
-    gaussian = all(one.mechanism == "gaussian" and one.sampling is None for one in releases)
-    if not gaussian or not all(one.proven for one in releases):
+    gaussian = all(
+        release.mechanism == "gaussian" and release.sampling is None for release in releases
+    )
+    if not gaussian or not all(release.proven for release in releases):
         return math.inf
-    squares = [float((one.losses() ** 2).sum()) * one.count for one in releases]
+    squares = [float((release.losses() ** 2).sum()) * release.count for release in releases]
     return math.sqrt(sum(squares)) * ROUNDED_UP

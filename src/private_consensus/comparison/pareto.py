@@ -50,11 +50,13 @@ def fronts(
     dict of str to list of str
     """
     names = sorted(means)
-    found = {}
+    methods_by_cost = {}
     for cost in costs:
         points = np.array(
             [[means[name].get(key, np.nan) for key in (cost, loss)] for name in names]
         ).reshape(-1, 2)
         on = np.flatnonzero(front(points))
-        found[cost] = [names[i] for i in sorted(on, key=lambda i: (points[i, 0], names[i]))]
-    return found
+        methods_by_cost[cost] = [
+            names[i] for i in sorted(on, key=lambda i: (points[i, 0], names[i]))
+        ]
+    return methods_by_cost

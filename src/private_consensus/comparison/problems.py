@@ -100,8 +100,8 @@ class Pool(ABC):
 
     def accuracy(self, x: np.ndarray) -> np.ndarray | None:
         """Return the test accuracy of models [..., dim]."""
-        found = self.accuracies(x.reshape(-1, x.shape[-1]))
-        return None if found is None else found.reshape(x.shape[:-1])
+        accuracies = self.accuracies(x.reshape(-1, x.shape[-1]))
+        return None if accuracies is None else accuracies.reshape(x.shape[:-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,8 @@ class Means(Pool):
         return quantile_classes(self.records[:, 0])
 
     def scales(self, agents):
-        each = len(self.records) / agents
-        return Scales(each, each * self.box)
+        agent_records = len(self.records) / agents
+        return Scales(agent_records, agent_records * self.box)
 
     def problem(self, rows):
         """Return the problem in which an agent's mean is its sum of records over M/N.
@@ -126,10 +126,10 @@ class Means(Pool):
         With unequal sizes too, the minimiser of the sum of objectives is the mean of all records.
         """
         agents = rows.shape[1]
-        each = len(self.records) // agents
+        agent_records = len(self.records) // agents
         sums = _held(self.records, rows).sum(-2)
-        ratio = max(1.0, (rows != UNUSED).sum(-1).max() / each)
-        return MeanEstimation(sums / each, each, self.box, float(ratio))
+        ratio = max(1.0, (rows != UNUSED).sum(-1).max() / agent_records)
+        return MeanEstimation(sums / agent_records, agent_records, self.box, float(ratio))
 
     def losses(self, x):
         return _squares(x, self.records)
@@ -176,10 +176,10 @@ class Classified(Pool):
 
     def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
         margins = features * classes[:, None]
-        found = np.empty(len(x))
-        for part in _parts(len(x), len(margins)):
-            found[part] = np.logaddexp(0.0, -(x[part] @ margins.T)).mean(-1)
-        return found + self.ridge / 2 * (x**2).sum(-1)
+        losses = np.empty(len(x))
+        for block in _parts(len(x), len(margins)):
+            losses[block] = np.logaddexp(0.0, -(x[block] @ margins.T)).mean(-1)
+        return losses + self.ridge / 2 * (x**2).sum(-1)
 
     @cached_property
     def least(self):
@@ -192,8 +192,8 @@ class Classified(Pool):
 
         options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
         start = np.zeros(self.features.shape[1])
-        found = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-        return float(found.fun)
+        solution = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+        return float(solution.fun)
 
     def accuracies(self, x):
         return ((x @ self.test_features.T > 0) == (self.test_classes > 0)).mean(-1)
@@ -222,8 +222,8 @@ class Regressed(Pool):
         agents = rows.shape[1]
         responses = np.where(rows == UNUSED, 0.0, self.responses[rows])
         weight = agents / len(self.responses)
-        held = _held(self.features, rows)
-        return Lasso(held, responses, weight, self.penalty, self.gradient_bound, 1.0)
+        features = _held(self.features, rows)
+        return Lasso(features, responses, weight, self.penalty, self.gradient_bound, 1.0)
 
     def losses(self, x):
         return self._losses(x, self.features, self.responses)
@@ -232,13 +232,13 @@ class Regressed(Pool):
         return self._losses(x, self.public_features, self.public_responses)
 
     def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        found = np.empty(len(x))
+        losses = np.empty(len(x))
         c = self.gradient_bound
-        for part in _parts(len(x), len(responses)):
-            residuals = np.abs(x[part] @ features.T - responses)
+        for block in _parts(len(x), len(responses)):
+            residuals = np.abs(x[block] @ features.T - responses)
             flat = 2 * residuals > c
-            found[part] = np.where(flat, c * residuals - c**2 / 4, residuals**2).mean(-1)
-        return found + self.penalty * np.abs(x).sum(-1)
+            losses[block] = np.where(flat, c * residuals - c**2 / 4, residuals**2).mean(-1)
+        return losses + self.penalty * np.abs(x).sum(-1)
 
     @cached_property
     def least(self):
@@ -321,8 +321,8 @@ def _held(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _parts(models: int, records: int) -> list[slice]:
-    each = max(1, AT_ONCE // records)
-    return [slice(first, first + each) for first in range(0, models, each)]
+    block_size = max(1, AT_ONCE // records)
+    return [slice(first, first + block_size) for first in range(0, models, block_size)]
 
 
 def shared_out(
@@ -351,8 +351,10 @@ def shared_out(
     generators = streams.generators("data", "partition")
     require(len(labels) % agents == 0, "agents", agents, f"a divisor of {len(labels)} records")
     sizes = [len(labels) // agents] * agents
-    known = {"concentration", "of"}
-    require({*parameters} <= known, "partitions", dict(parameters), f"keys among {sorted(known)}")
+    allowed = {"concentration", "of"}
+    require(
+        {*parameters} <= allowed, "partitions", dict(parameters), f"keys among {sorted(allowed)}"
+    )
     if not parameters:
         return partition_iid(labels, sizes, generators)
     concentration = parameters["concentration"]
@@ -385,14 +387,14 @@ def pool_of(design: Comparison, name: str, prepared: Mapping[str, Any]) -> Pool:
         For an unknown problem, or for data with fewer records than the design requires.
     """
     declared = design.problems[name]
-    known = name.partition("_")[0] if name not in MAKERS else name
-    if known not in MAKERS:
+    maker = name.partition("_")[0] if name not in MAKERS else name
+    if maker not in MAKERS:
         raise InvalidInput("problems", name, f"a name that begins with one of {', '.join(MAKERS)}")
     parameters = dict(declared.model_extra or {})
     if "prepared" in parameters:
         parameters["prepared"] = prepared[parameters["prepared"]]
     streams = Streams(design.seed, (0,), {"data": f"{GROUP} {name}"})
-    return MAKERS[known](
+    return MAKERS[maker](
         streams.shared("data", "pool"), declared.records, design.tuning.public_records, **parameters
     )
 
@@ -411,11 +413,11 @@ def _means(generator, records: int, public: int, *, dim: int, box: float) -> Mea
 def _classified(
     generator, records: int, public: int, *, prepared, ridge: float, test_rows: int = 1000
 ) -> Classified:
-    chosen = _chosen(generator, len(prepared.labels), records + test_rows + public)
-    features = np.asarray(prepared.features, float)[chosen]
-    classes = np.asarray(prepared.labels, float)[chosen]
-    parts = (np.split(rows, [records, records + test_rows]) for rows in (features, classes))
-    return Classified(*chain.from_iterable(zip(*parts, strict=True)), ridge)
+    sampled_rows = _chosen(generator, len(prepared.labels), records + test_rows + public)
+    features = np.asarray(prepared.features, float)[sampled_rows]
+    classes = np.asarray(prepared.labels, float)[sampled_rows]
+    splits = (np.split(rows, [records, records + test_rows]) for rows in (features, classes))
+    return Classified(*chain.from_iterable(zip(*splits, strict=True)), ridge)
 
 
 def _regressed(
@@ -438,14 +440,14 @@ def _images(
     generator, records: int, public: int, *, prepared, hidden: int, side: int, test_rows: int = 500
 ) -> Images:
     """Sample images and reduce them to ``side`` times ``side`` pixels by block means."""
-    train, test = (np.asarray(prepared.splits[part]) for part in ("train", "test"))
-    own = train[_chosen(generator, len(train), records + public)]
-    others = test[_chosen(generator, len(test), test_rows)]
-    rows = np.concatenate([own, others])
+    train, test = (np.asarray(prepared.splits[split]) for split in ("train", "test"))
+    train_rows = train[_chosen(generator, len(train), records + public)]
+    test_rows_sampled = test[_chosen(generator, len(test), test_rows)]
+    rows = np.concatenate([train_rows, test_rows_sampled])
     features = shrunk(np.asarray(prepared.features[rows], np.float32), side)
     classes = np.asarray(prepared.labels)[rows].astype(np.int64)
-    held, kept, tested = np.split(np.arange(len(rows)), [records, records + public])
-    return Images(features, classes, held, tested, kept, hidden)
+    agent_rows, public_rows, tested = np.split(np.arange(len(rows)), [records, records + public])
+    return Images(features, classes, agent_rows, tested, public_rows, hidden)
 
 
 def shrunk(features: np.ndarray, side: int) -> np.ndarray:
@@ -469,9 +471,11 @@ def shrunk(features: np.ndarray, side: int) -> np.ndarray:
     return blocks.mean((2, 4)).reshape(len(features), side**2)
 
 
-def _chosen(generator, there: int, wanted: int) -> np.ndarray:
-    require(wanted <= there, "problem.records", wanted, f"at most the {there} records there are")
-    return generator.permutation(there)[:wanted]
+def _chosen(generator, available: int, count: int) -> np.ndarray:
+    require(
+        count <= available, "problem.records", count, f"at most the {available} records there are"
+    )
+    return generator.permutation(available)[:count]
 
 
 MAKERS = {

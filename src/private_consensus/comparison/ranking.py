@@ -60,7 +60,7 @@ class Standing(NamedTuple):
 
 
 def ranked(
-    given: Sequence[str],
+    names_and_files: Sequence[str],
     design: str | Path,
     scale: str,
     *,
@@ -73,7 +73,7 @@ def ranked(
 
     Parameters
     ----------
-    given : sequence of str
+    names_and_files : sequence of str
         Names of the registry, and files of :mod:`.submissions`.
     design : path
         File of the design; see :func:`design_of`.
@@ -97,35 +97,35 @@ def ranked(
     InvalidInput
         Before anything runs, for a name, design, scale or file that cannot be used.
     """
-    names = [text for text in given if not text.endswith(SUFFIX)]
-    files = [text for text in given if text.endswith(SUFFIX)]
+    names = [text for text in names_and_files if not text.endswith(SUFFIX)]
+    files = [text for text in names_and_files if text.endswith(SUFFIX)]
     require(out is None or bool(names), "--out", out, "a NAME that is run")
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
-    handed = [one.table for one in submitted]
-    others = [] if against is None else [_others(against, names)]
+    handed = [entry.table for entry in submitted]
+    other_tables = [] if against is None else [_others(against, names)]
     entered = [*names, *(name for table in handed for name in _methods(table))]
-    known = {name for table in (*handed, *others) for name in _methods(table)}
-    seen = {rules.methods[name].observer for name in names}
-    seen |= {observer for table in handed for observer in table["observer"].unique()}
-    wanted = names if others else [*names, *_rivals(rules, {*names, *known}, seen)]
-    own, absent = run(rules, wanted, prepared(sorted(prepared_for(rules))), progress)
+    present = {name for table in (*handed, *other_tables) for name in _methods(table)}
+    observers = {rules.methods[name].observer for name in names}
+    observers |= {observer for table in handed for observer in table["observer"].unique()}
+    methods = names if other_tables else [*names, *_rivals(rules, {*names, *present}, observers)]
+    results_table, absent = run(rules, methods, prepared(sorted(prepared_for(rules))), progress)
     if out is not None:
-        results = own.filter(pl.col("method").is_in(names))
+        results = results_table.filter(pl.col("method").is_in(names))
         hand_in(results, rules, out, absences(rules, results, absent, names))
-    table = together([*handed, *others, own])
-    found, rows = standings(table, observer_of(table, entered))
+    table = together([*handed, *other_tables, results_table])
+    ranking, rows = standings(table, observer_of(table, entered))
     few = f"; {rules.runs} runs tell nobody apart in a cell" if rules.runs < MIN_RUNS else ""
     return Ranked(
         HEADS,
         [_shown(row, entered) for row in rows],
-        f"{found.cells} of {found.of} cells in which all compared methods ran; two differ if "
-        f"their mean ranks do by more than {found.critical_difference:.2f}; "
-        f"Friedman's p = {found.p:.2g}{few}",
+        f"{ranking.cells} of {ranking.of} cells in which all compared methods ran; two differ if "
+        f"their mean ranks do by more than {ranking.critical_difference:.2f}; "
+        f"Friedman's p = {ranking.p:.2g}{few}",
         list(
             dict.fromkeys(
                 f"{row['method']}: {row['because']}"
-                for row in [*absent, *(row for one in submitted for row in one.absent)]
+                for row in [*absent, *(row for entry in submitted for row in entry.absent)]
                 if row["method"] in entered and row["because"] != NOT_TUNED
             )
         ),
@@ -157,32 +157,32 @@ def absences(
         Absences of the engine, problems on which a method is not entered, and cells in which a
         method with default parameters has no tuned ones.
     """
-    found = [dict(row) for row in absent if row["method"] in names]
+    declared = [dict(row) for row in absent if row["method"] in names]
     for name in names:
-        own = results.filter(pl.col("method") == name)
+        method_rows = results.filter(pl.col("method") == name)
         for problem in design.problems:
             if name not in design.methods_of(problem):
                 because = "not entered on this problem"
-                found.append({"method": name, "problem": problem, "because": because})
-        present = set(own.select(*CELL, "tuning").unique().rows())
+                declared.append({"method": name, "problem": problem, "because": because})
+        present = set(method_rows.select(*CELL, "tuning").unique().rows())
         for cell in cells(design):
             at = {key: cell.row()[key] for key in CELL}
-            place = tuple(at.values())
-            tunings = {tuning for tuning in TUNINGS if (*place, tuning) in present}
+            cell_key = tuple(at.values())
+            tunings = {tuning for tuning in TUNINGS if (*cell_key, tuning) in present}
             if tunings:
                 lacking = [tuning for tuning in TUNINGS if tuning not in tunings]
-                found += [
+                declared += [
                     {**at, "tuning": tuning, "method": name, "because": NOT_TUNED}
                     for tuning in lacking
-                    if not any(_is_about(row, name, at, tuning) for row in found)
+                    if not any(_is_about(row, name, at, tuning) for row in declared)
                 ]
-    return found
+    return declared
 
 
 def _is_about(row: Mapping[str, Any], name: str, at: Mapping[str, Any], tuning: str) -> bool:
     """Return True if an absence applies to a method, cell and tuning."""
-    place = {**at, "method": name, "tuning": tuning}
-    return all(place[key] == value for key, value in row.items() if key in place)
+    cell_values = {**at, "method": name, "tuning": tuning}
+    return all(cell_values[key] == value for key, value in row.items() if key in cell_values)
 
 
 def _others(path: str | Path, names: Sequence[str]) -> pl.DataFrame:
@@ -193,12 +193,14 @@ def _methods(table: pl.DataFrame) -> list[str]:
     return table["method"].unique().sort().to_list()
 
 
-def _rivals(design: Comparison, known: set[str], observers: set[str]) -> list[str]:
+def _rivals(design: Comparison, excluded: set[str], observers: set[str]) -> list[str]:
     """Return the methods to compare with: local training, and those for the same observers."""
     return [
         name
         for name, method in design.methods.items()
-        if name not in known and method.proven and (method.observer in observers or name == LOCAL)
+        if name not in excluded
+        and method.proven
+        and (method.observer in observers or name == LOCAL)
     ]
 
 
@@ -235,8 +237,8 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
     expected = "the file of a design; call in the repository's folder, or say --design FILE"
     require(path.is_file(), "--design", str(path), expected)
     design = read_comparison(yamls.read(path))
-    known = ("paper", *design.scales)
-    require(scale in known, "--scale", scale, f"one of {', '.join(known)}")
+    scales = ("paper", *design.scales)
+    require(scale in scales, "--scale", scale, f"one of {', '.join(scales)}")
     methods = dict(design.methods)
     for name in names:
         require(name in algorithms.names(), "NAME", name, f"one of {', '.join(algorithms.names())}")
@@ -247,8 +249,10 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
 
 def prepared_for(design: Comparison) -> set[str]:
     """Return the names of the prepared data that the problems of a design need."""
-    found = ((problem.model_extra or {}).get("prepared") for problem in design.problems.values())
-    return {name for name in found if name}
+    data_names = (
+        (problem.model_extra or {}).get("prepared") for problem in design.problems.values()
+    )
+    return {name for name in data_names if name}
 
 
 def run(
@@ -283,12 +287,12 @@ def run(
     tables, absent = [], []
     for problem in design.problems:
         progress(problem)
-        own = [
+        entered_methods = [
             name
             for name in methods
             if (entered := design.methods[name].problems) is None or problem in entered
         ]
-        engine = Engine(design, problem, pool_of(design, problem, prepared), own)
+        engine = Engine(design, problem, pool_of(design, problem, prepared), entered_methods)
         tables.append(engine.rows())
         absent += engine.absent
     return pl.concat(tables), absent
@@ -313,8 +317,8 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
     InvalidInput
         If the methods have no observer, or different ones.
     """
-    found = table.filter(pl.col("method").is_in(list(methods)) & pl.col("proven"))["observer"]
-    observers = sorted(found.unique())
+    observed = table.filter(pl.col("method").is_in(list(methods)) & pl.col("proven"))["observer"]
+    observers = sorted(observed.unique())
     expected = "methods that are proven for one observer, and ran in some cell"
     require(len(observers) == 1, "NAME", ", ".join(observers) or None, expected)
     return observers[0]
@@ -337,27 +341,30 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
     standings : list of Standing
         In the order of the ranking, then methods outside it.
     """
-    made = cube(compared(table, observer, () if observer == STRONGEST else [LOCAL]), LOSS)
-    if not made.cells:
+    losses = cube(compared(table, observer, () if observer == STRONGEST else [LOCAL]), LOSS)
+    if not losses.cells:
         raise InvalidInput("NAME", observer, "a method that ran in some cell for this observer")
-    found = rank(made.methods, made.means)
-    best, alone, ran = ({name: 0 for name in made.methods} for _ in range(3))
-    for cell in range(len(made.cells)):
-        runs = made.of_cell(cell)
-        for place in places(runs):
-            best[place.method] += place.may_be_best
-            ran[place.method] += 1
-            alone[place.method] += _better(runs, place.method, LOCAL)
-    means = dict(zip(found.methods, found.mean_ranks.tolist(), strict=True))
-    order = [*found.methods, *sorted(found.left_out)]
-    return found, [
+    ranking = rank(losses.methods, losses.means)
+    best, alone, ran = ({name: 0 for name in losses.methods} for _ in range(3))
+    for cell in range(len(losses.cells)):
+        runs = losses.of_cell(cell)
+        for standing in places(runs):
+            best[standing.method] += standing.may_be_best
+            ran[standing.method] += 1
+            alone[standing.method] += _better(runs, standing.method, LOCAL)
+    means = dict(zip(ranking.methods, ranking.mean_ranks.tolist(), strict=True))
+    order = [*ranking.methods, *sorted(ranking.left_out)]
+    return ranking, [
         Standing(name, means.get(name), best[name], alone[name], ran[name]) for name in order
     ]
 
 
-def _better(runs: Mapping[str, Any], one: str, other: str) -> bool:
+def _better(runs: Mapping[str, Any], method: str, rival: str) -> bool:
     """Return True if one method is better than another in a cell at the 95 % level."""
-    if other not in runs or one == other:
+    if rival not in runs or method == rival:
         return False
-    behind = {place.method: place for place in places({name: runs[name] for name in (one, other)})}
-    return not behind[other].may_be_best
+    behind = {
+        standing.method: standing
+        for standing in places({name: runs[name] for name in (method, rival)})
+    }
+    return not behind[rival].may_be_best

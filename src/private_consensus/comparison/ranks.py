@@ -57,13 +57,13 @@ class Ranking:
 
     def alike(self) -> list[tuple[str, ...]]:
         """Return the largest groups of adjacent methods that do not differ (diagram bars)."""
-        ranks, found = self.mean_ranks, []
+        ranks, groups = self.mean_ranks, []
         for first in range(len(ranks)):
             inside = np.flatnonzero(ranks - ranks[first] <= self.critical_difference)
             last = int(inside[-1])
-            if last > first and (not found or last > found[-1][1]):
-                found.append((first, last))
-        return [self.methods[first : last + 1] for first, last in found]
+            if last > first and (not groups or last > groups[-1][1]):
+                groups.append((first, last))
+        return [self.methods[first : last + 1] for first, last in groups]
 
 
 def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ranking:
@@ -84,18 +84,18 @@ def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ra
         Restricted to the methods and cells of :func:`complete_part`.
     """
     values = np.asarray(values, float)
-    some = ~np.isnan(values).all(1)
+    has_runs = ~np.isnan(values).all(1)
     rows, columns = complete_part(methods, ~np.isnan(values))
-    kept = significant(values[np.ix_(rows, columns)])
-    mean = mean_ranks(kept)
-    statistic, p = friedman(kept)
+    compared = significant(values[np.ix_(rows, columns)])
+    mean = mean_ranks(compared)
+    statistic, p = friedman(compared)
     order = np.lexsort(([methods[i] for i in columns], mean))
     counts = dict(zip(methods, (~np.isnan(values)).sum(0).tolist(), strict=True))
     return Ranking(
         tuple(methods[columns[i]] for i in order),
         mean[order],
         len(rows),
-        int(some.sum()),
+        int(has_runs.sum()),
         statistic,
         p,
         critical_difference(len(columns), len(rows), alpha),
@@ -162,8 +162,8 @@ def friedman(values: np.ndarray) -> tuple[float, float]:
     ranks = rankdata(values, axis=1)
     if (ranks == ranks[:, :1]).all():
         return 0.0, 1.0
-    found = friedmanchisquare(*ranks.T)
-    return float(found.statistic), float(found.pvalue)
+    test = friedmanchisquare(*ranks.T)
+    return float(test.statistic), float(test.pvalue)
 
 
 def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float:

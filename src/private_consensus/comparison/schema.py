@@ -118,8 +118,8 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
         See :func:`read_results`.
     """
     for column, kind in COLUMNS.items():
-        found = frame.schema.get(column)
-        require(found == kind, f"{name}.{column}", found, f"a column of {kind}")
+        present_kind = frame.schema.get(column)
+        require(present_kind == kind, f"{name}.{column}", present_kind, f"a column of {kind}")
     frame = frame.select(list(COLUMNS))
     for column in COLUMNS:
         missing = frame.filter(pl.col(column).is_null())
@@ -132,9 +132,9 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
         printable = label.isprintable() and bool(LABEL.fullmatch(label.strip()))
         expected = "1 to 80 printable characters without < > [ ] { } ` |"
         require(printable, f"{name}.label", label, expected)
-    for column, known in {"measure": MEASURES, "tuning": TUNINGS, "observer": OBSERVERS}.items():
+    for column, allowed in {"measure": MEASURES, "tuning": TUNINGS, "observer": OBSERVERS}.items():
         for value in frame[column].unique():
-            require(value in known, f"{name}.{column}", value, f"one of {', '.join(known)}")
+            require(value in allowed, f"{name}.{column}", value, f"one of {', '.join(allowed)}")
     twice = frame.filter(pl.struct(KEYS).is_duplicated())
     if twice.height:
         raise InvalidInput(name, _first(twice), "every row once")

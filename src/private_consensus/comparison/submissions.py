@@ -113,8 +113,8 @@ def hand_in(
     lines = lines or list(_incomplete(table, declared, design, str(path)))
     if lines:
         raise Refused(lines)
-    with atomic_write(path) as part:
-        table.write_parquet(part)
+    with atomic_write(path) as temporary:
+        table.write_parquet(temporary)
     methods = table.select("method", "observer").unique().sort("method").rows()
     write_text(manifest_of(path), encoded(sealed({
         "version": VERSION,
@@ -227,10 +227,10 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a mapping of pairs; a repeated key is an error."""
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("a key twice")
-    return found
+    return mapping
 
 
 def _wrong_manifest(manifest: Mapping[str, Any], design: Comparison, path: Path) -> Iterator[str]:
@@ -264,10 +264,10 @@ def _equal(value: Any, expected: Any) -> bool:
     return json.dumps(value) == json.dumps(expected)
 
 
-def _wrong_keys(where: str, stated: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
-    for key in sorted(set(stated) - set(known)):
-        yield _line(f"{where}: keys", key, f"one of {', '.join(known)}")
-    for key in known:
+def _wrong_keys(where: str, stated: Mapping[str, Any], allowed: Sequence[str]) -> Iterator[str]:
+    for key in sorted(set(stated) - set(allowed)):
+        yield _line(f"{where}: keys", key, f"one of {', '.join(allowed)}")
+    for key in allowed:
         if key not in stated:
             yield f"{where}: {key}: missing, expected a value"
 
@@ -297,8 +297,8 @@ def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str
     if table.is_empty():
         yield f"{name}: found no rows, expected results of the cells of the design"
         return
-    known = {tuple(cell.row()[key] for key in CELL) for cell in cells(design)}
-    strange = [cell for cell in table.select(*CELL).unique().rows() if cell not in known]
+    design_cells = {tuple(cell.row()[key] for key in CELL) for cell in cells(design)}
+    strange = [cell for cell in table.select(*CELL).unique().rows() if cell not in design_cells]
     if strange:
         first = dict(zip(CELL, min(strange, key=str), strict=True))
         yield f"{name}: {len(strange)} cells: found {first!r}, expected cells of the design"
@@ -342,28 +342,28 @@ def _incomplete(
     table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: Comparison, name: str
 ) -> Iterator[str]:
     """Yield an error for cells, runs and measures that are neither present nor declared absent."""
-    places = [
+    design_keys = [
         (*(cell.row()[key] for key in CELL), tuning) for cell in cells(design) for tuning in TUNINGS
     ]
     present: dict[str, set[Place]] = defaultdict(set)
-    for method, *place in table.select("method", *PLACE).unique().rows():
-        present[method].add(tuple(place))
-    for method, here in sorted(present.items()):
+    for method, *cell_key in table.select("method", *PLACE).unique().rows():
+        present[method].add(tuple(cell_key))
+    for method, present_cells in sorted(present.items()):
         declared: set[Place] = set()
         for row in absent:
             if row.get("method") != method:
                 continue
-            covered = {place for place in places if _covers(row, place)}
+            covered = {cell_key for cell_key in design_keys if _covers(row, cell_key)}
             if not covered:
                 yield f"{name}: absent: found {_place_of(row)}, expected cells of the design"
             declared |= covered
-        lacking = [place for place in places if place not in here | declared]
+        lacking = [cell_key for cell_key in design_keys if cell_key not in present_cells | declared]
         if lacking:
             first = dict(zip(PLACE, lacking[0], strict=True))
             expected = "results, or a declared absence with its reason"
-            yield f"{name}: {method}: found nothing in {len(lacking)} of {len(places)} cells and "\
-                  f"tunings, first {first!r}, expected {expected}"  # fmt: skip
-        if both := here & declared:
+            yield f"{name}: {method}: found nothing in {len(lacking)} of {len(design_keys)} cells "\
+                  f"and tunings, first {first!r}, expected {expected}"  # fmt: skip
+        if both := present_cells & declared:
             first = dict(zip(PLACE, min(both, key=str), strict=True))
             yield f"{name}: {method}: found results of {first!r}, expected none: declared absent"
     yield from _incomplete_runs(table, design, name)
@@ -383,17 +383,17 @@ def _incomplete_runs(table: pl.DataFrame, design: Comparison, name: str) -> Iter
     for row in measures.iter_rows(named=True):
         by_problem[row["method"], row["problem"]] |= {*row["measure"]}
     for row in measures.sort(keys).iter_rows(named=True):
-        wanted = expected | by_problem[row["method"], row["problem"]]
-        if lacking := wanted - {*row["measure"]}:
+        required = expected | by_problem[row["method"], row["problem"]]
+        if lacking := required - {*row["measure"]}:
             names = ", ".join(measure for measure in MEASURES if measure in lacking)
             yield f"{name}: {row['method']}: found no {names} in a cell of {row['problem']}, "\
                   "expected every measure in every cell"  # fmt: skip
             return
 
 
-def _covers(row: Mapping[str, Any], place: Place) -> bool:
+def _covers(row: Mapping[str, Any], cell_tuning: Place) -> bool:
     """Return True if an absence applies to a cell and tuning: every stated key is equal."""
-    at = dict(zip(PLACE, place, strict=True))
+    at = dict(zip(PLACE, cell_tuning, strict=True))
     return all(at[key] == value for key, value in row.items() if key in at)
 
 
@@ -418,8 +418,8 @@ def _line(key: str, value: Any, expected: str) -> str:
 
 
 def _some(values: Iterable[Any]) -> str:
-    shown = sorted(values)
-    return ", ".join(map(str, shown[:3])) + (", ..." if len(shown) > 3 else "")
+    ordered = sorted(values)
+    return ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
 
 
 def together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
@@ -430,9 +430,14 @@ def together(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     InvalidInput
         If a method is in two of the tables.
     """
-    seen: set[str] = set()
+    earlier: set[str] = set()
     for table in tables:
-        own = set(table["method"].unique())
-        require(not own & seen, "FILE", ", ".join(sorted(own & seen)), "each method in one file")
-        seen |= own
+        methods = set(table["method"].unique())
+        require(
+            not methods & earlier,
+            "FILE",
+            ", ".join(sorted(methods & earlier)),
+            "each method in one file",
+        )
+        earlier |= methods
     return pl.concat([table.select(list(COLUMNS)) for table in tables])

@@ -63,21 +63,22 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
     Cube
         Measures of which more is better have the opposite sign.
     """
-    chosen = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
-    cells = sorted(chosen.select(*CELL).unique().rows())
-    methods = sorted(chosen["method"].unique())
+    rows = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
+    cells = sorted(rows.select(*CELL).unique().rows())
+    methods = sorted(rows["method"].unique())
     if not cells:
         return Cube([], [], np.empty((0, 0, 0)))
-    wide = chosen.pivot(on="run", index=[*CELL, "method"], values="value", sort_columns=True).sort(
+    wide = rows.pivot(on="run", index=[*CELL, "method"], values="value", sort_columns=True).sort(
         *CELL, "method"
     )
-    row, column = ({key: i for i, key in enumerate(keys)} for keys in (cells, methods))
+    row_of, column_of = ({key: i for i, key in enumerate(keys)} for keys in (cells, methods))
     runs = wide.drop(*CELL, "method").cast(pl.Float64).fill_null(np.nan).to_numpy()
     values = np.full((len(cells), len(methods), runs.shape[1]), np.nan)
-    places = [
-        (row[tuple(cell)], column[name]) for *cell, name in wide.select(*CELL, "method").rows()
+    indices = [
+        (row_of[tuple(cell)], column_of[name])
+        for *cell, name in wide.select(*CELL, "method").rows()
     ]
-    values[tuple(np.transpose(places))] = runs
+    values[tuple(np.transpose(indices))] = runs
     return Cube(cells, methods, signed(measure) * values)
 
 
@@ -128,9 +129,9 @@ class Parts:
 
     def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:
         """Return the parts after applying a selection of rows to each of them."""
-        made = copy(self)
-        made._rows = {key: choose(rows) for key, rows in self._rows.items()}
-        return made
+        selected = copy(self)
+        selected._rows = {key: choose(rows) for key, rows in self._rows.items()}
+        return selected
 
 
 def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
@@ -149,5 +150,5 @@ def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = (
     -------
     DataFrame
     """
-    here = (pl.col("observer") == observer) | pl.col("method").is_in(list(yardsticks))
-    return table.filter(here & pl.col("proven") & (pl.col("observer") != "none"))
+    ranked = (pl.col("observer") == observer) | pl.col("method").is_in(list(yardsticks))
+    return table.filter(ranked & pl.col("proven") & (pl.col("observer") != "none"))

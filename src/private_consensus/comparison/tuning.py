@@ -77,23 +77,23 @@ def candidate(
         For an unknown parameter, range or unit.
     """
     method = design.methods[name]
-    given = {**method.algorithm, **method.per_problem.get(problem, {})}
-    kind = algorithms.load(given.pop("name"))
+    settings = {**method.algorithm, **method.per_problem.get(problem, {})}
+    kind = algorithms.load(settings.pop("name"))
     ranges = tuned_parameters(kind, method, problem)
-    values = {key: scales.of(one.unit) * one.default for key, one in ranges.items()}
+    values = {key: scales.of(range_.unit) * range_.default for key, range_ in ranges.items()}
     values[HORIZON] = method.horizon or values.get(HORIZON, design.problems[problem].horizon)
     if units is None:
-        values |= {key: given[key] for key in values if key in given}
+        values |= {key: settings[key] for key in values if key in settings}
     else:
         values |= {
-            key: scales.of(one.unit) * one.low * (one.high / one.low) ** float(unit)
-            for (key, one), unit in zip(ranges.items(), units, strict=True)
+            key: scales.of(range_.unit) * range_.low * (range_.high / range_.low) ** float(unit)
+            for (key, range_), unit in zip(ranges.items(), units, strict=True)
         }
     horizon = max(1, round(values.pop(HORIZON)))
     try:
-        return Candidate(kind(**{**given, **values}), horizon)
+        return Candidate(kind(**{**settings, **values}), horizon)
     except TypeError as error:
-        raise InvalidInput(f"methods.{name}.algorithm", given, str(error)) from None
+        raise InvalidInput(f"methods.{name}.algorithm", settings, str(error)) from None
 
 
 def tuned_parameters(kind: type[Algorithm], method: Method, problem: str) -> dict[str, Range]:
@@ -119,19 +119,23 @@ def tuned_parameters(kind: type[Algorithm], method: Method, problem: str) -> dic
     InvalidInput
         For an empty range, or a range of an unknown parameter.
     """
-    given = {**method.algorithm, **method.per_problem.get(problem, {})}
+    settings = {**method.algorithm, **method.per_problem.get(problem, {})}
     defaults = {field.name: field.default for field in fields(kind)}
-    found = {}
-    for key, one in kind.ranges.items():
+    ranges = {}
+    for key, range_ in kind.ranges.items():
         name = f"{kind.__name__}.ranges.{key}"
-        require(key in {*defaults, HORIZON}, name, one, f"a parameter, one of {sorted(defaults)}")
-        require(0 < one.low < one.high < np.inf, name, one, "0 < low < high")
-        require(one.unit in (STEP, CURVATURE, GRADIENT, PLAIN), name, one.unit, "a known unit")
+        require(
+            key in {*defaults, HORIZON}, name, range_, f"a parameter, one of {sorted(defaults)}"
+        )
+        require(0 < range_.low < range_.high < np.inf, name, range_, "0 < low < high")
+        require(
+            range_.unit in (STEP, CURVATURE, GRADIENT, PLAIN), name, range_.unit, "a known unit"
+        )
         if key == HORIZON and method.horizon is not None:
             continue
-        if key == HORIZON or given.get(key, defaults[key]) is not None:
-            found[key] = one
-    return found
+        if key == HORIZON or settings.get(key, defaults[key]) is not None:
+            ranges[key] = range_
+    return ranges
 
 
 def trial_points(design: Comparison, parameters: int) -> np.ndarray:
