@@ -1,26 +1,27 @@
-r"""Lower bounds on epsilon: computed, not sampled, where the law of an attack is known.
+r"""Lower bounds on epsilon: computed, not sampled, for attacks of known distribution.
 
-An accountant says what no pair of neighbours exceeds. Here one pair is followed whose losses are
-known, because a share of every stated sensitivity is attained (``Release.attained``). Whatever of a
-list of releases has no such pair is left out. That can only lower the bound: given all outcomes so
-far, an observer can turn each outcome into one of the pair that is followed, or into nothing
-(Blackwell). Together the two are a bracket about the true epsilon of what an algorithm declares
-that it releases.
+An accountant bounds the loss of every pair of neighbours from above. This module follows one pair
+whose losses are known, because it attains a fraction of every stated sensitivity
+(``Release.attained``). Releases without such a pair are left out. That can only lower the bound:
+given all outcomes so far, an observer can turn each outcome into one of the pair that is followed,
+or into nothing (Blackwell). Accountant and lower bound together enclose the true epsilon of the
+declared releases.
 
-* Gaussians whose sensitivities are attained, at each step whatever happened before, are one
+* Gaussians whose sensitivities are attained at each step, for all earlier outcomes, are one
   Gaussian with :math:`\mu^2 = \sum_t (s_t\Delta_t/\sigma_t)^2`: exact (Dong, Roth, Su, "Gaussian
-  differential privacy", JRSS-B 2022). A larger shift can be made smaller by adding noise, so that
-  shares may be bounds from below.
-* At delta 0 epsilon is the largest loss, a sum over releases that share one course of events
+  differential privacy", JRSS-B 2022). A larger shift can be reduced by adding noise, so that
+  fractions may be lower bounds.
+* At delta 0 epsilon is the largest loss, a sum over releases that share one sequence of events
   (``Release.reached``). A Gaussian's is unbounded.
-* Otherwise the laws of the losses are convolved with every loss rounded *down*: with L' <= L,
-  :math:`E(1-e^{\epsilon-L'})_+ \le E(1-e^{\epsilon-L})_+ = \delta(\epsilon)`, and sums of
+* Otherwise the distributions of the losses are convolved with every loss rounded *down*: with
+  L' <= L, :math:`E(1-e^{\epsilon-L'})_+ \le E(1-e^{\epsilon-L})_+ = \delta(\epsilon)`, and sums of
   rounded losses stay below the sums of the true ones. (``dp_accounting`` rounds down too, but
-  counts the tails that it cuts as infinite losses, and takes ten times as long.)
-* A sampled Gaussian is joined in cells of outcomes first, which is post-processing.
-* Where the laws are those of an attack up to factors within :math:`[e^{-b}, e^b]`
+  counts the truncated tails as infinite losses, and takes ten times as long.)
+* The outcomes of a sampled Gaussian are first joined in cells, which is post-processing.
+* If the distributions are those of an attack up to factors within :math:`[e^{-b}, e^b]`
   (``Release.log_tolerance``), :math:`P(S)-e^\epsilon Q(S) \ge
-  e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: what the attack attains at :math:`\delta e^b`, less 2b.
+  e^{-b}(P'(S)-e^{\epsilon+2b}Q'(S))`: the bound is the epsilon that the attack attains at
+  :math:`\delta e^b`, minus 2b.
 """
 
 from __future__ import annotations
@@ -69,11 +70,12 @@ class LowerBound:
     Parameters
     ----------
     epsilon : float
-        0 where nothing is known.
+        0 if nothing is known.
     method : str
         One of :data:`LOWER_METHODS`.
     because : str
-        What it is short of: shares that are attained, releases left out. Empty if of nothing.
+            Reasons why it may be too low: fractions that are attained, releases left out. Empty if
+        none.
     """
 
     epsilon: float
@@ -83,9 +85,13 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class _Part:
-    r"""Equal losses of one law: ``gaussian``, ``laplace``, ``radial`` (:math:`e^{-\|b\|}` in
-    ``dim`` coordinates), ``discrete`` (sigma, and steps in the mixture), or ``mixture`` of
-    Gaussians against one."""
+    r"""Equal losses of one distribution.
+
+    Kinds: ``gaussian``; ``laplace``; ``radial`` (:math:`e^{-\|b\|}` in ``dim`` coordinates);
+    ``discrete`` (loss is sigma, and the mixture contains the steps); ``mixture`` of Gaussians
+    against
+    one Gaussian.
+    """
 
     kind: str
     loss: float
@@ -96,12 +102,12 @@ class _Part:
 
 
 def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
-    """The largest epsilon that a known attack on ``releases`` proves to be needed at ``delta``.
+    """Return the largest epsilon that a known attack on ``releases`` proves necessary at ``delta``.
 
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, sensitivities for one and the same relation.
+        All that one agent releases, with sensitivities for one neighbouring relation.
     delta : float
         In [0, 1).
 
@@ -145,7 +151,7 @@ def _shares(release: Release, delta: float) -> np.ndarray:
 
 
 def _attained_losses(release: Release, delta: float) -> np.ndarray:
-    """Loss parameters that the pair attains."""
+    """Return the loss parameters that the pair attains."""
     shares = _shares(release, delta)
     return shares * np.where(shares > 0, release.losses(), 0.0)
 
@@ -197,7 +203,7 @@ def _certain(release: Release) -> bool:
 
 
 def _largest_loss(release: Release) -> float:
-    """Supremum of the loss of a series, at delta 0."""
+    """Return the supremum of the loss of a series, at delta 0."""
     losses = _attained_losses(release, 0.0)
     if release.mechanism in ("gaussian", "discrete_gaussian", "profile"):
         return math.inf if np.any(losses > 0) else 0.0
@@ -207,7 +213,7 @@ def _largest_loss(release: Release) -> float:
 
 
 def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
-    """Equal losses of known law counted together, all Gaussians as one."""
+    """Count equal losses of known distribution together; combine all Gaussians into one."""
     square, counts = 0.0, defaultdict(int)
     for release in releases:
         losses = _attained_losses(release, 1.0)
@@ -234,7 +240,7 @@ def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
 
 
 def _whole_steps(release: Release):
-    """Steps of the grid that a coordinate moves by, and sigma; a discrete Gaussian sees these."""
+    """Yield the whole grid steps by which a coordinate moves, and sigma, for discrete Gaussians."""
     moved = _shares(release, 1.0) * release.sensitivity
     sigmas = np.broadcast_to(release.scale, moved.shape)
     for steps, sigma in zip(np.floor(moved + SHAVED), sigmas, strict=True):
@@ -260,15 +266,16 @@ def _attained_epsilon(parts: tuple[_Part, ...], delta: float) -> tuple[float, st
 
 
 def _guess(parts: Sequence[_Part], delta: float) -> float:
-    """About epsilon, from mean and variance of the total loss: it chooses a grid, no more."""
+    """Estimate epsilon from mean and variance of the total loss; it determines the grid only."""
     mean, variance = _total(parts)
     return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
 
 
 def _on_grid(parts: Sequence[_Part], delta: float, guess: float) -> float:
-    """Epsilon with losses rounded down to a grid that costs about :data:`COARSE` of ``guess``.
+    """Compute epsilon with losses rounded down to a grid.
 
-    A loss is rounded by half a step in the mean.
+    The rounding costs about :data:`COARSE` of ``guess``: a loss is rounded by half a step on
+    average.
     """
     mean, variance = _total(parts)
     rounded = sum(part.count for part in parts)
@@ -285,7 +292,7 @@ def _total(parts: Sequence[_Part]) -> tuple[float, float]:
 
 
 def _moments(part: _Part) -> tuple[float, float]:
-    """About the mean and the variance of a loss."""
+    """Estimate the mean and the variance of a loss."""
     if part.kind == "laplace":
         loss = math.log1p(part.rate * math.expm1(min(part.loss, 30.0)))
         return loss + math.expm1(-loss), loss * min(loss, 2.0)
@@ -300,10 +307,11 @@ def _moments(part: _Part) -> tuple[float, float]:
 
 
 def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
-    """Law of one loss, rounded down to multiples of ``step``: the lowest multiple, and masses.
+    """Return the distribution of one loss, rounded down to multiples of ``step``.
 
-    A sum is looked at up to :data:`LONGEST` steps: longer losses count as that many, and what lies
-    as far below 0 as if it never happened.
+    The result is the lowest multiple and the masses. A sum is evaluated up to :data:`LONGEST`
+    steps:
+    longer losses count as that many, and losses as far below 0 are omitted.
     """
     if part.kind == "gaussian":
         law = _mixture_losses(((1.0, 1.0, part.loss),))
@@ -324,8 +332,10 @@ def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
 
 
 def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
-    """Losses and masses of a sampled Gaussian, its outcomes joined in cells; outcomes farther out
-    than :data:`REACH` count as if they never happened."""
+    """Return losses and masses of a sampled Gaussian, with its outcomes joined in cells.
+
+    Outcomes farther out than :data:`REACH` are omitted.
+    """
     losses, masses = [], []
     for weight, rate, mu in mixture:
         edges = np.linspace(-REACH, REACH + mu, CELLS + 1)
@@ -339,11 +349,11 @@ def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _laplace_losses(loss: float, rate: float, step: float) -> tuple[np.ndarray, np.ndarray]:
-    r"""Losses and masses of Laplace noise at distance ``loss``, sampled at ``rate``.
+    r"""Return losses and masses of Laplace noise at distance ``loss``, sampled at ``rate``.
 
-    With :math:`\ell = |x| - |x-\text{loss}|` for noise of scale 1, the unsampled loss has the law
-    :math:`P(\ell \le t) = \frac12e^{(t-\text{loss})/2}` below its largest value where the
-    record takes part, :math:`1-\frac12e^{-(t+\text{loss})/2}` where not; sampled it is
+    With :math:`\ell = |x| - |x-\text{loss}|` for noise of scale 1, the unsampled loss has the
+    distribution :math:`P(\ell \le t) = \frac12e^{(t-\text{loss})/2}` below its largest value if the
+    record takes part, :math:`1-\frac12e^{-(t+\text{loss})/2}` if not. The sampled loss is
     :math:`\ln(1-\gamma+\gamma e^\ell)`. An interval counts with its lower end.
     """
     cells = min(max(math.ceil(4 * loss / step), 2), CELLS)
@@ -359,11 +369,12 @@ def _laplace_losses(loss: float, rate: float, step: float) -> tuple[np.ndarray, 
 
 
 def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""Losses and masses of noise of density :math:`e^{-\|b\|}`, moved by ``loss``.
+    r"""Return losses and masses of noise of density :math:`e^{-\|b\|}`, shifted by ``loss``.
 
     With r the length of b and c the cosine between b and the shift s, the loss is
-    :math:`\sqrt{r^2 + 2rsc + s^2} - r`, which rises with c and falls with r: a cell of (r, c)
-    counts with its least. r has a gamma law of shape d, :math:`(1+c)/2` a beta law.
+    :math:`\sqrt{r^2 + 2rsc + s^2} - r`. It increases with c and decreases with r: a cell of (r, c)
+    counts with its smallest loss. r has a gamma distribution of shape d, :math:`(1+c)/2` a beta
+    distribution.
     """
     if dim == 1:
         return _laplace_losses(loss, 1.0, loss / CELLS)
@@ -374,7 +385,7 @@ def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=8)
 def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Upper ends of length [cells, 1] and lower ends of cosine; masses of all pairs."""
+    """Return upper ends of length [cells, 1], lower ends of the cosine, and masses of all pairs."""
     from scipy.stats import beta, gamma  # slow to import, and few cells get here
 
     half = (dim - 1) / 2
@@ -387,23 +398,24 @@ def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _discrete_losses(steps: float, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Losses and masses of a discrete Gaussian moved by whole steps."""
+    """Return losses and masses of a discrete Gaussian shifted by whole steps."""
     reach = math.ceil(REACH * sigma)
     k = np.arange(-reach, reach + 1)
     return (steps**2 - 2 * k * steps) / (2 * sigma**2), discrete_gaussian_pmf(k, sigma**2)
 
 
 def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, float]:
-    """Law of a sum of rounded losses by a Fourier transform of limited length.
+    """Return the distribution of a sum of rounded losses, by a Fourier transform of limited length.
 
     Returns
     -------
     lowest : int
-        Of the grid, in steps.
+        First grid point, in steps.
     masses : ndarray
+        Mass of each grid point.
     unsure : float
-        Mass that may be misplaced: what lies outside the grid (Chernoff), and rounding errors, of
-        which the negative masses show the size.
+        Mass that may be misplaced: mass outside the grid (Chernoff), and rounding errors, estimated
+        from the negative masses.
     """
     low, high = _span(laws, step, spare)
     size = 2 ** math.ceil(math.log2(high - low + 1))
@@ -420,8 +432,12 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
 
 
 def _span(laws, step: float, spare: float) -> tuple[int, int]:
-    """Multiples of ``step`` that a sum of losses leaves with probability ``spare`` at most, either
-    way: Chernoff's bound, the best of some exponents."""
+    """Return multiples of ``step`` that enclose a sum of losses.
+
+    On either side the sum lies outside with probability ``spare`` at most: Chernoff's bound,
+    minimised
+    over some exponents.
+    """
     low = sum(count * lowest for (lowest, _), count in laws)
     high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
     present = [np.flatnonzero(masses) for (_, masses), _ in laws]
@@ -441,16 +457,18 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
 
 
 def _log_moment(exponents: np.ndarray, masses: np.ndarray) -> float:
-    """ln of the mean of exp, without overflow."""
+    """Return ln of the mean of exp, without overflow."""
     most = float(exponents.max())
     return most + math.log(float(masses @ np.exp(exponents - most)))
 
 
 def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> float:
-    r"""Smallest epsilon >= 0 with :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`.
+    r"""Return the smallest epsilon >= 0 of a loss distribution at ``delta``.
 
-    At the k-th loss of a grid that is :math:`\sum_{j\ge k} p_j - q_k` with
-    :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which no large loss overflows.
+    It satisfies :math:`\sum_\ell p_\ell(1-e^{\epsilon-\ell})_+ \le \delta`.
+
+    At the k-th loss of a grid the sum is :math:`\sum_{j\ge k} p_j - q_k` with
+    :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which does not overflow for large losses.
     """
     from scipy.signal import lfilter  # slow to import, and few cells get here
 
@@ -471,7 +489,7 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
 
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:
-    """Logarithm of a standard normal's mass in each cell, however far out."""
+    """Return the logarithm of a standard normal's mass in each cell, however far out."""
     positive = int(np.count_nonzero(edges[1:] + edges[:-1] <= 0))
     lower, upper = log_ndtr(edges[: positive + 1]), log_ndtr(-edges[positive:])
     larger = np.concatenate([lower[1:], upper[:-1]])

@@ -1,4 +1,4 @@
-"""Releases: mechanism, sensitivity, noise scale and count, as an accountant takes them."""
+"""Releases, the input of the accountants: mechanism, sensitivity, noise scale and count."""
 
 from __future__ import annotations
 
@@ -63,43 +63,52 @@ class Sampling:
 
     @property
     def change(self) -> str:
-        """The neighbouring change for which amplification by this sampling is known."""
+        """Neighbouring change for which amplification by this sampling is known."""
         return "add_remove" if self.kind == "poisson" else "replace"
 
 
 class PrivacyProfile(Protocol):
-    """A mechanism known by what bounds it for every pair of neighbours; hashable."""
+    """Hashable description of a mechanism by bounds that hold for every pair of neighbours."""
 
     def renyi(self) -> tuple[float, ...]:
-        """Renyi divergence at each of :data:`RENYI_ORDERS`, of either direction."""
+        """Return the Renyi divergence at each of :data:`RENYI_ORDERS`, valid in both directions."""
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """delta at each (also negative) epsilon of a dominating pair: one profile if it serves
-        both directions, two if not, none if no pair is known."""
+        """Return delta at each (also negative) epsilon of a dominating pair.
+
+        One curve if it is valid in both directions, two if not, none if no pair is known.
+        """
 
     def largest(self) -> float:
-        """A loss that is exceeded with negligible probability."""
+        """Return a loss that is exceeded with negligible probability."""
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""What some pair of neighbours attains, none if that is not known: the law of its loss
-        is that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`, one
-        (probability, :math:`\gamma`, :math:`\mu`) for each value of what is seen beside it."""
+        r"""Return the loss distribution that some pair of neighbours attains; empty if unknown.
+
+        One (probability, :math:`\gamma`, :math:`\mu`) per value of the additional observation. The
+        loss
+        is then that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`.
+        """
 
     def mu_if_sampled(self) -> float:
-        r"""Sensitivity over standard deviation of the noise, given that the record is in the batch:
-        the largest :math:`\mu`."""
+        r"""Return the largest :math:`\mu`, given that the record is in the batch.
+
+        :math:`\mu` is the sensitivity over the standard deviation of the noise.
+        """
 
 
 @dataclass(frozen=True)
 class RandomCount:
-    r"""Gaussian releases of one :math:`\mu` whose number K is random and seen, and independent of
-    the data. A :class:`PrivacyProfile` for attacks alone: it bounds nothing from above.
+    r"""Gaussian releases of one :math:`\mu` whose random number K is observed.
+
+    K is independent of the data. A :class:`PrivacyProfile` for attacks only: it has no upper bound.
 
     Parameters
     ----------
     mu : float
+        Loss parameter of a single release.
     probabilities : tuple of float
-        Of K = 0, 1, ...
+        Probabilities of K = 0, 1, ...
     """
 
     mu: float
@@ -112,12 +121,12 @@ class RandomCount:
         require(law.ndim == 1 and abs(law.sum() - 1) < 1e-6, key, self.probabilities, expected)
 
     def renyi(self) -> tuple[float, ...]:
-        """Infinite, as no upper bound is known; 0 where there is nothing to see."""
+        """Return infinity, since no upper bound is known; 0 if nothing can be observed."""
         something = self.mu > 0 and any(self.probabilities[1:])
         return (np.inf if something else 0.0,) * len(RENYI_ORDERS)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return None, since no curve is known."""
+        """Return an empty tuple, since no curve is known."""
         return ()
 
     def largest(self) -> float:
@@ -125,18 +134,18 @@ class RandomCount:
         return np.inf
 
     def mu_if_sampled(self) -> float:
-        """Return the value of a single release."""
+        r"""Return the :math:`\mu` of a single release."""
         return self.mu
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""K releases are one of :math:`\sqrt K\mu`."""
+        r"""Return the loss distribution: K releases are one of :math:`\sqrt K\mu`."""
         counted = enumerate(self.probabilities)
         return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    r"""Noisy answer, or a series of them.
+    r"""Noisy answer, or a series of noisy answers.
 
     Parameters
     ----------
@@ -149,42 +158,47 @@ class Release:
         steps of the grid; l2.
         ``pure``: a mechanism known only by its pure ``epsilon``.
         ``profile``: known by its :class:`PrivacyProfile`, which credits its sampling already.
-        ``exact``: a value released without noise; sensitivity 0 says that it is independent of the
-        private data, none given that it is not.
+        ``exact``: a value released without noise. Sensitivity 0 means that it is independent of the
+        private data; without a sensitivity it depends on them.
     sensitivity, scale : float or 1-D array
-        One value an iteration where an array; the two are broadcast together.
+        An array has one value per iteration; the two are broadcast together.
     norm : {"l1", "l2"}, optional
-        Of the sensitivity. Only there to be read and checked: each mechanism has one.
+        Norm of the sensitivity. It is only checked: each mechanism has one norm.
     count : int
-        How often the whole series happens.
+        Number of repetitions of the whole series.
     sampling : Sampling, optional
-        None: all records take part.
+        None: all records are used.
     proven : bool
-        Whether the sensitivity is proven. An accountant hands this on.
+        True if the sensitivity is proven. The accountants report it.
     note : str
-        Why not, or what is assumed.
+        Reason why the sensitivity is not proven, or an assumption.
     epsilon : float or 1-D array
-        Only of ``pure``.
+        Used by ``pure`` only.
     profile : PrivacyProfile
-        Only of ``profile``.
+        Used by ``profile`` only.
     dim : int, optional
-        Of ``gamma_norm``: how many coordinates the noise has. Lower bounds alone ask for it.
+        Number of coordinates of ``gamma_norm`` noise. Used by lower bounds only.
     attained : float or 1-D array, optional
-        Share of the stated sensitivity that ONE pair of neighbours attains at EVERY release of the
-        series, whatever happened before (a limit of pairs counts as one); of ``laplace`` by a
-        change of a single coordinate, of ``discrete_gaussian`` by whole steps of one coordinate.
-        None where no such share is known. Of ``exact`` and ``profile``: 1 if a pair has different
-        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are made of it, see
-        :mod:`private_consensus.privacy.brackets`; no accountant reads it.
+            Fraction of the stated sensitivity that ONE pair of neighbours attains at EVERY release
+        of the
+            series, for all earlier outcomes (a limit of pairs counts as one pair). For ``laplace``:
+        by a
+        change of a single coordinate. For ``discrete_gaussian``: by whole steps of one coordinate.
+        None if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair has different
+        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed from it, see
+        :mod:`private_consensus.privacy.brackets`; no accountant uses it.
     reached : float or 1-D array, optional
-        Share that one pair comes arbitrarily near to along SOME course of the series, all of whose
-        outcomes have a density: all that counts at delta 0. Of ``laplace`` in any shape. None: what
-        is attained.
+            Fraction that one pair approaches arbitrarily closely along SOME sequence of outcomes,
+        each with
+        a positive density. At delta 0 only this fraction matters. For ``laplace``: in any shape.
+        None: equal to ``attained``.
     attack : Release, optional
-        Of known law, and known to tell no more than this one: takes its place in lower bounds.
+        Release of known distribution that reveals at most as much as this one. It replaces this
+        release in lower bounds.
     log_tolerance : float
-        Of an attack, b: on either data set what is seen has the stated law up to factors within
-        :math:`[e^{-b}, e^b]`.
+            b, for an attack: on both data sets the observation has the stated distribution up to
+        factors
+        within :math:`[e^{-b}, e^b]`.
 
     Raises
     ------
@@ -252,7 +266,7 @@ class Release:
         object.__setattr__(self, "norm", given)
 
     def _shares(self, name: str) -> float | np.ndarray:
-        """A share of the sensitivity, or one a release of the series."""
+        """Return an attained fraction of the sensitivity, or one per release of the series."""
         given = getattr(self, name)
         shares = _levels(name, given)
         expected = "a share in [0, 1], or one for each release of the series"
@@ -268,15 +282,18 @@ class Release:
         require(fits, "release.profile", self.profile, expected)
 
     def losses(self) -> np.ndarray:
-        """Loss parameter of each release of the series, before sampling and ``count``.
+        """Return the loss parameter of each release of the series, before sampling and ``count``.
 
-        Sensitivity over scale: mu of a Gaussian, the pure epsilon of ``laplace``, ``gamma_norm``
-        and ``pure``, the divergence at the smallest order of ``profile``, infinity where something
-        data-dependent is released without noise.
+        Sensitivity over scale: mu of a Gaussian; the pure epsilon of ``laplace``, ``gamma_norm``
+        and
+        ``pure``; the divergence at the smallest order of ``profile``. It is infinite if a
+        data-dependent
+        value is released without noise.
 
         Returns
         -------
         ndarray, 1-D
+            One loss parameter per release.
         """
         if self.mechanism == "pure":
             return np.atleast_1d(self.epsilon)
@@ -308,19 +325,36 @@ _NEEDED = {
 
 
 def pure(epsilon: Any, *, count: int = 1, **options: Any) -> Release:
-    """A release known only by its pure epsilon."""
+    """Return a release known only by its pure epsilon.
+
+    Parameters
+    ----------
+    epsilon : float or 1-D array
+        One value, or one per iteration.
+    count : int
+        Number of repetitions of the whole series.
+    **options
+        Further fields of :class:`Release`.
+
+    Returns
+    -------
+    Release
+    """
     return Release("pure", epsilon=epsilon, count=count, **options)
 
 
 def exact(sensitivity: Any = None, **options: Any) -> Release:
-    """A value released as it is; it depends on private data unless ``sensitivity`` is 0."""
+    """Return the release of a value without noise.
+
+    The value depends on private data unless ``sensitivity`` is 0.
+    """
     return Release("exact", sensitivity, **options)
 
 
 def _levels(name: str, value: Any) -> float | np.ndarray:
-    """A non-negative float or read-only 1-D array.
+    """Convert a value to a non-negative float or a read-only 1-D array.
 
-    An empty array is refused: no releases are a count of 0, not a loss of 0.
+    An empty array is an error: no releases are a count of 0, not a loss of 0.
     """
     key, expected = f"release.{name}", "a number >= 0, or a 1-D array of such that is not empty"
     levels = np.array(arguments.array(key, value, expected, lambda v: v >= 0))
@@ -330,7 +364,7 @@ def _levels(name: str, value: Any) -> float | np.ndarray:
 
 
 def _ratio(sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Sensitivity over scale: 0 where nothing depends on the data, inf where nothing hides it."""
+    """Return sensitivity over scale: 0 for data-independent values, infinity without noise."""
     unhidden = (scale == 0) | np.isinf(sensitivity)
     ratio = np.divide(sensitivity, scale, out=np.full(scale.shape, np.inf), where=~unhidden)
     return np.where(sensitivity == 0, 0.0, ratio)

@@ -1,4 +1,4 @@
-r"""The sparse vector technique: noisy threshold tests, charged where the answer is "above".
+"""Sparse vector technique: noisy threshold tests with a privacy cost per answer "above".
 
 References
 ----------
@@ -35,40 +35,41 @@ def sparse_vector_release(
     redrawn: str,
     **options: Any,
 ) -> Release:
-    r"""Tests of queries against a noisy threshold, whatever their scales, until ``count`` "above".
+    r"""Return the release of noisy threshold tests, of any scales, until ``count`` answers "above".
 
     With :math:`\Delta` the sensitivity, :math:`s_1, s_2` the Laplace scales of threshold and
     queries, c answers "above" at most, and T tests:
 
     ``once``
-        :math:`\Delta/s_1 + 2c\Delta/s_2`. Move the threshold's noise up by :math:`\Delta`, for
-        :math:`\Delta/s_1`: each "below" is then at least as likely on the neighbouring data, and
-        each "above" needs its query's noise moved by at most :math:`2\Delta`.
+        :math:`\Delta/s_1 + 2c\Delta/s_2`. Increase the threshold's noise by :math:`\Delta`, at the
+            cost :math:`\Delta/s_1`. Each "below" is then at least as likely on the neighbouring
+        data, and
+        each "above" needs a change of its query's noise by at most :math:`2\Delta`.
     ``after_release``
         :math:`c\,(\Delta/s_1 + 2\Delta/s_2)`. Between two draws this is the case above with one
-        "above"; after the c-th no test is made, so that there are at most c draws.
+        "above". After the c-th no test is made, so that there are at most c draws.
     ``each``
-        :math:`T\Delta/\max(s_1, s_2)`. Every answer looks at a query with the noises of both, of
-        which the larger one is moved by :math:`\Delta`.
+        :math:`T\Delta/\max(s_1, s_2)`. Every answer depends on a query with both noises, of which
+        the larger one is changed by :math:`\Delta`.
 
     Parameters
     ----------
     sensitivity : float
-        :math:`\Delta`, of each query whatever the earlier answers were.
+        :math:`\Delta`, of each query for all earlier answers.
     threshold_scale, query_scale : float
         :math:`s_1`, :math:`s_2`; 0 for no noise.
     count, tests : int
         c and T.
     redrawn : {"once", "after_release", "each"}
-        When the threshold's noise is drawn: before the first test; and again after each "above"; or
-        before every test.
+        When the threshold's noise is sampled: before the first test only; again after each "above";
+        or before every test.
     **options
-        Of the release.
+        Further fields of the release.
 
     Returns
     -------
     Release
-        A pure one; T of them where the threshold is drawn at each test.
+        A pure release; T of them if the threshold's noise is sampled at each test.
 
     Raises
     ------
@@ -102,17 +103,23 @@ def least_answers(
     tests: int,
     redrawn: str,
 ) -> np.ndarray:
-    r"""Law of a number of answers "above", where no query depends on the data: stochastically at
-    most the true one.
+    """Return a lower bound on the number of answers "above", if no query depends on the data.
 
-    All queries are 0 and the threshold is ``level``. The threshold's noise is rounded up to the
-    ends of :data:`CELLS` intervals of equal probability, the last of which never gives "above".
+    The returned distribution is stochastically at most the true one. All queries are 0 and the
+    threshold is ``level``. The threshold's noise is rounded up to the ends of :data:`CELLS`
+    intervals
+    of equal probability, the last of which never gives "above".
 
     Parameters
     ----------
     level : float
-    threshold_scale, query_scale, count, tests, redrawn
-        As of :func:`sparse_vector_release`.
+        Threshold before noise.
+    threshold_scale, query_scale : float
+        Laplace scales of threshold and queries; 0 for no noise.
+    count, tests : int
+        Largest numbers of answers "above" and of tests.
+    redrawn : {"once", "after_release", "each"}
+        When the threshold's noise is sampled, see :func:`sparse_vector_release`.
 
     Returns
     -------
@@ -131,14 +138,29 @@ def least_answers(
 
 
 def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
-    """Law of the smaller of ``count`` and a binomial number, the mean over ``rates``."""
+    """Return the distribution of min(``count``, binomial), averaged over ``rates``.
+
+    Parameters
+    ----------
+    rates : ndarray
+        Success probabilities, of equal weight.
+    count : int
+        Cap.
+    tests : int
+        Number of trials.
+
+    Returns
+    -------
+    ndarray, shape (count + 1,)
+        Probabilities of 0, ..., ``count``.
+    """
     k, rates = np.arange(count), np.reshape(rates, (-1, 1))
     law = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
     return np.append(law, max(1.0 - law.sum(), 0.0))
 
 
 def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
-    """Law of the number of answers where each begins a new draw of the threshold."""
+    """Return the distribution of the number of answers, if each redraws the threshold's noise."""
     waits = np.arange(tests)[:, None]
     waiting = ((1 - above) ** waits * above).mean(-1)  # for the first answer, 1, 2, ... tests
     reached = np.zeros(tests + 1)
@@ -172,11 +194,11 @@ class Answers:
     Parameters
     ----------
     answered : ndarray of bool, shape (..., n)
-        False from the query on that follows the last allowed "above".
+        False for all queries after the last allowed "above".
     above : ndarray of bool, shape (..., n)
-        False where not answered.
+        False if not answered.
     values : ndarray, shape (..., n)
-        Noisy query where above and numbers were paid for, else NaN.
+        Noisy query if above and the budget includes numbers, else NaN.
     """
 
     answered: np.ndarray
@@ -194,22 +216,25 @@ class Answers:
 
 @dataclass(frozen=True)
 class SparseVector:
-    r"""Noise scales and cost of the technique.
+    r"""Noise scales and privacy cost of the sparse vector technique.
 
-    One threshold is noised once, each query anew, and the technique stops after ``count`` answers
-    "above". With c = ``count`` and sensitivity :math:`\Delta` the noises are Laplace of scale
-    :math:`\Delta/\epsilon_1` (threshold), :math:`2c\Delta/\epsilon_2` (query; half of it where
+    The threshold's noise is sampled once, the noise of each query separately. The technique stops
+    after
+    ``count`` answers "above". With c = ``count`` and sensitivity :math:`\Delta` the noises are
+    Laplace
+    of scale :math:`\Delta/\epsilon_1` (threshold), :math:`2c\Delta/\epsilon_2` (query; half of it
+    if
     queries are monotonic) and :math:`c\Delta/\epsilon_3` (number).
 
     Parameters
     ----------
     sensitivity : float
-        Of each query, whatever the earlier answers were: a query on something computed from the
-        data that has not been released has no bound that holds given the answers.
+        Sensitivity of each query, for all earlier answers. A query on an unreleased value computed
+        from the data has no bound that holds given the answers.
     count : int
         At least 1.
     epsilon_threshold, epsilon_queries, epsilon_numbers : float
-        The third is 0 where only "above" or "below" is released.
+        The third is 0 if only "above" or "below" is released.
     monotonic : bool
         From one neighbour to the other all queries move in one direction.
 
@@ -245,10 +270,27 @@ class SparseVector:
         monotonic: bool = False,
         equal: bool = False,
     ) -> SparseVector:
-        r"""Parts of ``epsilon`` as 1 : (2c)^(2/3), or (c)^(2/3) if monotonic; or equal parts.
+        """Split ``epsilon`` between threshold and queries, without numbers.
 
-        The first has the least variance of query minus threshold noise; equal parts are
-        Algorithm 1.
+        The parts are 1 : (2c)^(2/3), or 1 : c^(2/3) if monotonic, or equal. The first split has the
+        smallest variance of query minus threshold noise; equal parts are Algorithm 1.
+
+        Parameters
+        ----------
+        epsilon : float
+            Total pure epsilon, above 0.
+        sensitivity : float
+            Sensitivity of each query.
+        count : int
+            c, largest number of answers "above".
+        monotonic : bool
+            True if all queries move in one direction between neighbours.
+        equal : bool
+            True for equal parts.
+
+        Returns
+        -------
+        SparseVector
         """
         key, expected = "sparse_vector.epsilon", "a finite number above 0"
         arguments.number(key, epsilon, expected, lambda v: 0 < v < math.inf)
@@ -277,26 +319,32 @@ class SparseVector:
 
     @property
     def number_scale(self) -> float:
-        """Laplace scale of the numbers released; infinite where none is paid for."""
+        """Laplace scale of the released numbers; infinite if the budget includes none."""
         if self.epsilon_numbers == 0:
             return np.inf
         return self.count * self.sensitivity / self.epsilon_numbers
 
     def release(self, **options: Any) -> Release:
-        """The technique as a release for the accountant."""
+        """Return the technique as a release for the accountant."""
         return pure(self.epsilon, **options)
 
     def above(self, query: Any, noisy_threshold: Any, unit: Any) -> Any:
-        """Perform one test, for callers whose next query depends on the answer; they count
-        "above".
+        """Perform one test, for callers whose next query depends on the answer.
+
+        The caller counts the answers "above".
 
         Parameters
         ----------
         query : float or ndarray
+            Query before noise.
         noisy_threshold : float or ndarray
-            Threshold plus :attr:`threshold_scale` times one Laplace draw, the same at all tests.
+            Threshold plus :attr:`threshold_scale` times one Laplace draw, identical in all tests.
         unit : float or ndarray
             Fresh Laplace draws of scale 1.
+
+        Returns
+        -------
+        bool or ndarray of bool
         """
         query, unit, noisy_threshold = (
             arguments.array(key, value, "numbers")
@@ -315,17 +363,22 @@ class SparseVector:
         unit_queries: np.ndarray,
         unit_numbers: np.ndarray | None = None,
     ) -> Answers:
-        """All answers to queries that are known beforehand.
+        """Return all answers to queries that are known beforehand.
 
         Parameters
         ----------
         queries : ndarray, shape (..., n)
+            Queries before noise, in the order of the tests.
         threshold : float or ndarray
             Broadcast against ``queries``.
         unit_threshold : ndarray, shape (...)
-            Laplace draws of scale 1, one a run.
+            Laplace draws of scale 1, one per run.
         unit_queries, unit_numbers : ndarray, shape (..., n)
-            Laplace draws of scale 1; the latter needed where numbers are paid for.
+            Laplace draws of scale 1; the latter are required if the budget includes numbers.
+
+        Returns
+        -------
+        Answers
         """
         queries = arguments.array("queries", queries, "an array (..., n) of numbers")
         require(queries.ndim >= 1, "queries", queries.shape, "a shape (..., n)")
@@ -352,6 +405,6 @@ def _laplace_quantile(share: np.ndarray) -> np.ndarray:
 
 
 def _laplace_tail(x: np.ndarray) -> np.ndarray:
-    """Probability of more than x."""
+    """Return the probability that a Laplace variable of scale 1 exceeds x."""
     far = np.exp(-np.abs(x)) / 2.0
     return np.where(x > 0, far, 1.0 - far)

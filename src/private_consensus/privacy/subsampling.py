@@ -1,9 +1,9 @@
-r"""Noised means of random batches: amplification by subsampling, by formula and numerically.
+r"""Noisy means of random batches: amplification by subsampling, by formula and numerically.
 
-An agent with m records takes a batch S, clips each gradient to l2 norm K, and releases the mean
+An agent with m records samples a batch S, clips each gradient to l2 norm K, and releases the mean
 with noise. The size of the batch may itself be random, :math:`|S| = \lfloor V T_d\rfloor`, but it
-does not depend on the data; the numerical accountant gives it away to the observer, so that a
-release is the pair (size, noised mean) and its Renyi divergence is the *mixture's*,
+does not depend on the data. The numerical accountant reveals it to the observer: a
+release is the pair (size, noisy mean) and its Renyi divergence is the *mixture's*,
 
 .. math:: \epsilon(\alpha) = \frac{1}{\alpha-1}\ln\sum_s p_s\,e^{(\alpha-1)\epsilon_s(\alpha)},
 
@@ -14,15 +14,15 @@ sensitivity over the standard deviation of the noise:
     A uniform subset of s records without replacement; *replace* one record. The whole batch
     dominates ((1-gamma) N(0,1) + gamma N(mu,1), N(0,1)) where the loss is positive (Balle, Barthe,
     Gaboardi, "Privacy amplification by subsampling", 2018, Theorem 9) and its mirror image where it
-    is negative; the joined curve is convex, hence a dominating pair that composes (Zhu, Dong, Wang,
+    is negative. The joined curve is convex, hence a dominating pair that composes (Zhu, Dong, Wang,
     "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
     :math:`\mu_s = 2/(s\sigma)` for noise :math:`\sigma K` on the mean.
 ``poisson``
-    Every record on its own with probability gamma, the sum divided by s; *add or remove* one
+    Every record independently with probability gamma, the sum divided by s; *add or remove* one
     record (Mironov, Talwar, Zhang, "Renyi differential privacy of the sampled Gaussian mechanism",
     2019). :math:`\mu_s = 1/(s\sigma)`.
 
-Where the noise is not Gaussian but only known to be :math:`\mu^2/2`-zCDP, as the discrete Gaussian
+If the noise is not Gaussian but only known to be :math:`\mu^2/2`-zCDP, as the discrete Gaussian
 in many dimensions, the general bounds hold: Wang, Balle, Kasiviswanathan, "Subsampled Renyi
 differential privacy and analytical moments accountant", 2019, Theorem 9 (``fixed_size``), and Zhu,
 Wang, "Poisson subsampled Renyi differential privacy", 2019, Theorem 6 (``poisson``).
@@ -56,13 +56,14 @@ LARGE_LOSS = 500.0
 
 @dataclass(frozen=True)
 class Batches:
-    """The law of a batch's size, independent of the data.
+    """Distribution of a batch's size, independent of the data.
 
     Parameters
     ----------
     sizes : tuple of int
+        Possible sizes.
     probabilities : tuple of float
-        They add up to 1.
+        Probability of each size; their sum is 1.
     """
 
     sizes: tuple[int, ...]
@@ -85,15 +86,26 @@ class Batches:
 
 
 def fixed_batches(size: int) -> Batches:
-    """Always ``size`` records."""
+    """Return batches of exactly ``size`` records."""
     return Batches((arguments.whole("size", size, 0),), (1.0,))
 
 
 def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90.0) -> Batches:
-    r""":math:`\lfloor V T_d\rfloor` records, V uniform between ``slowest`` and ``fastest``.
+    r"""Return batches of :math:`\lfloor V T_d\rfloor` records with V uniform.
 
-    (Paper 004, section 4.4.1 and 4.5; 4 to 35 records each with probability 1/32 for
+    (Ding, paper 004, sections 4.4.1 and 4.5; 4 to 35 records, each with probability 1/32, for
     :math:`T_d=0.4`.)
+
+    Parameters
+    ----------
+    deadline : float
+        :math:`T_d > 0`.
+    slowest, fastest : float
+        Limits of V, in records per unit of time.
+
+    Returns
+    -------
+    Batches
     """
     key, positive = "deadline", "a finite number above 0"
     deadline = arguments.number(key, deadline, positive, lambda v: 0 < v < math.inf)
@@ -117,25 +129,26 @@ def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batche
 
 @dataclass(frozen=True)
 class SampledNoise:
-    r"""Noise on a sampled batch; ``sigma`` is left open.
+    r"""Noise on a sampled batch, for any ``sigma``.
 
     Parameters
     ----------
     batches : Batches
+        Distribution of the batch size.
     records : int
-        m, of one agent.
+        m, number of records of one agent.
     losses : tuple of float
         :math:`\mu_s\sigma` of every size: sensitivity over the noise's standard deviation at
         sigma 1. :func:`noisy_mean`, :func:`noisy_sum` and :func:`noisy_message` set it.
     sampling : {"fixed_size", "poisson"}
-        With it goes the neighbouring relation: replace, or add and remove, one record.
+        It determines the neighbouring relation: replace, or add and remove, one record.
     gaussian : bool
-        Whether the noise is Gaussian or only as concentrated as one.
+        True if the noise is Gaussian, False if it is only as concentrated as a Gaussian.
 
     Raises
     ------
     InvalidInput
-        Where a batch may be larger than what an agent holds.
+        If a batch may be larger than the number of records of an agent.
     """
 
     batches: Batches
@@ -160,7 +173,19 @@ class SampledNoise:
         return np.asarray(self.batches.sizes) / self.records
 
     def releases(self, sigma: float, count: int) -> list[Release]:
-        """``count`` noised batches, as the accountant takes them; exact values at sigma 0."""
+        """Return ``count`` noisy batches as releases; exact values at sigma 0.
+
+        Parameters
+        ----------
+        sigma : float
+            Noise multiplier, at least 0.
+        count : int
+            Number of batches.
+
+        Returns
+        -------
+        list of Release
+        """
         expected = "a finite number >= 0"
         arguments.number("sigma", sigma, expected, lambda v: 0 <= v < math.inf)
         if sigma == 0:
@@ -177,24 +202,36 @@ class SampledNoise:
         ]
 
     def sigma(self, budget: Budget, count: int) -> float:
-        """The least sigma at which the accountant grants ``budget`` to ``count`` batches."""
+        """Return the smallest sigma at which ``count`` batches stay within ``budget``.
+
+        Parameters
+        ----------
+        budget : Budget
+            For all batches together.
+        count : int
+            Number of batches.
+
+        Returns
+        -------
+        float
+        """
         arguments.instance("budget", budget, Budget, "a Budget")
         return _numerical_sigma(self, budget, arguments.whole("count", count, 0, MAX_COUNT))
 
 
 @dataclass(frozen=True)
 class NoisedBatch:
-    """A noised batch at one ``sigma``, its size given away: what the accountants ask for."""
+    """Privacy profile of a noisy batch at one ``sigma``, with its size revealed."""
 
     noise: SampledNoise
     sigma: float
 
     def renyi(self) -> tuple[float, ...]:
-        """Renyi divergence at each of ``RENYI_ORDERS``."""
+        """Return the Renyi divergence at each of ``RENYI_ORDERS``."""
         return renyi_curve(self.noise, self.sigma)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
-        """delta(epsilon) of the dominating pair, or of the pairs for removing and adding."""
+        """Return delta(epsilon) of the dominating pair, or of the pairs for removing and adding."""
         if not self.noise.gaussian:
             return ()
         removed = self._mixed(_removed, np.abs(epsilon))
@@ -205,7 +242,7 @@ class NoisedBatch:
         return self._mixed(_removed, epsilon), self._mixed(_added, epsilon)
 
     def largest(self) -> float:
-        """The loss of a record in the batch when its noise is eight standard deviations off."""
+        """Return the loss of a record in the batch at eight standard deviations of its noise."""
         mu = np.asarray(self.noise.losses) / self.sigma
         rates = self.noise.rates
         with np.errstate(divide="ignore"):  # rates of 0 and 1
@@ -213,14 +250,15 @@ class NoisedBatch:
         return float(losses.max())
 
     def mu_if_sampled(self) -> float:
-        r"""The largest :math:`\mu_s`."""
+        r"""Return the largest :math:`\mu_s` over the batch sizes."""
         return float(np.max(self.noise.losses)) / self.sigma
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Weight, :math:`\gamma` and :math:`\mu_s` of each size.
+        r"""Return weight, :math:`\gamma` and :math:`\mu_s` of each size.
 
-        The pair: all records of an agent have one gradient of length K, and one of them has the
-        opposite one (replace), or is there (add and remove), or not. Along that gradient the noised
+        The pair: all records of an agent have one gradient of length K. One of them has the
+        opposite
+        gradient (replace), or is present or absent (add and remove). Along that gradient the noisy
         batch is :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
         """
         if not self.noise.gaussian:
@@ -230,7 +268,7 @@ class NoisedBatch:
         return tuple(zip(law, rates, mus, strict=True))
 
     def _mixed(self, profile, epsilon: np.ndarray) -> np.ndarray:
-        """A profile's mean over the batch's size."""
+        """Return the mean of a profile over the batch size."""
         law = self.noise.batches.probabilities
         parts = zip(law, self.noise.rates, self.noise.losses, strict=True)
         return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in parts)
@@ -243,7 +281,7 @@ class SentInPart(NoisedBatch):
     Parameters
     ----------
     share : float
-        Of a gradient that is the same in all coordinates, so much is seen.
+        Smallest sent fraction of the coordinates, for a gradient that is equal in all coordinates.
     missed : float
         Probability that fewer coordinates are sent.
     """
@@ -252,20 +290,39 @@ class SentInPart(NoisedBatch):
     missed: float = 0.0
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        """As of the whole batch, shorter; where fewer coordinates are sent nothing is counted."""
+        r"""Return weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
+
+        The reduction is the square root of ``share``. Batches of which fewer coordinates are sent
+        are
+        not counted.
+        """
         sent, seen = 1.0 - self.missed, math.sqrt(self.share)
         return tuple((p * sent, rate, mu * seen) for p, rate, mu in super().attained())
 
 
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
-    r"""Noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients (004, Algorithm 4).
+    r"""Return noise :math:`N(0,\sigma^2K^2)` on the mean of the clipped gradients.
 
-    Its sensitivity 2K/s (replace; K/s add or remove) grows as the batch shrinks, the noise not.
+    (Ding, paper 004, Algorithm 4.) Its sensitivity 2K/s (replace; K/s add or remove) grows as the
+    batch shrinks; the noise does not.
+
+    Parameters
+    ----------
+    batches : Batches
+        Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
+    sampling : {"fixed_size", "poisson"}
+        It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
 
     Raises
     ------
     InvalidInput
-        With key ``batches.sizes`` where a batch may be empty: it has no mean.
+        With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
     _check_batches(batches, records, sampling)
     _require_records(batches)
@@ -285,7 +342,21 @@ def _require_records(batches: Batches) -> None:
 
 
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
-    r"""Noise :math:`N(0,\sigma^2K^2)` on the *sum* of the clipped gradients, then divided by s."""
+    r"""Return noise :math:`N(0,\sigma^2K^2)` on the *sum* of the clipped gradients, divided by s.
+
+    Parameters
+    ----------
+    batches : Batches
+        Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
+    sampling : {"fixed_size", "poisson"}
+        It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
+    """
     _check_batches(batches, records, sampling)
     losses = tuple(_change(sampling) if s else 0.0 for s in batches.sizes)
     return SampledNoise(batches, records, losses, sampling)
@@ -301,17 +372,24 @@ def noisy_message(
     clip: float,
     sampling: str = "fixed_size",
 ) -> SampledNoise:
-    r"""Discrete Gaussian noise :math:`\sigma K` on the quantised model (004, Algorithm 5).
+    r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model.
 
-    For an agent whose model is a function of what it broadcast before and of one batch:
+    (Ding, paper 004, Algorithm 5.) For an agent whose model is a function of its earlier broadcasts
+    and
+    of one batch:
 
     .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}
 
-    (half the first term for add and remove). Given the uniforms that round, two models at distance
+    (half the first term for add and remove). Given the uniforms of the rounding, two models at
+    distance
     d are rounded to grid points at distance at most :math:`d+\eta\sqrt p`.
 
     Parameters
     ----------
+    batches : Batches
+        Distribution of the batch size s.
+    records : int
+        Number of records of one agent.
     step : float
         :math:`\alpha\varepsilon`.
     resolution : float
@@ -320,11 +398,17 @@ def noisy_message(
         p.
     clip : float
         K.
+    sampling : {"fixed_size", "poisson"}
+        It determines the neighbouring relation: replace, or add and remove, one record.
+
+    Returns
+    -------
+    SampledNoise
 
     Raises
     ------
     InvalidInput
-        With key ``batches.sizes`` where a batch may be empty: it has no mean.
+        With key ``batches.sizes`` if a batch may be empty: it has no mean.
     """
     _check_batches(batches, records, sampling)
     for key, value in (("step", step), ("resolution", resolution)):
@@ -342,7 +426,20 @@ def noisy_message(
 
 @lru_cache(maxsize=4096)  # asked for by a release, by its grouping and by each accountant
 def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
-    """Renyi divergence of one noised batch at each of ``RENYI_ORDERS``, its size given away."""
+    """Return the Renyi divergence of one noisy batch, with its size revealed.
+
+    Parameters
+    ----------
+    noise : SampledNoise
+        Batch sizes and sensitivities.
+    sigma : float
+        Noise multiplier.
+
+    Returns
+    -------
+    tuple of float
+        One divergence per order of ``RENYI_ORDERS``.
+    """
     moment = (_gaussian_moments if noise.gaussian else _concentrated_moments)(noise, sigma)
     orders = np.asarray(RENYI_ORDERS)
     with np.errstate(invalid="ignore"):
@@ -353,7 +450,10 @@ def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
 
 
 def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
-    r""":math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of the dominating pairs."""
+    r"""Return :math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1` of the dominating pairs.
+
+    Shape [sizes, orders].
+    """
     mu = np.asarray(noise.losses)[:, None, None] / sigma
     gamma = noise.rates[:, None, None]
     order = np.asarray(RENYI_ORDERS)[:, None]
@@ -375,7 +475,7 @@ def _gaussian_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
 
 
 def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
-    r""":math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of noise that is zCDP."""
+    r"""Return :math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of zCDP noise."""
     mu = np.asarray(noise.losses) / sigma
     bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
     # Bounds at whole orders, taken one order too high in between; sampling never hurts.
@@ -425,11 +525,26 @@ def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
 
 
 def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
-    r"""Theorem 9 for fixed-size sampling, replace one, of a :math:`\mu^2/2`-zCDP mechanism.
+    r"""Bound the Renyi divergence of a :math:`\mu^2/2`-zCDP mechanism on a fixed-size sample.
+
+    Theorem 9, for replacing one record:
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(1
         + \gamma^2\tbinom\alpha2\min\{4(e^{\epsilon(2)}-1), 2e^{\epsilon(2)}\}
         + \sum_{j=3}^\alpha 2\gamma^j\tbinom\alpha j e^{(j-1)\epsilon(j)}\Big)
+
+    Parameters
+    ----------
+    order : int
+        :math:`\alpha \ge 2`.
+    rate : float or ndarray
+        :math:`\gamma`.
+    mu : float or ndarray
+        Broadcast against ``rate``.
+
+    Returns
+    -------
+    ndarray
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     j = np.arange(2, order + 1)
@@ -439,12 +554,27 @@ def wang_balle_kasiviswanathan(order: int, rate: Any, mu: Any) -> np.ndarray:
 
 
 def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
-    r"""Theorem 6 for Poisson sampling, add or remove one, of a :math:`\mu^2/2`-zCDP mechanism.
+    r"""Bound the Renyi divergence of a :math:`\mu^2/2`-zCDP mechanism on a Poisson sample.
+
+    Theorem 6, for adding or removing one record:
 
     .. math:: \epsilon'(\alpha) \le \frac{1}{\alpha-1}\ln\Big(
         (1-\gamma)^{\alpha-1}(\alpha\gamma-\gamma+1)
         + \tbinom\alpha2\gamma^2(1-\gamma)^{\alpha-2}e^{\epsilon(2)}
         + 3\sum_{l=3}^\alpha\tbinom\alpha l(1-\gamma)^{\alpha-l}\gamma^l e^{(l-1)\epsilon(l)}\Big)
+
+    Parameters
+    ----------
+    order : int
+        :math:`\alpha \ge 2`.
+    rate : float or ndarray
+        :math:`\gamma`.
+    mu : float or ndarray
+        Broadcast against ``rate``.
+
+    Returns
+    -------
+    ndarray
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
     left = np.log1p(-np.minimum(rate, 1 - 1e-15))
@@ -457,7 +587,7 @@ def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
 
 
 def _power(j, mu: float):
-    """(j-1) epsilon(j) of zCDP noise."""
+    """Return (j-1) epsilon(j) of zCDP noise."""
     return (j - 1) * j * mu**2 / 2
 
 

@@ -1,8 +1,9 @@
-r"""Values that repeat exactly: zeros, equal messages, what a run repeats of itself or of others.
+"""Statistics of exactly repeated values: zeros, equal messages, values shared by runs.
 
-Noise of a continuous law has none but by its grid's resolution; where a transcript has more under D
-than under D', they tell the two apart, and no smooth statistic sees it. The numbers a run has of
-them are statistics; which values are atoms at which place is learned from runs that fit.
+Noise with a continuous distribution repeats values only by the resolution of its grid. If a
+transcript repeats more values under D than under D', the repetitions distinguish the two, and no
+smooth statistic detects it. The numbers of repetitions per run are statistics. Which values are
+atoms, and at which index, is learned from the runs for fitting.
 """
 
 from __future__ import annotations
@@ -37,26 +38,35 @@ class Atoms(NamedTuple):
 
 
 def atom_statistics(one: np.ndarray, other: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Numbers of atoms of each run, by kind; those that no run of either varies are left out.
+    """Return the number of atoms of each run, by kind; omit kinds that are constant over all runs.
 
     Parameters
     ----------
     one, other : ndarray, shape (runs, ..., dim)
-        All messages of each run under D and under D'; those of several rounds and agents have axes
-        between.
+        All messages of each run under D and under D'. Axes between are those of rounds and agents.
+
+    Returns
+    -------
+    dict of str to (ndarray, ndarray)
+        One number per run, under D and under D'.
     """
     pairs = zip(_within(one).items(), _within(other).values(), strict=True)
     return {kind: (a, b) for (kind, a), b in pairs if np.unique(np.concatenate([a, b])).size > 1}
 
 
 def find_atoms(one: np.ndarray, other: np.ndarray) -> list[Atoms]:
-    """Find exact repetitions under either data set; noise with a continuous distribution has
-    none.
+    """Find exact repetitions under either data set.
+
+    Noise with a continuous distribution has none.
 
     Parameters
     ----------
     one, other : ndarray, shape (runs, ..., dim)
-        As of :func:`atom_statistics`, the same number of runs of each.
+        All messages of each run under D and under D', with equal numbers of runs.
+
+    Returns
+    -------
+    list of Atoms
     """
     worlds, dim = (one, other), np.shape(one)[-1]
     sizes = {"exact zeros": one[0].size, "repeated values": one[0].size}
@@ -72,12 +82,17 @@ def find_atoms(one: np.ndarray, other: np.ndarray) -> list[Atoms]:
 
 
 def fit_atoms(one: np.ndarray, other: np.ndarray) -> Scorer:
-    """Log-likelihood ratio of which atoms a run has, features taken as independent.
+    """Fit the log-likelihood ratio of the atoms of a run, with independent features.
 
     Parameters
     ----------
     one, other : ndarray, shape (runs, features)
-        Runs that fit.
+        Runs for fitting, under D and under D'.
+
+    Returns
+    -------
+    callable
+        From features [runs, features] to scores [runs].
     """
     ordered = np.sort(np.concatenate([one, other]).T, axis=1)
     repeats = np.sum(np.diff(ordered, axis=1) == 0, axis=1)
@@ -96,7 +111,10 @@ def fit_atoms(one: np.ndarray, other: np.ndarray) -> Scorer:
 
 
 def _table(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Atoms in ascending order, and the log ratio of each; the last is that of all else."""
+    """Return the atoms in ascending order and their log ratios.
+
+    The last ratio is that of all other values.
+    """
     values, counts = np.unique(np.concatenate([one, other]), return_counts=True)
     rarest = max(_RAREST, _KEPT * (one.size + other.size))
     atoms = values[counts >= rarest]
@@ -136,7 +154,7 @@ def _fingerprints(messages: np.ndarray) -> np.ndarray:
 
 
 def _shared(world: np.ndarray) -> float:
-    """Share of values, not zero, that another run has at the same place."""
+    """Return the fraction of non-zero values that another run repeats at the same index."""
     ordered = np.sort(np.reshape(world, (len(world), -1)), axis=0)
     same = (np.diff(ordered, axis=0) == 0) & (ordered[1:] != 0)
     edge = np.zeros((1, same.shape[1]), bool)

@@ -1,8 +1,8 @@
-r"""Privacy claims as constraints on the two rates of an event.
+"""Privacy claims as constraints on the two rates of an event.
 
 An event has probability p on a data set D and q on its neighbour D'. A claim bounds p from above by
-an increasing function of q, its trade-off curve read upwards; a value that falls below the claim's
-parameter contradicts nothing.
+an increasing function of q, its trade-off curve. A rate pair that needs a smaller parameter than
+claimed contradicts nothing.
 
 References
 ----------
@@ -24,16 +24,50 @@ from private_consensus.errors import require
 
 
 class Measure(Protocol):
-    """A one-parameter family of claims, ordered: a larger parameter allows more."""
+    """One-parameter family of claims, ordered: a larger parameter allows more."""
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest parameter, negative if p < q, that allows the rates p and q."""
+        """Compute the smallest parameter, negative if p < q, that allows the rates p and q.
+
+        Parameters
+        ----------
+        p, q : float or array
+            Rates of an event on D and on D'.
+
+        Returns
+        -------
+        ndarray
+        """
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Largest p that the parameter ``value`` allows beside q."""
+        """Return the largest p that the parameter ``value`` allows for a rate q.
+
+        Parameters
+        ----------
+        q : float or array
+            Rate of an event on D'.
+        value : float
+            Parameter of the claim.
+
+        Returns
+        -------
+        ndarray
+        """
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Largest q beside which p needs a parameter of at least ``value``."""
+        """Return the largest q for which p needs a parameter of at least ``value``.
+
+        Parameters
+        ----------
+        p : float or array
+            Rate of an event on D.
+        value : float
+            Parameter of the claim.
+
+        Returns
+        -------
+        ndarray
+        """
 
 
 @dataclass(frozen=True)
@@ -52,20 +86,54 @@ class Epsilon:
         require(0 <= self.delta < 1, "delta", self.delta, "a number in [0, 1)")
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest epsilon: the larger of ln((p - delta)/q) and ln((1 - q -
-        delta)/(1 - p)).
+        """Compute the smallest epsilon that allows the rates p and q.
+
+        It is the larger of ln((p - delta)/q) and ln((1 - q - delta)/(1 - p)).
+
+        Parameters
+        ----------
+        p, q : float or array
+            Rates of an event on D and on D'.
+
+        Returns
+        -------
+        ndarray
         """
         p, q = np.asarray(p, float), np.asarray(q, float)
         return np.maximum(_log_ratio(p - self.delta, q), _log_ratio(1 - q - self.delta, 1 - p))
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Largest p that epsilon = ``value`` allows beside q."""
+        """Return the largest p that epsilon = ``value`` allows for a rate q.
+
+        Parameters
+        ----------
+        q : float or array
+            Rate of an event on D'.
+        value : float
+            Claimed epsilon.
+
+        Returns
+        -------
+        ndarray
+        """
         q = np.asarray(q, float)
         above = np.exp(min(value, 700.0)) * q + self.delta
         return np.clip(np.minimum(above, 1 - np.exp(-value) * (1 - q - self.delta)), 0.0, 1.0)
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Largest q beside which p needs an epsilon of at least ``value``."""
+        """Return the largest q for which p needs an epsilon of at least ``value``.
+
+        Parameters
+        ----------
+        p : float or array
+            Rate of an event on D.
+        value : float
+            Claimed epsilon.
+
+        Returns
+        -------
+        ndarray
+        """
         p = np.asarray(p, float)
         grown = np.exp(np.clip(value, -700.0, 700.0))
         return np.maximum((p - self.delta) / grown, 1 - self.delta - grown * (1 - p))
@@ -75,42 +143,77 @@ class Epsilon:
 class Mu:
     r"""mu-GDP: :math:`\Phi^{-1}(p) - \Phi^{-1}(q) \le \mu` (Dong et al. 2022, Definition 2.1).
 
-    It holds for every event, whatever the law of the statistic that it is made of.
+    It holds for every event, for any distribution of the statistic that defines it.
     """
 
     def value(self, p: Any, q: Any) -> np.ndarray:
-        """Compute the smallest mu that allows the rates p and q."""
+        """Compute the smallest mu that allows the rates p and q.
+
+        Parameters
+        ----------
+        p, q : float or array
+            Rates of an event on D and on D'.
+
+        Returns
+        -------
+        ndarray
+        """
         high = ndtri(np.asarray(q, float))
         return np.where(np.isposinf(high), -np.inf, ndtri(np.asarray(p, float)) - high)
 
     def largest(self, q: Any, value: float) -> np.ndarray:
-        """Largest p that mu = ``value`` allows beside q."""
+        """Return the largest p that mu = ``value`` allows for a rate q.
+
+        Parameters
+        ----------
+        q : float or array
+            Rate of an event on D'.
+        value : float
+            Claimed mu.
+
+        Returns
+        -------
+        ndarray
+        """
         return ndtr(ndtri(np.asarray(q, float)) + value)
 
     def reached(self, p: Any, value: float) -> np.ndarray:
-        """Largest q beside which p needs a mu of at least ``value``."""
+        """Return the largest q for which p needs a mu of at least ``value``.
+
+        Parameters
+        ----------
+        p : float or array
+            Rate of an event on D.
+        value : float
+            Claimed mu.
+
+        Returns
+        -------
+        ndarray
+        """
         return ndtr(ndtri(np.asarray(p, float)) - value)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """Several (epsilon, delta) of one mechanism, all claimed at once.
+    """Several (epsilon, delta) of one mechanism, claimed simultaneously.
 
     Parameters
     ----------
     points : sequence of (epsilon, delta)
+        Points of the privacy profile.
     """
 
     points: Sequence[tuple[float, float]]
 
     def largest(self, q: Any) -> np.ndarray:
-        """Largest p that all points allow beside q."""
+        """Return the largest p that all points allow for a rate q."""
         allowed = [Epsilon(delta).largest(q, epsilon) for epsilon, delta in self.points]
         return np.min(allowed, axis=0)
 
 
 def _log_ratio(over: np.ndarray, under: np.ndarray) -> np.ndarray:
-    """Logarithm of a ratio; minus infinity where the numerator is not positive."""
+    """Return the logarithm of a ratio; minus infinity if the numerator is not positive."""
     positive = over > 0
     with np.errstate(divide="ignore"):
         ratio = np.log(np.where(positive, over, 1.0)) - np.log(under)

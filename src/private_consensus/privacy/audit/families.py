@@ -1,10 +1,11 @@
-r"""Verdicts on many claims at once: a table that is wrong anywhere with probability at most alpha.
+"""Simultaneous verdicts on many claims, with a family-wise error of at most alpha.
 
-Each claim has a p-value: of "this epsilon is true", from the stored rates of all its bounds. Holm's
-method contradicts the i-th smallest of m while it is at most alpha/(m - i + 1), which keeps the
-family-wise level under any dependence (Holm, "A simple sequentially rejective multiple test
-procedure", Scandinavian Journal of Statistics 1979). A bound that was computed and not sampled is
-not wrong by chance: it spends none of the level and is no member of the family.
+Each claim has a p-value for the hypothesis "this epsilon is true", from the stored rates of all its
+bounds. Holm's method contradicts the i-th smallest of m while it is at most alpha/(m - i + 1),
+which
+keeps the family-wise level under any dependence (Holm, "A simple sequentially rejective multiple
+test procedure", Scandinavian Journal of Statistics 1979). A bound that was computed and not sampled
+is not wrong by chance: it uses none of the level and is no member of the family.
 """
 
 from __future__ import annotations
@@ -21,14 +22,21 @@ from .bounds import Bound
 
 
 def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
-    """p-value of one claim from all bounds of an audit, their shares taken into account.
+    """Return the p-value of one claim from all bounds of an audit.
+
+    The error fractions of the bounds are taken into account.
 
     Parameters
     ----------
     bounds : iterable of Bound
-        Of one list, whose shares sum to at most 1.
+        Bounds of one list, whose error fractions sum to at most 1.
     claim : mapping
         ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
+
+    Returns
+    -------
+    float
+        At most 1.
     """
     least = 1.0
     # Only of one that may be the smallest all of the p-value is computed.
@@ -46,15 +54,17 @@ def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]
     Parameters
     ----------
     rows : sequence of mappings
-        With ``p_value``, of the claim; NaN or None where the bound was computed, and then
+        With ``p_value`` of the claim; NaN or None if the bound was computed, and then
         ``bound`` and ``claimed``.
     level : float
+        Family-wise error level, in (0, 1).
 
     Returns
     -------
     list of dict
-        The rows with ``adjusted``, the least family-wise level at which the claim is contradicted
-        (0 or 1 where computed), and ``contradicted``.
+            The rows with ``adjusted``, the smallest family-wise level at which the claim is
+        contradicted
+        (0 or 1 if computed), and ``contradicted``.
     """
     require(0 < level < 1, "level", level, "a number in (0, 1)")
     p_values = np.array([np.nan if row["p_value"] is None else row["p_value"] for row in rows])

@@ -1,4 +1,4 @@
-r"""Laws of noise, of unit scale, as far as :mod:`.noise` needs them.
+r"""Noise distributions of unit scale, as required by :mod:`.noise`.
 
 ``gaussian``
     standard deviation 1: :math:`\sum y^2/2` is Gamma with half the number of values.
@@ -9,10 +9,10 @@ r"""Laws of noise, of unit scale, as far as :mod:`.noise` needs them.
     with the number of values.
 ``uniform``
     on [-1, 1], so that the scale is half the width: :math:`-\sum\ln|y|` is Gamma with the number of
-    values, and falls as the scale grows.
+    values, and decreases as the scale grows.
 ``discrete_gaussian``
     integers, pmf proportional to :math:`e^{-k^2/2\sigma^2}`, in units of sigma. The mean of
-    :math:`y^2` has the tail bound of Chernoff, whose tilted laws are of the same family.
+    :math:`y^2` has the tail bound of Chernoff, whose tilted distributions are of the same family.
 """
 
 from __future__ import annotations
@@ -36,8 +36,20 @@ _LEAST = 2.0**-24  # what a float32 uniform may round to 0
 
 
 def energy(unit: np.ndarray, law: str) -> np.ndarray:
-    """Compute the statistic that a test of scale sums, per value; for ``gamma_norm`` per
-    release, d = 1.
+    """Compute the summands of the test statistic of scale.
+
+    One value per coordinate; for ``gamma_norm`` one per release, with a last axis of length 1.
+
+    Parameters
+    ----------
+    unit : ndarray, [..., dim]
+        Noise of unit scale.
+    law : str
+        One of :data:`LAWS`.
+
+    Returns
+    -------
+    ndarray
     """
     if law == "gamma_norm":
         return np.linalg.norm(unit, axis=-1, keepdims=True)
@@ -51,14 +63,25 @@ def energy(unit: np.ndarray, law: str) -> np.ndarray:
 def scale_p_values(
     total: np.ndarray, count: int, law: str, sigma: float, ratio: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """p-values of sums of energy, that the scale is not below, and not above, ``ratio``.
+    """Return p-values of sums of energy, that the scale is not below, and not above, ``ratio``.
 
     Parameters
     ----------
     total : ndarray
-        Of :func:`energy` over ``count`` coordinates.
+        Sums of :func:`energy` over ``count`` coordinates.
+    count : int
+        Number of coordinates of each sum.
+    law : str
+        One of :data:`LAWS`.
     sigma : float
-        Of ``discrete_gaussian``.
+        Used by ``discrete_gaussian`` only.
+    ratio : float
+        Scale over the declared scale.
+
+    Returns
+    -------
+    low, high : ndarray
+        p-values of a scale that is too small, and of one that is too large.
     """
     total = np.asarray(total, float)
     if law == "gaussian":
@@ -73,7 +96,7 @@ def scale_p_values(
 
 
 def _chernoff(mean: np.ndarray, count: int, sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Tails of a mean of k^2/sigma^2: exp(-n sup_t (t m - ln E e^(t k^2/sigma^2)))."""
+    """Return the tails of a mean of k^2/sigma^2: exp(-n sup_t (t m - ln E e^(t k^2/sigma^2)))."""
     t = (1 - _TILTS**-2) / 2
     cumulants = _log_theta(_TILTS * sigma) - _log_theta(np.array([sigma]))
     rates = mean[..., None] * t - cumulants
@@ -82,7 +105,10 @@ def _chernoff(mean: np.ndarray, count: int, sigma: float) -> tuple[np.ndarray, n
 
 
 def _log_theta(sigma: np.ndarray) -> np.ndarray:
-    r""":math:`\ln\sum_k e^{-k^2/2\sigma^2}`; from sigma 1.5 on by Poisson's formula (1e-19 off)."""
+    r"""Return :math:`\ln\sum_k e^{-k^2/2\sigma^2}`.
+
+    From sigma 1.5 on Poisson's formula is used (error 1e-19).
+    """
     found = np.log(sigma * math.sqrt(2 * math.pi))
     narrow = sigma < 1.5
     squares = np.arange(1, 20) ** 2
@@ -91,7 +117,7 @@ def _log_theta(sigma: np.ndarray) -> np.ndarray:
 
 
 def discrete_pmf(sigma: float) -> tuple[np.ndarray, np.ndarray]:
-    """Integers and their probabilities under the discrete Gaussian."""
+    """Return integers and their probabilities under the discrete Gaussian."""
     reach = math.ceil(40 * sigma) + 1
     k = np.arange(-reach, reach + 1)
     mass = np.exp(-(k**2) / (2 * sigma**2))
@@ -99,7 +125,24 @@ def discrete_pmf(sigma: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def distance_to_law(unit: np.ndarray, law: str, sigma: float) -> tuple[float, int]:
-    """Kolmogorov's distance of the values (of ``gamma_norm`` the norms), and how many they are."""
+    """Return Kolmogorov's distance of the values to their distribution, and the number of values.
+
+    Parameters
+    ----------
+    unit : ndarray, [..., dim]
+        Noise of unit scale; for ``gamma_norm`` the norms are tested.
+    law : str
+        One of :data:`LAWS`.
+    sigma : float
+        Used by ``discrete_gaussian`` only.
+
+    Returns
+    -------
+    distance : float
+        Largest difference of the two distribution functions.
+    number : int
+        Number of tested values.
+    """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
         values = np.sort(np.rint(unit.ravel() * sigma))
@@ -122,25 +165,65 @@ def _cdf(values: np.ndarray, law: str, dim: int) -> np.ndarray:
 
 
 def size(unit: np.ndarray, law: str) -> np.ndarray:
-    """Compute the length of each release, invariant under order and signs of coordinates: the
-    norm that has a gamma or chi distribution.
+    """Compute the length of each release, invariant under order and signs of coordinates.
+
+    It is the norm that has a gamma or chi distribution.
+
+    Parameters
+    ----------
+    unit : ndarray, [..., dim]
+        Noise of unit scale.
+    law : str
+        One of :data:`LAWS`; ``laplace`` and ``uniform`` use l1, all others l2.
+
+    Returns
+    -------
+    ndarray, [...]
     """
     order = 1 if law in ("laplace", "uniform") else 2
     return np.linalg.norm(unit, ord=order, axis=-1)
 
 
 def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
-    """Probability of a :func:`size` of at most ``length``, of a release of ``dim`` coordinates."""
+    """Return the probability that the :func:`size` of a release is at most ``length``.
+
+    Parameters
+    ----------
+    length : ndarray
+        Sizes.
+    law : {"gaussian", "laplace", "gamma_norm"}
+        Distribution of the noise.
+    dim : int
+        Number of coordinates of the release.
+
+    Returns
+    -------
+    ndarray
+    """
     if law == "gaussian":
         return gammainc(dim / 2, length**2 / 2)
     return gammainc(dim, length)  # of l1 norms of Laplace vectors, too
 
 
 def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, float]:
-    """p-values that the largest length is not smaller, and not larger, than the law has it.
+    """Return p-values that the largest length is not smaller, and not larger, than declared.
 
-    With n lengths and F(m) the probability of one that is at most the largest, m, these are
+    With n lengths and F(m) the probability that a length is at most the largest, m, these are
     :math:`F(m)^n` and :math:`1 - F(m^-)^n`.
+
+    Parameters
+    ----------
+    unit : ndarray, [..., dim]
+        Noise of unit scale.
+    law : str
+        One of :data:`LAWS`.
+    sigma : float
+        Used by ``discrete_gaussian`` only.
+
+    Returns
+    -------
+    shorter, longer : float
+        p-values of a largest length that is too small, and of one that is too large.
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
@@ -157,7 +240,7 @@ def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, f
 
 
 def _beyond(length: float, law: str, dim: int) -> float:
-    """Probability of a longer one."""
+    """Return the probability of a larger length."""
     if law == "gaussian":
         return 2 * float(ndtr(-length))
     if law == "laplace":
@@ -168,10 +251,23 @@ def _beyond(length: float, law: str, dim: int) -> float:
 
 
 def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float]:
-    """Probabilities of 0 and of two equal lengths, of single coordinates on a grid.
+    """Return the probabilities of 0 and of two equal lengths, for single coordinates on a grid.
 
-    Of continuous laws they are bounded: a cell of the grid has at most its width times the largest
-    density; equal lengths of two coordinates have a sum or a difference within a cell.
+    For continuous distributions they are bounds: a cell of the grid has at most its width times the
+    largest density; equal lengths of two coordinates have a sum or a difference within a cell.
+
+    Parameters
+    ----------
+    law : str
+        One of :data:`LAWS`.
+    sigma : float
+        Used by ``discrete_gaussian`` only.
+    resolution : float
+        Spacing of the grid, in units of the scale; not used by ``discrete_gaussian``.
+
+    Returns
+    -------
+    zero, equal : float
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
@@ -182,7 +278,21 @@ def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float
 
 
 def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Noise of unit scale of a continuous law with unbounded support."""
+    """Sample noise of unit scale from a continuous distribution with unbounded support.
+
+    Parameters
+    ----------
+    law : {"gaussian", "laplace", "gamma_norm"}
+        Distribution of the noise.
+    generator : Generator
+        Source of randomness.
+    shape : tuple of int
+        Shape of the result; the last axis is that of coordinates.
+
+    Returns
+    -------
+    ndarray
+    """
     if law == "gaussian":
         return generator.standard_normal(shape)
     if law == "laplace":
@@ -192,5 +302,5 @@ def drawn(law: str, generator: np.random.Generator, shape: tuple[int, ...]) -> n
 
 
 def check_law(law: str) -> None:
-    """Raise unless the law is known."""
+    """Raise an error unless the distribution is known."""
     require(law in LAWS, "law", law, f"one of {', '.join(LAWS)}")

@@ -1,11 +1,13 @@
-r"""Tests of noise that is seen in part, where the noise itself decides which part.
+"""Tests of partly observed noise, if the noise itself determines which part is observed.
 
-What is seen then has another law, whatever the noise: a message that is sent only if it is good was
-noised kindly. Yet of n places at which noise of the claimed law was added, seen or not, at most
-Bin(n, p) have an outcome of probability p; so have those that are seen. Every test here counts
-such outcomes: lengths within a quantile of the law, on either side, of all places and of each
-round, agent, release and coordinate; and equal norms of two releases. No law of the selection is
-assumed. Fewer outcomes than expected say nothing.
+The observed noise then has another distribution. For example, a message that is sent only if it is
+good has favourable noise. However, among n positions with noise of the declared distribution,
+observed or not, at most Bin(n, p) have an outcome of probability p; so have the observed ones.
+Every
+test here counts such outcomes: lengths within a quantile of the distribution, on either side, of
+all
+positions and of each round, agent, release and coordinate; and equal norms of two releases. No
+distribution of the selection is assumed. Fewer outcomes than expected are not evidence.
 """
 
 from __future__ import annotations
@@ -35,9 +37,13 @@ def selected_noise_test(
     Parameters
     ----------
     noise : ndarray, shape (runs, rounds, agents, dim)
+        Recovered noise over its declared scale.
     law : {"gaussian", "laplace", "gamma_norm"}
+        Declared distribution.
     confidence : float
-        Correct noise has no finding with this probability, however it was selected.
+        Correct noise has no finding with this probability, for every selection.
+    resolution : float
+        Precision of the recovered values, in units of the scale.
 
     Returns
     -------
@@ -81,7 +87,10 @@ def _of_groups(below: np.ndarray) -> Iterator[Result]:
 
 
 def _tails(below: np.ndarray, place) -> Iterator[Result]:
-    """Outcomes [places, groups] within each tail; NaN, of what is not seen, is within none."""
+    """Count outcomes [positions, groups] within each tail.
+
+    Unobserved outcomes (NaN) are in none.
+    """
     places, groups = below.shape
     for tail in TAILS:
         for kind, inside in (("too small", below <= tail), ("too large", below >= 1.0 - tail)):

@@ -1,10 +1,11 @@
-r"""Lower bounds of epsilon and mu from statistics of what an observer sees on two data sets.
+"""Lower bounds of epsilon and mu from statistics of the observations on two data sets.
 
-Half of the runs learn and choose, half judge. Of the first half three fifths fit the learned
-statistics (:mod:`.distinguishers`, :mod:`.atoms`) and the rest chooses their events; a statistic
-that was given is chosen on all of the half. On the judging half each statistic has one event, and a
-share of the error 1 - confidence: four fifths go to the statistic that promised most, the others
-divide the rest. So all bounds of the list are right together with probability ``confidence``.
+One half of the runs is used for learning and selection, the other half for testing. Three fifths of
+the first half fit the learned statistics (:mod:`.distinguishers`, :mod:`.atoms`) and the remainder
+selects their events; the event of a given statistic is selected on the entire first half. On the
+second half each statistic has one event and a fraction of the error 1 - confidence: four fifths for
+the most promising statistic, the remainder divided among the others. Therefore all bounds of the
+list hold simultaneously with probability ``confidence``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 
 
 class _Split(NamedTuple):
-    """A statistic on runs that choose its event, and on runs that judge."""
+    """Values of a statistic on runs that select its event, and on runs that test it."""
 
     name: str
     chosen: Pair
@@ -43,7 +44,7 @@ class _Split(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A statistic on runs that judge, its event, and what it promises."""
+    """Statistic with its values on test runs, its event, and its promise."""
 
     name: str
     judged: Pair
@@ -61,28 +62,30 @@ def audit_statistics(
     seed: int,
     orderings: Sequence[str] = ("epsilon",),
 ) -> list[Bound]:
-    """Lower bounds of epsilon and mu, one a statistic, right together at ``confidence``.
+    """Return lower bounds of epsilon and mu, one per statistic, valid together at ``confidence``.
 
     Parameters
     ----------
     one, other : ndarray, shape (runs, features) or (runs, ..., dim), or None
-        All that is seen of each run under D and under D', at least 40 runs; None to use the given
-        statistics alone. Values that are not finite are a feature of their own. With axes between,
-        the last is that of one message's coordinates, and repeats within a run are counted.
+        All observations of each run under D and under D', at least 40 runs; None to use the given
+        statistics only. The number of non-finite values is an additional feature. If there are axes
+            between, the last is that of one message's coordinates, and repetitions in a run are
+        counted.
     statistics : mapping from name to (array, array)
-        One number a run under D and under D', above all a log-likelihood ratio; infinite values are
-        welcome. They may depend on their own run only.
+        One number per run under D and under D', for example a log-likelihood ratio; values may be
+        infinite. A value may depend on its own run only.
     delta, confidence : float
+        delta of the bounds on epsilon, and simultaneous confidence of all bounds.
     seed : int
-        Of the partition into halves and of the classifiers.
+        Seed of the partition into halves and of the classifiers.
     orderings : sequence of "epsilon" or "mu"
-        Which bounds the events are chosen for, of several a list each, which share the error; of
-        every event both bounds are given, and both hold.
+        Bounds for which the events are selected. Several orderings give one list each and share the
+        error. Every event has both bounds, and both hold.
 
     Returns
     -------
     list of Bound
-        Of each ordering, the one that promised most first.
+        For each ordering, the most promising bound first.
     """
     known = {"epsilon": Epsilon(delta), "mu": Mu()}
     for ordering in orderings:
@@ -114,9 +117,7 @@ def audit_statistics(
 def _ranked(
     splits: list[_Split], measure: Measure, level: float
 ) -> Iterator[tuple[_Candidate, float]]:
-    """Return the most promising statistic of each family, best first, with its part of the error
-    level.
-    """
+    """Yield the most promising statistic of each family, best first, with its error fraction."""
     best: dict[str, _Candidate] = {}
     for split in splits:
         promise, event = best_event(*split.chosen, measure, level)
@@ -128,7 +129,7 @@ def _ranked(
 
 
 def best_bound(bounds: list[Bound]) -> Bound:
-    """The largest bound on epsilon of a list; where none is above 0, of the favourite."""
+    """Return the largest bound on epsilon of a list, or the first bound if none is above 0."""
     best, *others = bounds
     for bound in others:
         # One that does not refute the best of those before is no larger: it is not computed.
@@ -164,7 +165,7 @@ def _learned(one: np.ndarray, other: np.ndarray, rng) -> list[_Split]:
 
 
 def _thirds(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows that fit, rows that choose, rows that judge; in random order."""
+    """Split rows randomly into rows for fitting, for selecting and for testing."""
     half = len(features) // 2
     ends = [int(_FITTING * half), half]
     return tuple(features[rows] for rows in np.split(rng.permutation(len(features)), ends))
