@@ -102,11 +102,11 @@ def _update(algorithm: Any, q: float, network: Network, t: int) -> _Update:
     n = network.n_agents
     penalty = np.broadcast_to(algorithm.penalty(network, t), (1, 1, n, 1)).ravel()
     units = algorithm.noises(np.ones((1, 1, n, 1)), network, t)
-    dual, centre, output = (np.broadcast_to(part, (1, 1, n, 1)).ravel() for part in units)
+    dual, centre, output = (np.broadcast_to(unit, (1, 1, n, 1)).ravel() for unit in units)
     mean = (np.eye(n) + network.adjacency / network.degrees[:, None]) / 2
     if not projects(algorithm):
-        own = mean - np.diag(q / penalty)
-        return _Update(own, -1 / penalty, 1 / penalty, dual / penalty + centre + output)
+        state_weights = mean - np.diag(q / penalty)
+        return _Update(state_weights, -1 / penalty, 1 / penalty, dual / penalty + centre + output)
     total = penalty + getattr(algorithm, "Phi", 0.0)
     noise = (dual + penalty * centre) / (q + total) + output
     return _minimised(q, penalty, total, mean, noise)

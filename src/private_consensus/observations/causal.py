@@ -93,8 +93,12 @@ class Observation:
         """
         observer.check(self.network.n_agents)
         name = registry_name(self.algorithm)
-        whole = name in WHOLE_RUN or name not in NOT_LINEAR | MAPPED
-        if whole or isinstance(observer, Eavesdropper) or getattr(observer, "last_states", False):
+        whole_run = name in WHOLE_RUN or name not in NOT_LINEAR | MAPPED
+        if (
+            whole_run
+            or isinstance(observer, Eavesdropper)
+            or getattr(observer, "last_states", False)
+        ):
             return self.horizon
         near = [*observer.members, *_whose_models(observer, self.network.n_agents)]
         distance = min(int(self.distances[victim, v]) for v in near)
@@ -126,14 +130,14 @@ class Observation:
     @property
     def _sends_its_state(self) -> bool:
         channels = () if self.system is None else self.system.channels
-        return bool(channels) and all(one.noised_state for one in channels)
+        return bool(channels) and all(channel.noised_state for channel in channels)
 
     def _of_rounds(self, rounds: int, delta: float) -> Guarantee:
-        known = self._known
-        if (rounds, delta) not in known:
-            found = [] if rounds == 0 else self._releases(rounds)
-            known[rounds, delta] = account(found, delta)
-        return known[rounds, delta]
+        cached = self._known
+        if (rounds, delta) not in cached:
+            releases = [] if rounds == 0 else self._releases(rounds)
+            cached[rounds, delta] = account(releases, delta)
+        return cached[rounds, delta]
 
     def _releases(self, rounds: int) -> list[Release]:
         return self.algorithm.releases(self.problem, self.network, rounds)
@@ -182,12 +186,12 @@ def distances(adjacency: np.ndarray) -> np.ndarray:
     The result has shape (N, N), with N for agents that no path connects.
     """
     n = len(adjacency)
-    found = np.full((n, n), n)
+    lengths = np.full((n, n), n)
     reached = np.eye(n, dtype=bool)
     for step in range(n):
-        found = np.where(reached & (found == n), step, found)
+        lengths = np.where(reached & (lengths == n), step, lengths)
         reached = reached | (reached.astype(float) @ adjacency > 0)
-    return found
+    return lengths
 
 
 def _sees_models(observer: Observer) -> bool:

@@ -81,105 +81,107 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
         *(views[key] for key in ("problem", "network", "algorithm")), Streams(seed, (0,)),
         epsilon=budget["epsilon"], delta=budget["delta"], horizon=views["horizon"],
     )  # fmt: skip
-    seen = observation(algorithm, problem, network, views["horizon"])
-    rows = list(_SHOWS[views["show"]](seen, views))
+    observed = observation(algorithm, problem, network, views["horizon"])
+    rows = list(_SHOWS[views["show"]](observed, views))
     empty = pl.lit(None, pl.Float64)
     fixed = {"algorithm": pl.lit(views["algorithm"]["name"]), "variant": pl.lit(views["show"]),
              "reading": pl.lit("resolved"), "runs": pl.lit(1), "interval": pl.lit("")}  # fmt: skip
-    found = pl.DataFrame(rows, infer_schema_length=None).with_columns(**fixed)
-    missing = [name for name in ("low", "high") if name not in found.columns]
-    return found.with_columns(**dict.fromkeys(missing, empty))
+    points = pl.DataFrame(rows, infer_schema_length=None).with_columns(**fixed)
+    missing = [name for name in ("low", "high") if name not in points.columns]
+    return points.with_columns(**dict.fromkeys(missing, empty))
 
 
-def _pairs(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    more = {"last_states": seen.last_states}
-    observers = [VIEWS[views["observer"]]((v,), **more) for v in range(seen.network.n_agents)]
-    learned = all_epsilons(seen, observers, views["budget"]["delta"], apart=True)
-    for v, part in enumerate(learned):
-        for u, found in part.items():
+def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    options = {"last_states": observed.last_states}
+    observers = [
+        VIEWS[views["observer"]]((v,), **options) for v in range(observed.network.n_agents)
+    ]
+    losses_by_observer = all_epsilons(observed, observers, views["budget"]["delta"], apart=True)
+    for v, losses in enumerate(losses_by_observer):
+        for u, loss in losses.items():
             yield {
                 "kind": "pair", "series": "pairs", "observer": v + 1, "victim": u + 1,
-                "x": float(v + 1), "y": float(u + 1), "distance": int(seen.distances[u, v]),
-                "epsilon": found.guarantee or None, "formula": found.formula,
-                "label": found.label,
+                "x": float(v + 1), "y": float(u + 1), "distance": int(observed.distances[u, v]),
+                "epsilon": loss.guarantee or None, "formula": loss.formula,
+                "label": loss.label,
             }  # fmt: skip
 
 
-def _on_circle(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    n, watcher = seen.network.n_agents, views["watcher"] - 1
-    view = VIEWS[views["observer"]]((watcher,), last_states=seen.last_states)
-    learned = epsilons(seen, view, views["budget"]["delta"])
+def _on_circle(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    n, watcher = observed.network.n_agents, views["watcher"] - 1
+    view = VIEWS[views["observer"]]((watcher,), last_states=observed.last_states)
+    losses = epsilons(observed, view, views["budget"]["delta"])
     angle = 2.0 * np.pi * np.arange(n) / n
     x, y = np.sin(angle).round(12), np.cos(angle).round(12)
-    for i, j in zip(*np.nonzero(np.triu(seen.network.adjacency)), strict=True):
+    for i, j in zip(*np.nonzero(np.triu(observed.network.adjacency)), strict=True):
         yield {"kind": "edge", "series": "links", "edge_from": int(i) + 1, "edge_to": int(j) + 1,
                "x": x[i], "y": y[i], "x_end": x[j], "y_end": y[j]}  # fmt: skip
     for u in range(n):
-        found = learned.get(u)
+        loss = losses.get(u)
         yield {"kind": "node", "series": "agents", "node": u + 1, "x": x[u], "y": y[u],
-               "distance": int(seen.distances[u, watcher]),
-               "epsilon": (found.guarantee or None) if found else None}  # fmt: skip
+               "distance": int(observed.distances[u, watcher]),
+               "epsilon": (loss.guarantee or None) if loss else None}  # fmt: skip
 
 
-def _by_distance(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+def _by_distance(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     pairs = [{**row, "x": float(row["distance"]), "y": row["epsilon"] or 0.0}
-             for row in _pairs(seen, views)]  # fmt: skip
+             for row in _pairs(observed, views)]  # fmt: skip
     yield from pairs
-    apart = sorted({int(row["distance"]) for row in pairs})
-    for d in apart:
+    distances = sorted({int(row["distance"]) for row in pairs})
+    for d in distances:
         low, middle, high = np.quantile([r["y"] for r in pairs if r["distance"] == d],
                                         (0.1, 0.5, 0.9), method="nearest")  # fmt: skip
         yield _point("median pair", d, middle, low=low, high=high)
-    for name, values in _beside(seen, views).items():
-        yield from (_point(name, d, values[d]) for d in apart if d in values)
+    for name, values in _beside(observed, views).items():
+        yield from (_point(name, d, values[d]) for d in distances if d in values)
 
 
-def _beside(seen: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+def _beside(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
     """Return the reference epsilons by distance, with which pairs are compared."""
-    delta, agents = views["budget"]["delta"], seen.network.n_agents
-    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
-    everything = float(account(releases, delta).epsilon)
-    apart = sorted({int(d) for d in seen.distances[seen.distances > 0]})
-    found = {"every message, the eavesdropper": dict.fromkeys(apart, everything)}
-    name = registry_name(seen.algorithm)
-    descends = name == "muffliato_gd" and seen.algorithm.rounds == 1
+    delta, agents = views["budget"]["delta"], observed.network.n_agents
+    releases = observed.algorithm.releases(observed.problem, observed.network, observed.horizon)
+    eavesdropper_epsilon = float(account(releases, delta).epsilon)
+    distances = sorted({int(d) for d in observed.distances[observed.distances > 0]})
+    references = {"every message, the eavesdropper": dict.fromkeys(distances, eavesdropper_epsilon)}
+    name = registry_name(observed.algorithm)
+    descends = name == "muffliato_gd" and observed.algorithm.rounds == 1
     if name != "muffliato" and not descends:
-        return found
-    mu = float(gaussian_mu(everything, delta))
+        return references
+    mu = float(gaussian_mu(eavesdropper_epsilon, delta))
     server = float(gaussian_epsilon(mu / np.sqrt(agents - 1), delta))
-    found["a server's sum"] = dict.fromkeys(apart, server)
+    references["a server's sum"] = dict.fromkeys(distances, server)
     if descends:
-        found |= _of_other_losses(seen, delta, apart)
-    total, unit = (descent_sum, mu**2 / seen.horizon) if descends else (gossip_sum, mu**2)
-    sums = np.array([total(seen.network.mixing, seen.horizon, v) for v in range(agents)])
-    middle = {d: np.median(sums[seen.distances == d]) for d in apart}
-    found["sum of single messages, no bound"] = {
+        references |= _of_other_losses(observed, delta, distances)
+    total, unit = (descent_sum, mu**2 / observed.horizon) if descends else (gossip_sum, mu**2)
+    sums = np.array([total(observed.network.mixing, observed.horizon, v) for v in range(agents)])
+    middle = {d: np.median(sums[observed.distances == d]) for d in distances}
+    references["sum of single messages, no bound"] = {
         d: float(gaussian_epsilon(np.sqrt(unit * value), delta)) for d, value in middle.items()
     }
-    return found
+    return references
 
 
-def _of_other_losses(seen: Observation, delta: float, apart: list[int]) -> dict[str, dict]:
+def _of_other_losses(observed: Observation, delta: float, distances: list[int]) -> dict[str, dict]:
     """Return the guarantee of the worst pair by distance, for gradients of other losses.
 
     The gradients of every round may change by the same amount.
     """
-    algorithm = seen.algorithm
+    algorithm = observed.algorithm
     system = noised_descent(
-        seen.network.mixing, seen.horizon, gain=float(algorithm.eta),
-        noise=float(algorithm.eta * algorithm.noise.scale), adjacency=seen.network.adjacency,
+        observed.network.mixing, observed.horizon, gain=float(algorithm.eta),
+        noise=float(algorithm.eta * algorithm.noise.scale), adjacency=observed.network.adjacency,
     )  # fmt: skip
-    changes = Free(algorithm.change(seen.problem))
+    changes = Free(algorithm.change(observed.problem))
     bounds: dict[str, dict[int, float]] = {CONVEX: {}, ANY: {}}
-    for v in range(seen.network.n_agents):
-        for u in np.flatnonzero(seen.distances[v] > 0):
-            d, view = int(seen.distances[u, v]), Coalition((v,))
+    for v in range(observed.network.n_agents):
+        for u in np.flatnonzero(observed.distances[v] > 0):
+            d, view = int(observed.distances[u, v]), Coalition((v,))
             cone = light_cone_bound(system, view, int(u), changes)
             moved = contraction_bound(system, view, int(u), changes, 1.0)
             for kind, mu in ((CONVEX, min(moved, cone)), (ANY, cone)):
                 bounds[kind][d] = max(bounds[kind].get(d, 0.0), mu)
     return {
-        kind: {d: float(gaussian_epsilon(by[d], delta)) for d in apart if d in by}
+        kind: {d: float(gaussian_epsilon(by[d], delta)) for d in distances if d in by}
         for kind, by in bounds.items()
     }
 
@@ -188,88 +190,92 @@ CONVEX = "any convex smooth loss (F1)"
 ANY = "any loss (F0)"
 
 
-def _over_rounds(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    expected = f"whole numbers from 1 to the horizon, {seen.horizon}"
-    fine = bool(views["rounds"]) and all(1 <= t <= seen.horizon for t in views["rounds"])
+def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    expected = f"whole numbers from 1 to the horizon, {observed.horizon}"
+    fine = bool(views["rounds"]) and all(1 <= t <= observed.horizon for t in views["rounds"])
     require(fine, "views.rounds", views["rounds"], expected)
     delta = views["budget"]["delta"]
     for t in views["rounds"]:
-        now = observation(seen.algorithm, seen.problem, seen.network, t)
+        now = observation(observed.algorithm, observed.problem, observed.network, t)
         watching = list(_watching(now))
         cases = [(now, observers) for _, observers in watching]
-        for (kind, _), every in zip(watching, of_several(cases, delta, apart=True), strict=True):
-            values = sorted(found.guarantee for learned in every for found in learned.values())
-            chosen = {"worst": values[-1], "median": values[len(values) // 2]}
+        for (kind, _), losses_by_observer in zip(
+            watching, of_several(cases, delta, apart=True), strict=True
+        ):
+            values = sorted(
+                loss.guarantee for losses in losses_by_observer for loss in losses.values()
+            )
+            by_pair = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:
                 several = len(SHOWN[kind]) > 1
-                yield _point(f"{kind}, {pair} pair" if several else kind, t, chosen[pair])
-    yield from _guide(seen, views)
-    yield from _last_noise(seen)
+                yield _point(f"{kind}, {pair} pair" if several else kind, t, by_pair[pair])
+    yield from _guide(observed, views)
+    yield from _last_noise(observed)
 
 
-def _watching(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
+def _watching(observed: Observation) -> Iterator[tuple[str, list[Observer]]]:
     """Yield the kinds of observers: those of the table, and further ones.
 
     They are an eavesdropper with the secrets of an agent, and coalitions of adjacent agents.
     """
-    yield from kinds(seen)
-    n, more = seen.network.n_agents, {"last_states": seen.last_states}
+    yield from kinds(observed)
+    n, options = observed.network.n_agents, {"last_states": observed.last_states}
     yield "eavesdropper with an agent's secrets", [Eavesdropper((v,)) for v in range(n)]
     for size in SIZES:
         if n > size:
-            together = sorted({tuple(sorted(nearest(seen, v, size))) for v in range(n)})
-            yield f"coalition of {size}", [Coalition(members, **more) for members in together]
+            groups = sorted({tuple(sorted(nearest(observed, v, size))) for v in range(n)})
+            yield f"coalition of {size}", [Coalition(members, **options) for members in groups]
 
 
-def _guide(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+def _guide(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     """Yield a reference curve, mu proportional to the square root of the rounds.
 
     It requires equal noise in all rounds, and ends at the loss of an agent to a server's sum.
     """
-    if len(_noisy_rounds(seen)) < seen.horizon:
+    if len(_noisy_rounds(observed)) < observed.horizon:
         return
     delta = views["budget"]["delta"]
-    releases = seen.algorithm.releases(seen.problem, seen.network, seen.horizon)
+    releases = observed.algorithm.releases(observed.problem, observed.network, observed.horizon)
     mu = gaussian_mu(float(account(releases, delta).epsilon), delta)
-    last = float(mu) / np.sqrt(seen.network.n_agents - 1)
+    last = float(mu) / np.sqrt(observed.network.n_agents - 1)
     for t in views["rounds"]:
-        yield _point(GUIDE, t, float(gaussian_epsilon(last * np.sqrt(t / seen.horizon), delta)))
+        yield _point(GUIDE, t, float(gaussian_epsilon(last * np.sqrt(t / observed.horizon), delta)))
 
 
-def _last_noise(seen: Observation) -> Iterator[Row]:
+def _last_noise(observed: Observation) -> Iterator[Row]:
     """Yield a mark at the start of the final rounds without noise, if there are any."""
-    noisy = _noisy_rounds(seen)
-    if noisy and noisy[-1] < seen.horizon:
+    noisy = _noisy_rounds(observed)
+    if noisy and noisy[-1] < observed.horizon:
         yield {"kind": "mark", "series": "no fresh noise from here on", "x": noisy[-1] + 1.0}
 
 
-def _noisy_rounds(seen: Observation) -> list[int]:
+def _noisy_rounds(observed: Observation) -> list[int]:
     """Return the rounds with fresh noise, from 1; empty for an algorithm that is not linear."""
-    rounds = [] if seen.system is None else seen.system.channels[0].rounds
+    rounds = [] if observed.system is None else observed.system.channels[0].rounds
     return [t for t, round_ in enumerate(rounds, 1) if dense(round_.noise).any()]
 
 
-def _together(seen: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+def _together(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     """Yield the loss of one agent by the size of a coalition.
 
     The mark is the number of its neighbours: a coalition of all of them separates the agent.
     """
-    n, victim = seen.network.n_agents, views["watcher"] - 1
-    near = [u for u in nearest(seen, victim, n) if u != victim]
+    n, victim = observed.network.n_agents, views["watcher"] - 1
+    near = [u for u in nearest(observed, victim, n) if u != victim]
     random = generator(0, "coalitions")
     orders = [random.permutation(near) for _ in range(DRAWN)]
 
-    def learned(members: Any) -> float:
-        view = Coalition(tuple(map(int, members)), last_states=seen.last_states)
-        return epsilons(seen, view, views["budget"]["delta"], [victim])[victim].guarantee
+    def loss_to(members: Any) -> float:
+        view = Coalition(tuple(map(int, members)), last_states=observed.last_states)
+        return epsilons(observed, view, views["budget"]["delta"], [victim])[victim].guarantee
 
     for k in range(1, n):
-        yield _point(NEAREST, k, learned(near[:k]))
-        yield _point(FARTHEST, k, learned(near[-k:]))
-        some = [learned(order[:k]) for order in orders]
-        low, middle, high = np.quantile(some, (0.1, 0.5, 0.9), method="nearest")
+        yield _point(NEAREST, k, loss_to(near[:k]))
+        yield _point(FARTHEST, k, loss_to(near[-k:]))
+        random_losses = [loss_to(order[:k]) for order in orders]
+        low, middle, high = np.quantile(random_losses, (0.1, 0.5, 0.9), method="nearest")
         yield _point(ANYBODY, k, middle, low=low, high=high)
-    neighbours = float(seen.network.adjacency[victim].sum())
+    neighbours = float(observed.network.adjacency[victim].sum())
     yield {"kind": "mark", "series": "all of its neighbours", "x": neighbours}
 
 
@@ -279,7 +285,7 @@ NEAREST, ANYBODY, FARTHEST = "nearest to it", "random, the median", "farthest fr
 def _point(series: str, x: float, y: float, **band: float) -> Row:
     value = float(y) or None
     return {"kind": "line", "series": series, "x": float(x), "y": value, "epsilon": value,
-            **{end: float(found) or None for end, found in band.items()}}  # fmt: skip
+            **{end: float(bound) or None for end, bound in band.items()}}  # fmt: skip
 
 
 _SHOWS = {"graph": _on_circle, "map": _pairs, "distance": _by_distance, "rounds": _over_rounds,

@@ -71,13 +71,13 @@ Found = Mapping[int, Statement | ObservedEpsilon]
 
 
 def epsilon_for(
-    seen: Observation, observer: Observer, victim: int, delta: float
+    observation: Observation, observer: Observer, victim: int, delta: float
 ) -> ObservedEpsilon:
     """Compute the privacy loss of one agent to an observer.
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     observer : Observer
         Observer of messages.
@@ -91,17 +91,17 @@ def epsilon_for(
     -------
     ObservedEpsilon
     """
-    return epsilons(seen, observer, delta, [victim])[victim]
+    return epsilons(observation, observer, delta, [victim])[victim]
 
 
 def epsilons(
-    seen: Observation, observer: Observer, delta: float, victims: Sequence[int] | None = None
+    observation: Observation, observer: Observer, delta: float, victims: Sequence[int] | None = None
 ) -> dict[int, ObservedEpsilon]:
     """Compute the privacy loss of target agents to an observer.
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     observer : Observer
         Observer of messages.
@@ -114,11 +114,11 @@ def epsilons(
     -------
     dict of int to ObservedEpsilon
     """
-    return all_epsilons(seen, [observer], delta, victims)[0]
+    return all_epsilons(observation, [observer], delta, victims)[0]
 
 
 def all_epsilons(
-    seen: Observation,
+    observation: Observation,
     observers: Sequence[Observer],
     delta: float,
     victims: Sequence[int] | None = None,
@@ -129,7 +129,7 @@ def all_epsilons(
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     observers : sequence of Observer
         Observers of messages.
@@ -146,7 +146,7 @@ def all_epsilons(
     list of dict of int to ObservedEpsilon
         One mapping per observer.
     """
-    return of_several([(seen, observers)], delta, victims, apart=apart)[0]
+    return of_several([(observation, observers)], delta, victims, apart=apart)[0]
 
 
 def of_several(
@@ -176,106 +176,124 @@ def of_several(
     list of list of dict of int to ObservedEpsilon
         One list per setting, with one mapping per observer.
     """
-    asked = [
-        [(observer, _victims(seen, observer, victims)) for observer in observers]
-        for seen, observers in cases
+    requests = [
+        [(observer, _victims(observation, observer, victims)) for observer in observers]
+        for observation, observers in cases
     ]
-    found = [_by_formula(seen, one) for (seen, _), one in zip(cases, asked, strict=True)]
-    converted = _converted(found, delta, apart)
+    statements_by_case = [
+        _by_formula(observation, case_requests)
+        for (observation, _), case_requests in zip(cases, requests, strict=True)
+    ]
+    converted = _converted(statements_by_case, delta, apart)
     return [
         [
-            {u: _with_causal(seen, observer, u, delta, one) for u, one in part.items()}
-            for observer, part in zip(observers, parts, strict=True)
+            {u: _with_causal(observation, observer, u, delta, loss) for u, loss in losses.items()}
+            for observer, losses in zip(observers, losses_by_observer, strict=True)
         ]
-        for (seen, observers), parts in zip(cases, converted, strict=True)
+        for (observation, observers), losses_by_observer in zip(cases, converted, strict=True)
     ]
 
 
-def _victims(seen: Observation, observer: Observer, victims: Sequence[int] | None) -> Sequence[int]:
-    observer.check(seen.network.n_agents)
+def _victims(
+    observation: Observation, observer: Observer, victims: Sequence[int] | None
+) -> Sequence[int]:
+    observer.check(observation.network.n_agents)
     if victims is not None:
         return victims
-    return [u for u in range(seen.network.n_agents) if u not in observer.members]
+    return [u for u in range(observation.network.n_agents) if u not in observer.members]
 
 
-def _by_formula(seen: Observation, asked: Sequence[Asked]) -> list[Found]:
-    nothing = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
-    system = seen.system
+def _by_formula(observation: Observation, requests: Sequence[Asked]) -> list[Found]:
+    refused = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
+    system = observation.system
     if system is not None and system.law == "gaussian":
-        return _gaussian(system, asked)
+        return _gaussian(system, requests)
     if system is None or system.inputs.react:
-        return [dict.fromkeys(victims, nothing) for _, victims in asked]
-    return [_laplace(system, observer, victims) for observer, victims in asked]
+        return [dict.fromkeys(victims, refused) for _, victims in requests]
+    return [_laplace(system, observer, victims) for observer, victims in requests]
 
 
-def _gaussian(observed: ObservedSystem, asked: Sequence[Asked]) -> list[Found]:
+def _gaussian(observed: ObservedSystem, requests: Sequence[Asked]) -> list[Found]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
         inputs = Inputs(react=inputs.react)
     return [
         statements(system, observer, observed.changes, inputs, victims)
-        for observer, victims in asked
+        for observer, victims in requests
     ]
 
 
 def _converted(
-    found: Sequence[list[Found]], delta: float, apart: bool
+    statements_by_case: Sequence[list[Found]], delta: float, is_separate: bool
 ) -> list[list[dict[int, ObservedEpsilon]]]:
     """Convert statements on mu to epsilons, for all observers of a case jointly or separately."""
     groups = [
         group
-        for parts in found
+        for case_statements in statements_by_case
         for group in (
-            map(_sides, parts) if apart else [itertools.chain.from_iterable(map(_sides, parts))]
+            map(_sides, case_statements)
+            if is_separate
+            else [itertools.chain.from_iterable(map(_sides, case_statements))]
         )
     ]
     mus = [np.reshape([*group], (-1, 3)) for group in groups]
     values = iter(np.concatenate(gaussian_epsilons(mus, delta)))
     return [
-        [{u: _epsilon(one, values) for u, one in part.items()} for part in parts] for parts in found
+        [
+            {u: _epsilon(statement, values) for u, statement in pair_statements.items()}
+            for pair_statements in case_statements
+        ]
+        for case_statements in statements_by_case
     ]
 
 
-def _sides(part: Found) -> list[tuple[float, float, float]]:
+def _sides(pair_statements: Found) -> list[tuple[float, float, float]]:
     """Return lower and upper bound and guarantee of mu, for each target agent with a statement."""
-    stated = [one for one in part.values() if isinstance(one, Statement)]
-    return [(one.open_loop.lower, one.open_loop.upper, one.mu) for one in stated]
+    stated = [
+        statement for statement in pair_statements.values() if isinstance(statement, Statement)
+    ]
+    return [
+        (statement.open_loop.lower, statement.open_loop.upper, statement.mu) for statement in stated
+    ]
 
 
-def _epsilon(one: Statement | ObservedEpsilon, values: Iterator[np.ndarray]) -> ObservedEpsilon:
-    if isinstance(one, ObservedEpsilon):
-        return one
-    return ObservedEpsilon(*map(float, next(values)), one.rule)
+def _epsilon(
+    statement: Statement | ObservedEpsilon, values: Iterator[np.ndarray]
+) -> ObservedEpsilon:
+    if isinstance(statement, ObservedEpsilon):
+        return statement
+    return ObservedEpsilon(*map(float, next(values)), statement.rule)
 
 
 def _laplace(
     observed: ObservedSystem, observer: Observer, victims: Sequence[int]
 ) -> dict[int, ObservedEpsilon]:
-    parts = [
-        laplace_epsilons(one, observer, victims, observed.changes) for one in observed.channels
+    channel_losses = [
+        laplace_epsilons(channel, observer, victims, observed.changes)
+        for channel in observed.channels
     ]
-    largest = {u: max(part[u] for part in parts) for u in victims}
+    largest = {u: max(losses[u] for losses in channel_losses) for u in victims}
     return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in largest.items()}
 
 
 def _with_causal(
-    seen: Observation, observer: Observer, victim: int, delta: float, found: ObservedEpsilon
+    observation: Observation, observer: Observer, victim: int, delta: float, loss: ObservedEpsilon
 ) -> ObservedEpsilon:
     """Return the smaller of the guarantees from the statement and from distance."""
-    causal = seen.causal_guarantee(observer, victim, delta)
+    causal = observation.causal_guarantee(observer, victim, delta)
     bound = causal.epsilon if causal.proven else np.inf
-    if bound < found.guarantee * (1 - _WORTH):
-        return ObservedEpsilon(found.lower, found.formula, float(bound), "light_cone")
-    return found
+    if bound < loss.guarantee * (1 - _WORTH):
+        return ObservedEpsilon(loss.lower, loss.formula, float(bound), "light_cone")
+    return loss
 
 
-def by_distance(seen: Observation, delta: float, observer: int) -> list[dict[str, object]]:
+def by_distance(observation: Observation, delta: float, observer: int) -> list[dict[str, object]]:
     """Compute the privacy loss of every other agent to one agent, nearest first.
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     delta : float
         Delta of the guarantees.
@@ -287,8 +305,8 @@ def by_distance(seen: Observation, delta: float, observer: int) -> list[dict[str
     list of dict
         ``agent``, ``distance``, ``lower``, ``formula``, ``guarantee``, ``rule``.
     """
-    view = Coalition((observer,), last_states=seen.last_states)
-    found = epsilons(seen, view, delta)
-    apart = seen.distances[observer]
-    others = sorted(found, key=lambda u: (apart[u], u))
-    return [{"agent": u, "distance": int(apart[u]), **vars(found[u])} for u in others]
+    view = Coalition((observer,), last_states=observation.last_states)
+    losses = epsilons(observation, view, delta)
+    distances = observation.distances[observer]
+    agents = sorted(losses, key=lambda u: (distances[u], u))
+    return [{"agent": u, "distance": int(distances[u]), **vars(losses[u])} for u in agents]

@@ -1,8 +1,8 @@
 r"""Linear systems of gossip algorithms.
 
 They are Muffliato, Muffliato-GD, MAFALDA-SGD, DECOR, Zip-DL, secure sums and local training.
-``kept`` is the factor of the point at which a gradient step is made. It is 1 if gradients are
-fixed inputs, and :math:`1 - \eta N_i` for means, whose curvature is public.
+``point_factor`` is the factor of the point at which a gradient step is made. It is 1 if gradients
+are fixed inputs, and :math:`1 - \eta N_i` for means, whose curvature is public.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def averaging(algorithm: Any, network: Network, horizon: int) -> LinearSystem:
     return chebyshev_gossip(network.mixing, horizon, weight=weight, **options)
 
 
-def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def phases(algorithm: Any, network: Network, horizon: int, point_factor: float) -> LinearSystem:
     """Build the system of noisy gradient steps with gossip between them.
 
     With accelerated gossip the state also contains the message before the last.
@@ -63,7 +63,7 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
         Graph of the run.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
@@ -74,7 +74,7 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     gains, scales = algorithm.eta * first, algorithm.eta * algorithm.noise.scale * first
     W = network.mixing
     if algorithm.acceleration == "none":
-        moves = np.where(first, kept, 1.0)[:, None, None] * W
+        moves = np.where(first, point_factor, 1.0)[:, None, None] * W
         options = {"gain": gains, "noise": scales, "adjacency": network.adjacency}
         return noised_descent(W, horizon, transition=moves, **options)
     n, weight = len(W), float(chebyshev_weight(W)[0, 0])
@@ -84,14 +84,14 @@ def phases(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     for t in range(horizon):
         second = (t - 1) % algorithm.rounds == 0
         moved = np.hstack([W, none] if second else [weight * W, (1 - weight) * eye])
-        moved = moved * (kept if first[t] else 1.0)
+        moved = moved * (point_factor if first[t] else 1.0)
         transition = np.vstack([moved, np.hstack([eye, none])])
         inputs, noise = (np.vstack([eye * size[t], none]) for size in (gains, scales))
         rounds.append(sent.round(transition, inputs, noise))
     return LinearSystem(rounds, n, np.hstack([eye, none]), noised_state=True)
 
 
-def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def filtered(algorithm: Any, network: Network, horizon: int, point_factor: float) -> LinearSystem:
     """Build the system of gradient steps with noise that is correlated over rounds.
 
     Parameters
@@ -102,7 +102,7 @@ def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> Lin
         Graph of the run.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
@@ -118,12 +118,14 @@ def filtered(algorithm: Any, network: Network, horizon: int, kept: float) -> Lin
         gain=eta,
         noise=noise,
         adjacency=network.adjacency,
-        transition=kept * network.mixing,
+        transition=point_factor * network.mixing,
         filter=None if independent else shaped,
     )
 
 
-def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def pairwise_noise(
+    algorithm: Any, network: Network, horizon: int, point_factor: float
+) -> LinearSystem:
     """Build the system with noise that cancels between neighbours, and that both of them know.
 
     Parameters
@@ -134,20 +136,29 @@ def pairwise_noise(algorithm: Any, network: Network, horizon: int, kept: float) 
         Graph of the run.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
     -------
     LinearSystem
     """
-    own = float(algorithm.eta * algorithm.noise.scale)
-    pair = own * float(np.reshape(algorithm.share(network), -1)[0])
+    own_noise_scale = float(algorithm.eta * algorithm.noise.scale)
+    pair = own_noise_scale * float(np.reshape(algorithm.share(network), -1)[0])
     eta = float(algorithm.eta)
-    return decor(network.mixing, horizon, gain=eta, own_noise=own, pair_noise=pair, kept=kept)
+    return decor(
+        network.mixing,
+        horizon,
+        gain=eta,
+        own_noise=own_noise_scale,
+        pair_noise=pair,
+        kept=point_factor,
+    )
 
 
-def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def cancelling_noise(
+    algorithm: Any, network: Network, horizon: int, point_factor: float
+) -> LinearSystem:
     """Build the system with noise that cancels over the messages of its sender.
 
     Parameters
@@ -158,7 +169,7 @@ def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float
         Graph of the run.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
@@ -166,10 +177,10 @@ def cancelling_noise(algorithm: Any, network: Network, horizon: int, kept: float
     LinearSystem
     """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
-    return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=kept)
+    return zip_dl(network.mixing, horizon, gain=eta, noise=noise, kept=point_factor)
 
 
-def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def summed(algorithm: Any, network: Network, horizon: int, point_factor: float) -> LinearSystem:
     """Build the system of secure aggregation: only sums of messages are visible.
 
     Each agent knows its own noise.
@@ -182,7 +193,7 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
         Graph of the run.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
@@ -190,12 +201,12 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     LinearSystem
     """
     n = network.n_agents
-    everybody = np.ones((1, n))
+    all_agents = np.ones((1, n))
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
     eta, share = eta / n, noise / n / np.sqrt(n)
-    told = (np.full((1, 1), kept), eta * everybody, share * everybody)
+    matrices = (np.full((1, 1), point_factor), eta * all_agents, share * all_agents)
     round_ = Round(
-        *(*told, *told),
+        *(*matrices, *matrices),
         senders=np.array([-1]),
         receives=np.ones((n, 1), dtype=bool),
         uses=np.ones((n, 1)),
@@ -204,7 +215,7 @@ def summed(algorithm: Any, network: Network, horizon: int, kept: float) -> Linea
     return LinearSystem([round_] * horizon, n, np.ones((n, 1)), noised_state=True, one_model=True)
 
 
-def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> LinearSystem:
+def alone(algorithm: Any, network: Network, horizon: int, point_factor: float) -> LinearSystem:
     """Build the system of local training, in which agents send nothing.
 
     The eavesdropper receives every model.
@@ -217,7 +228,7 @@ def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> Linear
         Graph, for the number of agents.
     horizon : int
         Number of rounds.
-    kept : float
+    point_factor : float
         Factor of the point in a gradient step.
 
     Returns
@@ -225,5 +236,7 @@ def alone(algorithm: Any, network: Network, horizon: int, kept: float) -> Linear
     LinearSystem
     """
     eta, noise = float(algorithm.eta), float(algorithm.eta * algorithm.noise.scale)
-    own = np.eye(network.n_agents)
-    return noised_descent(own, horizon, gain=eta, noise=noise, transition=kept * own)
+    identity = np.eye(network.n_agents)
+    return noised_descent(
+        identity, horizon, gain=eta, noise=noise, transition=point_factor * identity
+    )

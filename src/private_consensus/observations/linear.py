@@ -158,10 +158,10 @@ def _gradient_descent(
     first = first_step(problem)
     steps = first / (t + algorithm.shift)
     scales = algorithm.noise.scale * first * t**-algorithm.decay
-    found = _mixed_gradient_steps(
+    system = _mixed_gradient_steps(
         problem, network, network.mixing, steps, scales, change=problem.record_gradient_change
     )
-    return replace(found, last_states=True)
+    return replace(system, last_states=True)
 
 
 def _pdop(algorithm: Any, problem: Any, network: Network, horizon: int) -> ObservedSystem:
@@ -194,11 +194,11 @@ def _ldp_gradient_descent(
     steps = algorithm.eta * algorithm.decay ** np.arange(1, horizon + 1)
     change = problem.record_change(LAWS[algorithm.law].norm)
     mixing, scales = members / members.sum(1, keepdims=True), algorithm.noise.scales(horizon)
-    found = _mixed_gradient_steps(
+    system = _mixed_gradient_steps(
         problem, network, mixing, steps, scales, change=change, law=algorithm.law
     )
     linear = isinstance(problem, MeanEstimation)  # nothing is projected here
-    return replace(found, inputs=Inputs(react=False)) if linear else found
+    return replace(system, inputs=Inputs(react=False)) if linear else system
 
 
 def _require_law(algorithm: Any) -> None:
@@ -227,9 +227,10 @@ def _mixed_gradient_steps(
     if not isinstance(problem, MeanEstimation):
         system = noised_descent(mixing, horizon, **options)
         return ObservedSystem((system,), Free(change), Inputs(), law=law)
-    kept = 1 - steps * problem.records
-    kept = np.where(np.abs(kept) < 1e-15, 0.0, kept)  # a step of 1/N removes the previous state
-    moves = kept[:, None, None] * mixing
+    point_factor = 1 - steps * problem.records
+    # A step of 1/N removes the previous state.
+    point_factor = np.where(np.abs(point_factor) < 1e-15, 0.0, point_factor)
+    moves = point_factor[:, None, None] * mixing
     system = noised_descent(mixing, horizon, transition=moves, **options)
     return ObservedSystem((system,), Constant(change), Inputs(expansion=1.0), law=law)
 
@@ -268,8 +269,12 @@ def _dp_ci(algorithm: Any, problem: Any, network: Network, horizon: int) -> Obse
         inputs = np.zeros((agents, dim, agents))
         if t:
             inputs[range(agents), :, range(agents)] = step * problem.matrices(t - 1)[:, channel]
-        parts = (moves, inputs.reshape(-1, agents), float(algorithm.noise_scale(problem, t)) * eye)
-        return Round(*parts, *parts, **carried)
+        matrices = (
+            moves,
+            inputs.reshape(-1, agents),
+            float(algorithm.noise_scale(problem, t)) * eye,
+        )
+        return Round(*matrices, *matrices, **carried)
 
     first = 0 if algorithm.initial_noise else 1
     systems = tuple(
@@ -335,16 +340,16 @@ def _clipped_descent(
         ObservedSystem
         """
         loop = isinstance(problem, MeanEstimation) and algorithm.clip is None
-        kept = 1.0 - algorithm.eta * problem.records if loop else 1.0
-        system = system_of(algorithm, network, horizon, float(kept))
+        point_factor = 1.0 - algorithm.eta * problem.records if loop else 1.0
+        system = system_of(algorithm, network, horizon, float(point_factor))
         change = algorithm.change(problem)
         period = int(getattr(algorithm, "batches", 1))
         if loop:
-            own, inputs = Constant(change), Inputs(react=False)
+            changes, inputs = Constant(change), Inputs(react=False)
         else:
-            own = Free(change) if period == 1 else Cyclic(change, period=period)
+            changes = Free(change) if period == 1 else Cyclic(change, period=period)
             inputs = Inputs()
-        return ObservedSystem((system,), own, inputs, last_states=last_states)
+        return ObservedSystem((system,), changes, inputs, last_states=last_states)
 
     return mapped
 

@@ -63,9 +63,9 @@ class Observed(_Strict):
     @model_validator(mode="after")
     def _reduces_what_is_there(self) -> Observed:
         for scale, reduced in self.scales.items():
-            for key, known in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
+            for key, allowed in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
                 for value in getattr(reduced, key):
-                    require(value in known, f"scales.{scale}.{key}", value, f"one of {known}")
+                    require(value in allowed, f"scales.{scale}.{key}", value, f"one of {allowed}")
             rounds = reduced.horizon or self.horizon
             expected = f"at most {self.horizon}"
             require(rounds <= self.horizon, f"scales.{scale}.horizon", rounds, expected)
@@ -73,12 +73,14 @@ class Observed(_Strict):
 
     def at(self, scale: str) -> dict[str, Any]:
         """Return the configuration at a scale, as plain values."""
-        asked = self.model_dump(mode="json", exclude={"scales"})
+        configuration = self.model_dump(mode="json", exclude={"scales"})
         if reduced := self.scales.get(scale):
-            asked["epsilons"] = reduced.epsilons
-            asked["horizon"] = reduced.horizon or self.horizon
-            asked["graphs"] = {name: asked["graphs"][name] for name in reduced.graphs}
-        return asked
+            configuration["epsilons"] = reduced.epsilons
+            configuration["horizon"] = reduced.horizon or self.horizon
+            configuration["graphs"] = {
+                name: configuration["graphs"][name] for name in reduced.graphs
+            }
+        return configuration
 
 
 def read_observed(raw: Mapping[str, Any]) -> Observed:
@@ -92,12 +94,12 @@ def read_observed(raw: Mapping[str, Any]) -> Observed:
     return validate(Observed, raw)
 
 
-def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
+def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
     """Compute one row per graph, algorithm, epsilon, observer and target agent.
 
     Parameters
     ----------
-    asked : mapping
+    configuration : mapping
         Result of :meth:`Observed.at`.
     processes : int, default 1
         Number of forked processes for algorithms on graphs. The rows do not depend on it.
@@ -110,26 +112,35 @@ def pair_rows(asked: Mapping[str, Any], processes: int = 1) -> list[dict[str, An
         (edges to the nearest member; null without members), ``lower`` and ``formula`` for fixed
         inputs, ``guarantee``, ``rule``, ``label``, and ``reason`` if there is no formula.
     """
-    pairs = list(itertools.product(asked["graphs"], asked["algorithms"]))
+    pairs = list(itertools.product(configuration["graphs"], configuration["algorithms"]))
 
     def rows_of(pair: tuple[str, str]) -> list[dict[str, Any]]:
         graph, name = pair
-        seen = [observed_in(asked, graph, name, epsilon) for epsilon in asked["epsilons"]]
+        observations = [
+            observed_in(configuration, graph, name, epsilon)
+            for epsilon in configuration["epsilons"]
+        ]
         return [
             {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
-            for epsilon, rows in zip(asked["epsilons"], _rows_of(seen, asked["delta"]), strict=True)
+            for epsilon, rows in zip(
+                configuration["epsilons"],
+                _rows_of(observations, configuration["delta"]),
+                strict=True,
+            )
             for row in rows
         ]
 
     return list(itertools.chain.from_iterable(map_in_forks(rows_of, pairs, processes)))
 
 
-def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float) -> Observation:
+def observed_in(
+    configuration: Mapping[str, Any], graph: str, name: str, epsilon: float
+) -> Observation:
     """Calibrate an algorithm of the configuration on one of its graphs.
 
     Parameters
     ----------
-    asked : mapping
+    configuration : mapping
         Result of :meth:`Observed.at`.
     graph : str
         Name of the graph.
@@ -142,15 +153,15 @@ def observed_in(asked: Mapping[str, Any], graph: str, name: str, epsilon: float)
     -------
     Observation
     """
-    method = asked["algorithms"][name]
-    problem = method.get("problem") or asked["problem"]
+    method = configuration["algorithms"][name]
+    problem = method.get("problem") or configuration["problem"]
     streams = Streams(0, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "observers"))
     try:
         algorithm, problem, network = calibrated(
-            problem, asked["graphs"][graph]["network"], method["algorithm"], streams,
-            epsilon=epsilon, delta=asked["delta"], horizon=asked["horizon"],
+            problem, configuration["graphs"][graph]["network"], method["algorithm"], streams,
+            epsilon=epsilon, delta=configuration["delta"], horizon=configuration["horizon"],
         )  # fmt: skip
-        return observation(algorithm, problem, network, asked["horizon"])
+        return observation(algorithm, problem, network, configuration["horizon"])
     except InvalidInput as error:
         raise InvalidInput(f"observers.{name} on {graph}", error.value, error.expected) from error
 
@@ -178,27 +189,31 @@ def calibrated(
     -------
     tuple of Algorithm, Problem and Network
     """
-    given = dict(network)
-    built: Any = networks.build(streams, given.pop("name"), given.pop("agents"), **given).of_run(0)
-    given = dict(problem)
-    world = problems.load(given.pop("name")).build(streams, built.n_agents, **given)
-    given = dict(algorithm)
-    made = algorithms.load(given.pop("name"))(**given)
-    return _calibrated(made, epsilon, delta, (world, built, horizon)), world, built
+    parameters = dict(network)
+    graph: Any = networks.build(
+        streams, parameters.pop("name"), parameters.pop("agents"), **parameters
+    ).of_run(0)
+    parameters = dict(problem)
+    world = problems.load(parameters.pop("name")).build(streams, graph.n_agents, **parameters)
+    parameters = dict(algorithm)
+    unscaled = algorithms.load(parameters.pop("name"))(**parameters)
+    return _calibrated(unscaled, epsilon, delta, (world, graph, horizon)), world, graph
 
 
-def _calibrated(made: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
+def _calibrated(algorithm: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
     """Return the algorithm at the noise for which its own account of the run is epsilon."""
     from ..algorithms.dp_ci import ALGORITHM as DPCI
     from ..algorithms.families.consensus_admm import ConsensusADMM
 
-    pure = isinstance(made, DPCI) or getattr(made, "law", "") == "laplace"
-    if not isinstance(made, ConsensusADMM):
-        return made.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
+    pure = isinstance(algorithm, DPCI) or getattr(algorithm, "law", "") == "laplace"
+    if not isinstance(algorithm, ConsensusADMM):
+        return algorithm.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
     # The paper's budget is per iteration and at most 1: calibrate for it, then scale the noise.
-    once = made.calibrate(Budget(0.5, delta), *world)
-    share = gaussian_mu(_epsilon_of(once, delta, *world), delta) / gaussian_mu(epsilon, delta)
-    return replace(once, noise=float(once.noise.scale * share))
+    per_iteration = algorithm.calibrate(Budget(0.5, delta), *world)
+    share = gaussian_mu(_epsilon_of(per_iteration, delta, *world), delta) / gaussian_mu(
+        epsilon, delta
+    )
+    return replace(per_iteration, noise=float(per_iteration.noise.scale * share))
 
 
 def _epsilon_of(
@@ -207,45 +222,49 @@ def _epsilon_of(
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
-def _rows_of(every: Sequence[Observation], delta: float) -> Iterator[list[dict[str, Any]]]:
-    watching = [list(kinds(seen)) for seen in every]
+def _rows_of(observations: Sequence[Observation], delta: float) -> Iterator[list[dict[str, Any]]]:
+    watching = [list(kinds(observed)) for observed in observations]
     cases = [
-        (seen, observers)
-        for seen, named in zip(every, watching, strict=True)
-        for _, observers in named
+        (observed, observers)
+        for observed, observers_by_kind in zip(observations, watching, strict=True)
+        for _, observers in observers_by_kind
     ]
-    learned = iter(of_several(cases, delta))
-    for seen, named in zip(every, watching, strict=True):
-        everything = _accounted(seen, delta)
+    losses = iter(of_several(cases, delta))
+    for observed, observers_by_kind in zip(observations, watching, strict=True):
+        accounted = _accounted(observed, delta)
         yield [
-            {"accounted": everything, "kind": kind, **row}
-            for kind, observers in named
-            for observer, victims in zip(observers, next(learned), strict=True)
-            for row in _rows_of_one(seen, observer, victims)
+            {"accounted": accounted, "kind": kind, **row}
+            for kind, observers in observers_by_kind
+            for observer, victims in zip(observers, next(losses), strict=True)
+            for row in _rows_of_one(observed, observer, victims)
         ]
 
 
 def _rows_of_one(
-    seen: Observation, observer: Observer, victims: Mapping[int, ObservedEpsilon]
+    observed: Observation, observer: Observer, victims: Mapping[int, ObservedEpsilon]
 ) -> Iterator[dict[str, Any]]:
-    for victim, found in victims.items():
+    for victim, loss in victims.items():
         yield {
             "members": ", ".join(map(str, observer.members)),
             "victim": victim,
-            "distance": _distance(seen, observer, victim) if seen.network.n_agents > 1 else None,
-            **vars(found),
-            "label": found.label,
-            "reason": seen.reason,
+            "distance": _distance(observed, observer, victim)
+            if observed.network.n_agents > 1
+            else None,
+            **vars(loss),
+            "label": loss.label,
+            "reason": observed.reason,
         }
 
 
-def _accounted(seen: Observation, delta: float) -> float:
-    return _epsilon_of(seen.algorithm, delta, seen.problem, seen.network, seen.horizon)
+def _accounted(observed: Observation, delta: float) -> float:
+    return _epsilon_of(
+        observed.algorithm, delta, observed.problem, observed.network, observed.horizon
+    )
 
 
-def _distance(seen: Observation, observer: Observer, victim: int) -> int | None:
-    apart = [int(seen.distances[victim, v]) for v in observer.members]
-    return min(apart) if apart else None
+def _distance(observed: Observation, observer: Observer, victim: int) -> int | None:
+    distances = [int(observed.distances[victim, v]) for v in observer.members]
+    return min(distances) if distances else None
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -256,13 +275,17 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     keys = ("graph", "algorithm", "epsilon", "accounted", "kind", "distance")
     groups: dict[tuple, list[dict[str, Any]]] = {}
     for row in rows:
-        place = {**row, "distance": row["distance"] if row["kind"] == "agent" else None}
-        groups.setdefault(tuple(place[key] for key in keys), []).append(row)
-    shown = ("lower", "formula", "guarantee", "label", "rule")
+        labelled = {**row, "distance": row["distance"] if row["kind"] == "agent" else None}
+        groups.setdefault(tuple(labelled[key] for key in keys), []).append(row)
+    columns = ("lower", "formula", "guarantee", "label", "rule")
     return [
-        {**dict(zip(keys, group, strict=True)), "pair": pair, **{key: one[key] for key in shown}}
+        {
+            **dict(zip(keys, group, strict=True)),
+            "pair": pair,
+            **{key: row_of_pair[key] for key in columns},
+        }
         for group, members in groups.items()
-        for pair, one in _worst_and_median(members)
+        for pair, row_of_pair in _worst_and_median(members)
     ]
 
 

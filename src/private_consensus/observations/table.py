@@ -16,12 +16,12 @@ SIZE = 3
 PAIRS = ("worst", "median")
 
 
-def epsilon_by_observer(seen: Observation, delta: float) -> list[dict[str, object]]:
+def epsilon_by_observer(observation: Observation, delta: float) -> list[dict[str, object]]:
     """Compute the privacy loss of the worst and the median pair for each kind of observer.
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     delta : float
         Delta of the guarantees.
@@ -33,48 +33,52 @@ def epsilon_by_observer(seen: Observation, delta: float) -> list[dict[str, objec
         observers), ``pair``, ``lower``, ``formula``, ``guarantee``, ``rule``, ``label``.
     """
     rows = []
-    for name, observers in kinds(seen):
+    for name, observers in kinds(observation):
         groups: dict[int | None, list[ObservedEpsilon]] = {}
         for observer in observers:
-            for victim, found in epsilons(seen, observer, delta).items():
-                apart = (
-                    int(seen.distances[victim, observer.members[0]]) if name == "agent" else None
+            for victim, loss in epsilons(observation, observer, delta).items():
+                distance_key = (
+                    int(observation.distances[victim, observer.members[0]])
+                    if name == "agent"
+                    else None
                 )
-                groups.setdefault(apart, []).append(found)
+                groups.setdefault(distance_key, []).append(loss)
         for distance in sorted(groups, key=lambda d: d or 0):
             rows += _of_group(name, distance, groups[distance])
     return rows
 
 
-def _of_group(name: str, distance: int | None, found: list[ObservedEpsilon]) -> list[dict]:
-    ordered = sorted(found, key=lambda one: one.guarantee)
-    chosen = {"worst": ordered[-1], "median": ordered[len(ordered) // 2]}
+def _of_group(name: str, distance: int | None, losses: list[ObservedEpsilon]) -> list[dict]:
+    ordered = sorted(losses, key=lambda loss: loss.guarantee)
+    by_pair = {"worst": ordered[-1], "median": ordered[len(ordered) // 2]}
     return [
-        {"observer": name, "distance": distance, "pair": pair, **vars(one), "label": one.label}
-        for pair, one in chosen.items()
+        {"observer": name, "distance": distance, "pair": pair, **vars(loss), "label": loss.label}
+        for pair, loss in by_pair.items()
     ]
 
 
-def kinds(seen: Observation) -> Iterator[tuple[str, list[Observer]]]:
+def kinds(observation: Observation) -> Iterator[tuple[str, list[Observer]]]:
     """Yield the name of each kind of observer and all its observers in the graph."""
-    n, more = seen.network.n_agents, {"last_states": seen.last_states}
+    n, options = observation.network.n_agents, {"last_states": observation.last_states}
     yield "eavesdropper", [Eavesdropper()]
-    yield "agent", [Coalition((v,), **more) for v in range(n)]
+    yield "agent", [Coalition((v,), **options) for v in range(n)]
     if n > SIZE:
-        together = {tuple(sorted(nearest(seen, v, SIZE))) for v in range(n)}
-        yield f"coalition of {SIZE}", [Coalition(members, **more) for members in sorted(together)]
-    yield "secure sums", [SecureSums((v,), **more) for v in range(n)]
-    if seen.system is not None and all(one.output is not None for one in seen.system.channels):
+        groups = {tuple(sorted(nearest(observation, v, SIZE))) for v in range(n)}
+        yield f"coalition of {SIZE}", [Coalition(members, **options) for members in sorted(groups)]
+    yield "secure sums", [SecureSums((v,), **options) for v in range(n)]
+    if observation.system is not None and all(
+        channel.output is not None for channel in observation.system.channels
+    ):
         yield "last models", [FinalModels()]
         yield "mean of last models", [FinalModels(mean=True)]
 
 
-def nearest(seen: Observation, v: int, size: int) -> list[int]:
+def nearest(observation: Observation, v: int, size: int) -> list[int]:
     """Return an agent and the agents nearest to it.
 
     Parameters
     ----------
-    seen : Observation
+    observation : Observation
         Calibrated algorithm on a problem and graph.
     v : int
         Agent.
@@ -85,4 +89,6 @@ def nearest(seen: Observation, v: int, size: int) -> list[int]:
     -------
     list of int
     """
-    return sorted(range(seen.network.n_agents), key=lambda u: (seen.distances[u, v], u))[:size]
+    return sorted(
+        range(observation.network.n_agents), key=lambda u: (observation.distances[u, v], u)
+    )[:size]
