@@ -1,6 +1,6 @@
-r"""Statistics that can contradict a privacy claim. None of them can prove one.
+"""Statistics that can contradict a privacy claim; none of them can prove one.
 
-Confidence and delta are stated in every call and stand in every result; no module has a default.
+Confidence and delta are parameters of every call and fields of every result, without defaults.
 
 :mod:`.claims`
     (epsilon, delta)-DP, mu-GDP and privacy profiles as constraints on the two rates of an event.
@@ -8,24 +8,25 @@ Confidence and delta are stated in every call and stand in every result; no modu
     ``event_bound``, ``mu_bound``: epsilon and mu from the rates of one event; ``Bound``, whose
     ``p_value`` is that of a claim.
 :mod:`.statistics`
-    ``audit_statistics``: given and learned statistics, cross-fitted; a list of bounds that are
-    right together. Learned are linear discriminants and classifiers (:mod:`.distinguishers`) and
+    ``audit_statistics``: given and learned statistics, cross-fitted; a list of bounds that hold
+    simultaneously. Learned are linear discriminants and classifiers (:mod:`.distinguishers`) and
     values that repeat (:mod:`.atoms`, ``find_atoms`` describes them).
 :mod:`.noise`
-    ``noise_test``: recovered noise against its law and scale, everywhere, fresh and independent.
+    ``noise_test``: recovered noise against its declared distribution and scale, in all groups, and
+    for freshness and independence.
 :mod:`.sequential`
-    ``sequential`` stops early and keeps its level; ``detectable_epsilon`` says before what so many
-    runs can contradict.
+    ``sequential`` stops early and keeps its level; ``detectable_epsilon`` is the largest claim that
+    a number of runs can contradict.
 :mod:`.families`
     ``claim_p_value`` of an audit, and ``holm`` for a table of them.
 
-Rows are independent runs of the same algorithm: of ``one`` on data set D, of ``other`` on its
-neighbour D'. Whatever is chosen from outcomes (statistic, direction, threshold) is chosen on some
-rows and judged on others, so that the stated confidence holds for the choice too. No statistic has
-to have a law: mu-GDP and (epsilon, delta)-DP bound the rates of every event.
+Rows are independent runs of the same algorithm: ``one`` on data set D, ``other`` on its
+neighbour D'. Everything selected from outcomes (statistic, direction, threshold) is selected on
+some rows and tested on others, so that the stated confidence includes the selection. No statistic
+needs a known distribution: mu-GDP and (epsilon, delta)-DP bound the rates of every event.
 
 A claim of (epsilon, delta) at a tiny delta needs very many runs to be contradicted. The releases
-that it was computed from also give an epsilon at a larger delta, and a mu or a profile, and those
+from which it was computed also give an epsilon at a larger delta, and a mu or a profile, and those
 claims are easier to test.
 
 Measured by ``benchmarks/audit_rates.py`` on a mechanism that is exactly 1-GDP (six messages of
@@ -35,15 +36,15 @@ three coordinates, 4,000 runs of each data set, epsilon claimed at delta 0.01), 
 copy                                 epsilon    mu  noise  of trials
 ===================================  =======  ====  =====  =========
 correct                                    0     0      0        100
-noise x .8                                 0    20     20         20
-noise x .5                                20    20     20         20
+noise x 0.8                                0    20     20         20
+noise x 0.5                               20    20     20         20
 noise on half of the coordinates          20    20     20         20
 last message without noise                20    20     20         20
 every third message without noise         20    20     20         20
 same noise in all or in two messages      20    20     20         20
-data move thrice as much                  20    20      0         20
+data move three times as much             20    20      0         20
 ===================================  =======  ====  =====  =========
 
-The correct copy at 90 %: 1, 3 and 6 of 100. Pairs that are exactly mu-GDP, seen through tanh or a
-cube at 4,000 runs: 0 of 200 contradicted at 99.9 %, 22 (mu = 1) and 21 (mu = 3) of 200 at 90 %.
+The correct copy at 90 %: 1, 3 and 6 of 100. Pairs that are exactly mu-GDP, observed through tanh or
+a cube at 4,000 runs: 0 of 200 contradicted at 99.9 %, 22 (mu = 1) and 21 (mu = 3) of 200 at 90 %.
 """

@@ -1,20 +1,21 @@
-r"""Lower bounds of epsilon and of mu from how often an event was seen, with exact coverage.
+r"""Lower bounds of epsilon and of mu from the observed rates of an event, with exact coverage.
 
-K of n runs on D and M of n' on D' fall into an event that was chosen without a look at them, so
+K of n runs on D and M of n' on D' fall into an event that was selected on other runs, so
 that :math:`K\sim\mathrm{Bin}(n,p)` and :math:`M\sim\mathrm{Bin}(n',q)` are independent. Outcomes
-(k, m) are ordered by T(k, m), what a claim would have to be if p were its Clopper-Pearson lower and
+(k, m) are ordered by T(k, m), the parameter of a claim if p were its Clopper-Pearson lower and
 q its upper limit; T increases in k and decreases in m. The set of rates
 
 .. math:: R = \{(p,q): q\in C_\gamma(M),\; P_{p,q}(T(K,M)\ge T_{\rm seen}) > \alpha-\gamma\}
 
 misses the true ones with probability at most alpha: :math:`C_\gamma` misses q with probability
-gamma (Berger and Boos), and a probability of at least what was seen is stochastically no smaller
-than uniform (Buehler). A claim is contradicted if it allows no point of R. So the bounds on epsilon
-at every delta and on mu that one outcome gives are right *together* with probability 1 - alpha.
+gamma (Berger and Boos), and the probability of an outcome at least as extreme is stochastically
+no smaller than uniform (Buehler). A claim is contradicted if it allows no point of R. Therefore the
+bounds on epsilon at every delta and on mu that one outcome gives hold *simultaneously* with
+probability 1 - alpha.
 
 Two Clopper-Pearson limits at alpha/2 each need the distance of p and q to be 3.29 (a + b) at 99.9
-%, with standard errors a and b; this region needs 3.09 sqrt(a^2 + b^2), 1.5 times less where they
-are equal. So it is of the shape of the joint region of Zanella-Beguelin et al. (ICML 2023); theirs
+%, with standard errors a and b; this region needs 3.09 sqrt(a^2 + b^2), 1.5 times less if they
+are equal. It has the shape of the joint region of Zanella-Beguelin et al. (ICML 2023). Theirs
 is credible under a uniform prior and has no proven frequentist coverage, hence it is not used.
 
 The largest probability over the rates that a claim allows is bounded, not sampled:
@@ -60,7 +61,7 @@ Allowed = Callable[[np.ndarray], np.ndarray]
 
 
 class Counts(NamedTuple):
-    """Runs in an event and all runs, on D and on D'."""
+    """Number of runs in an event and number of all runs, on D and on D'."""
 
     hits: int
     runs: int
@@ -68,7 +69,7 @@ class Counts(NamedTuple):
     runs_other: int
 
     def swapped(self) -> Counts:
-        """The same with the two data sets in each other's place."""
+        """Return the counts with the two data sets exchanged."""
         return Counts(self.hits_other, self.runs_other, self.hits, self.runs)
 
 
@@ -79,20 +80,21 @@ class Bound:
     Parameters
     ----------
     counts : Counts
-        On runs that the event was not chosen on.
+        Counted on runs that were not used to select the event.
     delta : float
-        Of ``epsilon`` and of claimed epsilons.
+        delta of ``epsilon`` and of claimed epsilons.
     confidence : float
-        Of the whole list that this bound is part of; 1 - confidence is its error.
+        Simultaneous confidence of the list that contains this bound; 1 - confidence is its error.
     share : float
-        Of that error which is this bound's.
+        Fraction of that error used by this bound.
     ordering : Epsilon or Mu
-        By which outcomes are ordered: which of the two bounds is to be sharp.
+        Measure that orders the outcomes: the bound on it is the tighter one.
     both : bool
-        Whether the event may be likelier on either data set, which halves the level; else it was
-        chosen to be likelier on D.
+            True if the event may be likelier on either data set, which halves the level. False if
+        it was
+        selected to be likelier on D.
     statistic, event : str, object
-        What the event is made of, and the event, as far as they are known.
+        Statistic that defines the event, and the event, if known.
     """
 
     counts: Counts
@@ -116,12 +118,15 @@ class Bound:
 
     @cached_property
     def mu(self) -> float:
-        """Lower bound of mu, for a mechanism that is claimed to be mu-GDP; of any law."""
+        """Lower bound of mu, for a mechanism that is claimed to be mu-GDP; for any distribution."""
         return self._lower(Mu())
 
     @cached_property
     def ceiling(self) -> float:
-        """Largest bound on epsilon that so many runs can give; a claim above cannot fail."""
+        """Largest bound on epsilon that this number of runs can give.
+
+        A larger claim cannot fail.
+        """
         return self._extreme.epsilon
 
     @property
@@ -136,21 +141,22 @@ class Bound:
         mu: float | None = None,
         profile: Profile | None = None,
     ) -> float:
-        """p-value of exactly one claim, times what the other bounds of the list cost.
+        """Return the p-value of exactly one claim, divided by the error fraction of this bound.
 
         Parameters
         ----------
         epsilon : float, optional
-            At ``delta``.
+            Claimed epsilon, at ``delta``.
         mu : float, optional
+            Claimed mu.
         profile : Profile, optional
-            Several (epsilon, delta) at once.
+            Several (epsilon, delta), claimed simultaneously.
 
         Returns
         -------
         float
-            At most a true claim's p-value, and of the whole list the smallest one's, is below
-            alpha with probability at most alpha.
+            The smallest p-value of a list, of a true claim, is below alpha with probability at most
+            alpha.
         """
         return self._shared(self._p_value(self._allowed(epsilon, mu, profile)))
 
@@ -161,7 +167,21 @@ class Bound:
         mu: float | None = None,
         profile: Profile | None = None,
     ) -> float:
-        """Compute a lower bound on :meth:`p_value` at a fraction of its cost; equal parameters."""
+        """Compute a lower bound on :meth:`p_value` at a fraction of its cost.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Claimed epsilon, at ``delta``.
+        mu : float, optional
+            Claimed mu.
+        profile : Profile, optional
+            Several (epsilon, delta), claimed simultaneously.
+
+        Returns
+        -------
+        float
+        """
         return self._shared(self._glimpse(self._allowed(epsilon, mu, profile)))
 
     def _allowed(self, epsilon, mu, profile) -> Allowed:
@@ -176,11 +196,23 @@ class Bound:
         return float(min(1.0, p_value / self.share))
 
     def contradicts(self, *, epsilon: float | None = None, mu: float | None = None) -> bool:
-        """Return True if the claim is refuted at the stated confidence."""
+        """Return True if the claim is refuted at the stated confidence.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            Claimed epsilon, at ``delta``.
+        mu : float, optional
+            Claimed mu; exactly one of the two is required.
+
+        Returns
+        -------
+        bool
+        """
         return self.p_value(epsilon=epsilon, mu=mu) <= 1 - self.confidence
 
     def refutes(self, epsilon: float) -> bool:
-        """Return True if this bound, with its part of the error level, is above ``epsilon``."""
+        """Return True if this bound, with its fraction of the error, is above ``epsilon``."""
         allowed = _allowed(Epsilon(self.delta), epsilon)
         return self._glimpse(allowed) <= self.level and self._p_value(allowed) <= self.level
 
@@ -203,13 +235,14 @@ class Bound:
 def event_bound(
     hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
 ) -> Bound:
-    r"""Lower bound of epsilon from the rates of one event, in both directions.
+    """Return a lower bound of epsilon from the rates of one event, in both directions.
 
     Parameters
     ----------
     hits, runs, hits_other, runs_other : int
-        Runs in the event and all runs, under D and under D'. The event was chosen on other runs.
+        Runs in the event and all runs, under D and under D'. The event was selected on other runs.
     delta, confidence : float
+        delta of the bound, and its confidence.
 
     Returns
     -------
@@ -223,17 +256,40 @@ def event_bound(
 def mu_bound(
     hits: int, runs: int, hits_other: int, runs_other: int, *, delta: float, confidence: float
 ) -> Bound:
-    r"""Lower bound of mu, :math:`\Phi^{-1}(p)-\Phi^{-1}(q)`, from the rates of one event.
+    r"""Return a lower bound of mu, :math:`\Phi^{-1}(p)-\Phi^{-1}(q)`, from the rates of one event.
 
-    Valid for every law: mu-GDP bounds the rates of each event. Parameters as of
-    :func:`event_bound`; the bound is ``mu``.
+    Valid for every distribution: mu-GDP bounds the rates of each event.
+
+    Parameters
+    ----------
+    hits, runs, hits_other, runs_other : int
+        Runs in the event and all runs, under D and under D'. The event was selected on other runs.
+    delta, confidence : float
+        delta of the additional bound on epsilon, and the confidence.
+
+    Returns
+    -------
+    Bound
+        ``mu`` is at most the true one with probability at least ``confidence``.
     """
     counts = _counts(hits, runs, hits_other, runs_other)
     return Bound(counts, delta, _confidence(confidence), 1.0, Mu(), both=True)
 
 
 def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
-    """Lower and upper limit of a probability, each missed with probability at most ``tail``."""
+    """Return lower and upper limit of a probability, each missed with probability at most ``tail``.
+
+    Parameters
+    ----------
+    hits, runs : int or ndarray
+        Numbers of successes and of trials.
+    tail : float
+        One-sided error level.
+
+    Returns
+    -------
+    low, high : ndarray
+    """
     hits, runs = np.asarray(hits), np.asarray(runs)
     low = betaincinv(np.maximum(hits, 1), runs - hits + 1, tail)
     high = betaincinv(hits + 1, np.maximum(runs - hits, 1), 1 - tail)
@@ -241,7 +297,21 @@ def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
 
 
 def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
-    """:func:`clopper_pearson` of many hits, again and again of as many runs."""
+    """Return :func:`clopper_pearson` of many hits, from a cached table for moderate ``runs``.
+
+    Parameters
+    ----------
+    hits : ndarray of int
+        Numbers of successes.
+    runs : int
+        Number of trials.
+    tail : float
+        One-sided error level.
+
+    Returns
+    -------
+    low, high : ndarray
+    """
     if runs > _TABLED:
         return clopper_pearson(hits, runs, tail)
     low, high = _limits_of_all(runs, tail)
@@ -256,14 +326,15 @@ def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
 def ordering_tail(level: float) -> float:
     """Compute the one-sided level of the limits that order outcomes.
 
-    Where the two standard errors are equal, the corner of the two limits then lies as far out as
-    the tangent of their joint ellipse.
+    If the two standard errors are equal, the corner of the two limits is as far out as the tangent
+    of
+    their joint ellipse.
     """
     return float(ndtr(ndtri(level) / math.sqrt(2)))
 
 
 class _Exceedance:
-    """Upper bound of the probability of outcomes at least as telling as the one seen."""
+    """Upper bound on the probability of outcomes at least as extreme as the observed one."""
 
     def __init__(self, counts: Counts, ordering: Measure, level: float):
         self.runs, self.neglected = counts.runs, level * _NEGLECTED
@@ -295,9 +366,7 @@ class _Exceedance:
 
     @cached_property
     def below(self) -> np.ndarray:
-        """Compute, for each cell, the probability of so few hits on D' as each number on D
-        requires.
-        """
+        """Probability, for each cell, of so few hits on D' as each number on D requires."""
         return self._below(slice(None))
 
     @cached_property
@@ -322,7 +391,7 @@ class _Exceedance:
 
 
 class _Ordering:
-    """Outcomes (k, m) by the value that a measure has at their Clopper-Pearson limits."""
+    """Ordering of outcomes (k, m) by the measure at their Clopper-Pearson limits."""
 
     def __init__(self, counts: Counts, measure: Measure, tail: float):
         self.counts, self.measure, self.tail = counts, measure, tail
@@ -331,9 +400,7 @@ class _Ordering:
         self.seen = float(measure.value(low, high))
 
     def most(self, hits: np.ndarray) -> np.ndarray:
-        """Return, for each k, the largest m at least as extreme as the observed hits; -1 if
-        there is none.
-        """
+        """Return, for each k, the largest m at least as extreme as observed; -1 for none."""
         counts, tail = self.counts, self.tail
         if self.seen == -math.inf:
             return np.full(hits.shape, counts.runs_other)
@@ -348,10 +415,22 @@ class _Ordering:
         return np.maximum.accumulate(most).astype(int)
 
     def window(self, low: float, negligible: float) -> np.ndarray:
-        """The k whose probabilities are summed one by one; the others' are bounded.
+        """Return the k whose probabilities are summed one by one; those of all other k are bounded.
 
-        Below it m would have to be so small that even at q = ``low`` it has a ``negligible``
-        probability; above it no k is seen at rates that matter.
+        For a smaller k, m would have to be so small that even at q = ``low`` it has a
+        ``negligible``
+        probability. A larger k does not occur at rates that matter.
+
+        Parameters
+        ----------
+        low : float
+            Smallest rate q.
+        negligible : float
+            Probability that may be neglected.
+
+        Returns
+        -------
+        ndarray of int
         """
         counts = self.counts
         last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
@@ -369,7 +448,7 @@ def _allowed(measure: Measure, value: float) -> Allowed:
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
-    """Largest value, from 0, that is refuted together with all below it; 0 if none is."""
+    """Return the largest value, from 0, that is refuted with all values below it; 0 if none is."""
     if p_value(0.0) > level:
         return 0.0
     low, high = 0.0, 1.0

@@ -1,10 +1,10 @@
 r"""Statistics learned from transcripts: linear discriminants and classifiers.
 
 A discriminant is Fisher's at several ridges: :math:`w=(\Sigma+rI)^{-1}(m-m')` with pooled
-covariance and the two means. The smallest ridge finds directions in which noise cancels, the
-largest keeps to the mean difference where runs are few. The classifiers are those of scikit-learn:
-logistic regression on features and their squares, as DP-Sniper does, and boosted trees, which see
-thresholds and interactions; their score is a log-odds.
+covariance and the two means. The smallest ridge finds directions in which noise cancels. The
+largest stays close to the mean difference if runs are few. The classifiers are those of
+scikit-learn. Logistic regression uses features and their squares, as DP-Sniper does. Boosted trees
+detect thresholds and interactions. Their score is a log-odds.
 
 References
 ----------
@@ -37,7 +37,20 @@ _FITTED_RUNS = 1_500  # of each data set
 
 
 def fit_distinguishers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
-    """Scores of runs, by name, each learned from these features [runs, features]."""
+    """Fit scores of runs that distinguish the two data sets.
+
+    Parameters
+    ----------
+    one, other : ndarray, [runs, features]
+        Features of runs for fitting, under D and under D'.
+    seed : int
+        Seed of the boosted trees.
+
+    Returns
+    -------
+    dict of str to callable
+        By name, from features [runs, features] to scores [runs].
+    """
     one, other = one[:_FITTED_RUNS], other[:_FITTED_RUNS]
     standardize = _standardizer(one, other)
     one, other = standardize(one), standardize(other)
@@ -50,7 +63,10 @@ def _after(first: Scorer, then: Scorer) -> Scorer:
 
 
 def _standardizer(one: np.ndarray, other: np.ndarray) -> Scorer:
-    """Centre and scale by what both samples have within themselves; keep what varies or differs."""
+    """Return a function that centres and scales features, and selects those that vary or differ.
+
+    Centre and scale are pooled over the two samples.
+    """
     centre = (one.mean(axis=0) + other.mean(axis=0)) / 2
     spread = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 2)
     gap = np.abs(one.mean(axis=0) - other.mean(axis=0))
@@ -114,7 +130,7 @@ def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Sco
 
 @cache
 def _pools() -> ThreadpoolController:
-    """Pools of the libraries that classifiers use; to look for them takes longer than to score."""
+    """Return the thread pools of the libraries used by classifiers; finding them is slow."""
     return ThreadpoolController()
 
 
@@ -131,7 +147,7 @@ def _log_odds(model, best: np.ndarray) -> Scorer:
 
 
 def _most_different(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Features whose mean or mean square differs most, in standard errors."""
+    """Return the features whose mean or mean square differs most, in standard errors."""
     scores = np.zeros(one.shape[1])
     for power in (1, 2):
         a, b = one**power, other**power

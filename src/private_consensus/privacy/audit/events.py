@@ -1,4 +1,4 @@
-"""Events of the form "a statistic is at least (at most) a threshold", chosen from outcomes."""
+"""Events of the form "a statistic is at least (at most) a threshold", selected from outcomes."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RANKS = 32  # order statistics tried from either end of either sample
 
 
 class Event(NamedTuple):
-    """A set of outcomes: statistic at least (or at most) ``threshold``.
+    """Set of outcomes: statistic at least (or at most) ``threshold``.
 
-    ``swapped``: the event is likelier under D', and it is D' that is set against D.
+    ``swapped``: the event is likelier under D', and D' takes the role of D.
     """
 
     threshold: float
@@ -26,7 +26,17 @@ class Event(NamedTuple):
     swapped: bool
 
     def counts(self, one: np.ndarray, other: np.ndarray) -> Counts:
-        """Count the event under both data sets, the likelier data set first."""
+        """Count the event under both data sets, the likelier data set first.
+
+        Parameters
+        ----------
+        one, other : ndarray, [runs]
+            Statistic of each run under D and under D'.
+
+        Returns
+        -------
+        Counts
+        """
         hits = [
             int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
             for values in (one, other)
@@ -38,13 +48,23 @@ class Event(NamedTuple):
 def best_event(
     one: np.ndarray, other: np.ndarray, measure: Measure, level: float
 ) -> tuple[tuple[float, float], Event]:
-    """Threshold, direction and role of the data sets that promise the largest bound.
+    """Select threshold, direction and role of the data sets that promise the largest bound.
+
+    Parameters
+    ----------
+    one, other : ndarray, [runs]
+        Statistic of each run under D and under D'.
+    measure : Measure
+        Measure to be bounded.
+    level : float
+        Error level of the bound.
 
     Returns
     -------
-    tuple, Event
-        How promising: the measure at the two Clopper-Pearson limits, then without limits, which
-        decides where few runs allow no bound.
+    promise : tuple of float
+        The measure at the two Clopper-Pearson limits, then the difference of the two rates, which
+        decides if few runs allow no bound.
+    event : Event
     """
     one, other = np.sort(one), np.sort(other)
     thresholds = np.unique(np.concatenate([_spread(one), _spread(other)]))
@@ -65,7 +85,19 @@ def best_event(
 
 
 def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
-    """Reduce values to one number per run, with infinite values included."""
+    """Check that a statistic has one number per run, infinite values included.
+
+    Parameters
+    ----------
+    name : str
+        Name of the statistic, for the error message.
+    values : array_like, [runs]
+        Without NaN, for at least 4 runs.
+
+    Returns
+    -------
+    ndarray of float, [runs]
+    """
     values = np.asarray(values, float)
     usable = values.ndim == 1 and values.size >= 4 and not np.isnan(values).any()
     require(usable, name, f"shape {values.shape}", "one number a run, no NaN, at least 4 runs")
@@ -73,7 +105,7 @@ def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
 
 
 def _spread(ordered: np.ndarray) -> np.ndarray:
-    """Order statistics: dense towards both ends, and some between."""
+    """Return order statistics: dense towards both ends, and some between."""
     half = math.ceil(ordered.size / 2)
     ranks = np.unique(np.geomspace(1, half, _RANKS).astype(int)) - 1
     return np.concatenate([ordered[ranks], ordered[::-1][ranks]])

@@ -1,31 +1,32 @@
-r"""Is this noise of the claimed law and scale, everywhere, fresh and independent?
+"""Tests of recovered noise: distribution, scale, freshness and independence.
 
-Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequality.
+Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequality is used.
 
 ``scale``
     Sums of all values, on both sides (:mod:`.laws`).
 ``scale by group``
-    The same of each round, agent, coordinate, release and run: noise on a part of the coordinates,
-    or in all rounds but some. Of ``gamma_norm`` a coordinate's share of the squared norm, which is
-    Beta(1/2, (d - 1)/2), is above its median like a fair coin.
+    Sums for each round, agent, coordinate, release and run. They detect noise on some of the
+        coordinates only, or in all rounds but a few. For ``gamma_norm`` the fraction of the squared
+    norm
+    in a coordinate, which is Beta(1/2, (d - 1)/2), exceeds its median like a fair coin.
 ``shape``
-    Kolmogorov and Smirnov at the claimed scale; of a discrete law conservative. The largest value,
-    on both sides: tails that are cut move the distance by little, and reveal a record that reaches
-    beyond them.
+    Kolmogorov and Smirnov at the declared scale; conservative for a discrete distribution. The
+    largest value, on both sides: truncated tails change the distance little, and reveal a record
+    that reaches beyond them.
 ``zeros``
-    Values that are exactly 0, against how often a grid of this resolution, or the discrete law
-    itself, gives one.
+    Values that are exactly 0, against the probability of 0 on a grid of this resolution, or under
+    the discrete distribution.
 ``reused``
     Equal lengths in two releases, two coordinates, or two runs of either data set, at the same
-    place: at most Bin(n, pi) with pi of the grid. Equal norms of two releases: the same noise with
-    its coordinates or signs in another order. Equal values at places that are unrelated are what a
-    grid of 2^24 numbers gives; they say nothing.
+    index: at most Bin(n, pi) with pi of the grid. Equal norms of two releases: the same noise with
+    its coordinates or signs in another order. Equal values at unrelated indices are expected on a
+    grid of 2^24 numbers and are not evidence.
 ``dependent``
     Signs, and whether a value is longer than the median, agree like a fair coin: for each such
     pair, and for all neighbours along an axis together (products of successive fair signs are
     independent fair signs).
 
-Equal lengths are looked for in all pairs, by sorting. The pairs of the other tests are bounded
+Equal lengths are searched in all pairs, by sorting. The pairs of the other tests are bounded
 (:data:`COLUMNS`, :data:`ROWS`): if there are more releases, the first and the last are compared
 with each other, and neighbours everywhere.
 """
@@ -73,7 +74,7 @@ class NoiseFinding:
     kind : str
         ``too small``, ``too large``, ``wrong shape``, ``zeros``, ``reused`` or ``dependent``.
     where : str
-        ``everywhere``, or the place where it is plainest.
+        ``everywhere``, or the group with the smallest p-value.
     p_value : float
         Corrected for everything that was tested; below 1 - confidence.
     """
@@ -90,13 +91,14 @@ class NoiseTest:
     Parameters
     ----------
     estimate, low, high : float
-        Of the scale over the claimed one, with confidence limits if law and independence are right.
+        Scale over the declared scale, with confidence limits that hold if distribution and
+        independence are as declared.
     findings : tuple of NoiseFinding
-        Empty if nothing speaks against the claim.
+        Empty if nothing contradicts the declaration.
     p_values : mapping
         By kind of :data:`KINDS`, corrected for everything that was tested.
     confidence : float
-        Of all tests together.
+        Simultaneous confidence of all tests.
     """
 
     estimate: float
@@ -108,19 +110,17 @@ class NoiseTest:
 
     @property
     def passes(self) -> bool:
-        """Return True if distribution, scale, freshness and independence agree with the
-        declaration.
-        """
+        """True if distribution, scale, freshness and independence agree with the declaration."""
         return not self.findings
 
     @property
     def p_value(self) -> float:
-        """Return the p-value of the declaration as a whole."""
+        """Smallest p-value over the kinds: that of the declaration as a whole."""
         return min(self.p_values.values())
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """Return the kinds of the findings."""
+        """Kinds of the findings."""
         return tuple(finding.kind for finding in self.findings)
 
 
@@ -133,22 +133,26 @@ def noise_test(
     other: np.ndarray | None = None,
     resolution: float = RESOLUTION,
 ) -> NoiseTest:
-    """Test recovered noise against its declaration; see the module.
+    """Test recovered noise against its declaration, as described in the module.
 
     Parameters
     ----------
     noise : ndarray, shape (runs, rounds, agents, dim)
+        Recovered noise.
     scale : float or ndarray
-        Claimed; broadcast against ``noise``. Of ``gamma_norm`` constant along the last axis, of
-        ``discrete_gaussian`` one number.
+            Declared scale; broadcast against ``noise``. For ``gamma_norm`` constant along the last
+        axis,
+        for ``discrete_gaussian`` one number.
     law : {"gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian"}
+        Declared distribution.
     confidence : float
         Correct noise passes with this probability.
     other : ndarray, optional
-        Noise of the same rounds under the other data set, of the same number of runs; the two must
+        Noise of the same rounds under the other data set, with equally many runs; the two must
         be independent.
     resolution : float
-        Of the recovered values, in units of the scale; not used for ``discrete_gaussian``.
+            Precision of the recovered values, in units of the scale; not used for
+        ``discrete_gaussian``.
 
     Returns
     -------
@@ -195,7 +199,10 @@ def _unit(noise: np.ndarray, scale: Any) -> np.ndarray:
 
 
 def _worst(results: list[Result], kinds: int) -> NoiseFinding:
-    """The smallest p-value of a kind, corrected for all of the kind and for the kinds."""
+    """Return the smallest p-value of a kind of test.
+
+    It is corrected for all tests of the kind and for the number of kinds.
+    """
     total = sum(count for *_, count in results)
     kind, where, p, _ = min(results, key=lambda result: result[2])
     return NoiseFinding(kind, where, float(min(1.0, p * total * kinds)))
@@ -233,9 +240,7 @@ def _place(axes: tuple[int, ...], place) -> str:
 
 
 def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
-    """Compute how often the fraction of a coordinate exceeds the median of a spherical
-    distribution.
-    """
+    """Test how often a coordinate's fraction of the squared norm exceeds its spherical median."""
     dim = unit.shape[-1]
     if dim == 1:
         return
@@ -253,7 +258,10 @@ def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
 
 
 def _interval(unit: np.ndarray, law: str, sigma: float, level: float) -> tuple[float, float, float]:
-    """Scale over the claimed one: where both tails are equal, and where either is at the level."""
+    """Return the scale over the declared one, with confidence limits.
+
+    The estimate has equal tails; at a limit one tail equals the level.
+    """
     total = float(energy(unit, law).sum())
 
     def tails(ratio: float) -> tuple[float, float]:
@@ -298,7 +306,7 @@ def _zeros(unit: np.ndarray, chance: float) -> Result:
 
 
 def _pairings(unit: np.ndarray, *, bounded: bool = True) -> Iterator[tuple[str, np.ndarray]]:
-    """Unfoldings [rows, columns]: columns are compared in pairs, row by row."""
+    """Yield unfoldings [rows, columns], whose columns are compared in pairs, row by row."""
     runs, rounds, agents, dim = unit.shape
     unfolded = {
         "releases": unit.transpose(0, 3, 1, 2).reshape(runs * dim, rounds * agents),
@@ -312,7 +320,7 @@ def _pairings(unit: np.ndarray, *, bounded: bool = True) -> Iterator[tuple[str, 
 
 
 def _ends(length: int, most: int) -> np.ndarray:
-    """Indices of the first and the last, at most so many."""
+    """Return the first and the last indices, at most a given number."""
     if length <= most:
         return np.arange(length)
     return np.r_[: most // 2, length - most // 2 : length]
@@ -327,7 +335,24 @@ def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Res
 
 
 def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> Result:
-    """Equal lengths other than 0 in two columns of one row."""
+    """Test two columns of ``values`` for equal lengths other than 0 in one row.
+
+    Parameters
+    ----------
+    name : str
+        Description of the columns, for the finding.
+    values : ndarray, [rows, columns]
+        Lengths; all pairs of columns are compared.
+    chance : float
+        Probability of equal lengths in a row, for independent noise.
+    resolution : float
+        Difference up to which lengths count as equal.
+
+    Returns
+    -------
+    tuple
+        Kind, pair of columns with the most equal lengths, its p-value, and the number of pairs.
+    """
     rows, columns = values.shape
     rounded = np.rint(np.abs(values) / resolution)
     # Of rows with equal ones alone it is asked where they are, which takes longer than to sort.
@@ -369,7 +394,7 @@ def _median(law: str, dim: int) -> float:
 
 
 def _agreement(name: str, signs: np.ndarray) -> Result:
-    """The pair of columns whose signs agree, or disagree, least like a fair coin."""
+    """Test the pair of columns whose signs agree, or disagree, least like a fair coin."""
     columns = signs.shape[1]
     signs = signs.astype(np.float32)  # sums of at most ROWS ones are exact
     told, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
@@ -389,7 +414,7 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
 
 
 def _neighbours(unit: np.ndarray, worlds: int) -> Iterator[Result]:
-    """Products of successive signs along each axis, and of the two data sets' signs."""
+    """Test products of successive signs along each axis, and of the signs of the two data sets."""
     signs = np.sign(unit).astype(np.int8)
     for axis, name in enumerate(_AXES):
         if signs.shape[axis] > 1:

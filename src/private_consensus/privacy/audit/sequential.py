@@ -1,10 +1,11 @@
-r"""Audits that stop early and keep their level, and what an audit can find, said before it runs.
+"""Audits that stop early and keep their level, and the claims that an audit can contradict.
 
-Looks are taken at run counts that double up to the most that is allowed. Each has a share of the
-error 1 - confidence, fixed in advance (alpha spending, Lan and DeMets); shares double too, so that
-the last look has at least half of it, and a gross violation, for which a 16th suffices, is found at
-the first. By Bonferroni's inequality a true claim is contradicted at any look with probability at
-most 1 - confidence, whatever the rule by which one stops.
+Looks are taken at run counts that double up to the allowed maximum. Each has a fraction of the
+error 1 - confidence, fixed in advance (alpha spending, Lan and DeMets). The fractions double too,
+so
+that the last look has at least half of the error. A gross violation, for which a 16th suffices, is
+found at the first look. By Bonferroni's inequality a true claim is contradicted at any look with
+probability at most 1 - confidence, for every stopping rule.
 
 References
 ----------
@@ -27,7 +28,7 @@ from .statistics import FAVOURITE
 
 
 class Look(NamedTuple):
-    """Runs on each data set, and the share of the error that this look may spend."""
+    """Number of runs on each data set, and the fraction of the error used by this look."""
 
     runs: int
     share: float
@@ -40,13 +41,16 @@ class SequentialAudit:
     Parameters
     ----------
     bounds : list of Bound
-        Of the last look taken; right at ``confidence``, as all looks are together.
+            Bounds of the last look; they hold at ``confidence``, simultaneously with those of all
+        looks.
     looks : tuple of Look
-        Those taken.
+        Looks that were taken.
     p_value : float
-        Of the claim, over all looks taken.
+        p-value of the claim over all looks that were taken.
     contradicted : bool
+        True if the claim is refuted at ``confidence``.
     confidence : float
+        Simultaneous confidence of all looks.
     """
 
     bounds: list[Bound]
@@ -62,7 +66,20 @@ class SequentialAudit:
 
 
 def planned_looks(runs: int, *, first: int) -> tuple[Look, ...]:
-    """Run counts ``runs``, half of it, a quarter, ... down to ``first``, and their shares."""
+    """Return looks at ``runs``, half of it, a quarter, ... down to ``first``, with error fractions.
+
+    Parameters
+    ----------
+    runs : int
+        Runs of the last look on each data set.
+    first : int
+        Smallest number of runs of the first look.
+
+    Returns
+    -------
+    tuple of Look
+        In ascending order of runs.
+    """
     require(0 < first <= runs, "first", first, f"a number of runs from 1 to {runs}")
     counts = [runs]
     while counts[0] // 2 >= first:
@@ -84,13 +101,19 @@ def sequential(
     Parameters
     ----------
     audit : callable
-        From a number of runs on each data set and a confidence to bounds; those of a larger number
-        may contain the runs of a smaller one.
+            From a number of runs on each data set and a confidence to bounds. A larger number of
+        runs may
+        contain the runs of a smaller one.
     claim : mapping
         ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
     runs, first : int
         Runs of the last and about those of the first look.
     confidence : float
+        Simultaneous confidence of all looks.
+
+    Returns
+    -------
+    SequentialAudit
     """
     p_value, taken = 1.0, []
     for look in planned_looks(runs, first=first):
@@ -105,9 +128,22 @@ def sequential(
 
 @cache
 def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
-    """Largest claim that an audit of ``runs`` runs on each data set can contradict.
+    """Return the largest claim that an audit of ``runs`` runs on each data set can contradict.
 
-    Where each of the runs that judge tells the data set; a claim above it cannot fail.
+    It is attained if each run for testing identifies the data set. A larger claim cannot fail.
+
+    Parameters
+    ----------
+    runs : int
+        Runs on each data set, of which half are for testing.
+    delta : float
+        delta of the claim.
+    confidence : float
+        Confidence of the audit.
+
+    Returns
+    -------
+    float
     """
     judging = runs - runs // 2
     require(judging >= 1, "runs", runs, "at least 1")
