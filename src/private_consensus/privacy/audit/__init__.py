@@ -36,13 +36,13 @@ three coordinates, 4,000 runs of each data set, epsilon claimed at delta 0.01), 
 copy                                 epsilon    mu  noise  of trials
 ===================================  =======  ====  =====  =========
 correct                                    0     0      0        100
-noise x 0.8                                0    20     20         20
-noise x 0.5                               20    20     20         20
+noise x .8                                 0    20     20         20
+noise x .5                                20    20     20         20
 noise on half of the coordinates          20    20     20         20
 last message without noise                20    20     20         20
 every third message without noise         20    20     20         20
 same noise in all or in two messages      20    20     20         20
-data move three times as much             20    20      0         20
+data move thrice as much                  20    20      0         20
 ===================================  =======  ====  =====  =========
 
 The correct copy at 90 %: 1, 3 and 6 of 100. Pairs that are exactly mu-GDP, observed through tanh or

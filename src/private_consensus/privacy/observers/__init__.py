@@ -1,17 +1,18 @@
-r"""Gaussian differential privacy against observers that see a part of the messages.
+"""Gaussian differential privacy against observers of a part of the messages.
 
     system     an algorithm that is linear in private inputs and Gaussian noise (``systems``)
-    observer   what is received, whose noise is known (``views``)
-    changes    what a person's data may change: record or agent, once, constant, free (``changes``)
-    mu         from below and from above, for inputs taken as given (``guarantees``)
-    statement  what of it is a guarantee, and by which rule (``adaptivity``)
+    observer   the observed messages, and the agents whose noise is known (``views``)
+    changes    allowed changes of the data: record or agent, once, constant, free (``changes``)
+    mu         lower and upper bound, for fixed inputs (``guarantees``)
+    statement  the part of it that is a guarantee, and its rule (``adaptivity``)
 
-A :class:`Bracket` holds two certificates: a weighing of what is seen bounds mu from below, a shift
-of the unknown noise from above. Where every message carries noise of its own they are computed in
-floating point with all rounding errors bounded; else in exact rational arithmetic. No
-pseudo-inverse decides what an observer can know.
+A :class:`Bracket` contains two certificates. A linear combination of the observations bounds mu
+from
+below, a shift of the unknown noise from above. If every message has independent noise, they are
+computed in floating point with all rounding errors bounded, else in exact rational arithmetic. No
+result depends on a pseudo-inverse.
 
-A mean of mu over pairs is no guarantee for anyone; it is to be labelled as what it is.
+A mean of mu over pairs is no guarantee for any agent and must be labelled as a mean.
 """
 
 from .adaptivity import (

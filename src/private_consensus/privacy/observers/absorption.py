@@ -1,16 +1,16 @@
-r"""Light cone: the victim's own noise hides its change before anybody sees it.
+r"""Causal bound: the target agent's own noise hides its change before any observer receives it.
 
-Where the noise of a round enters an agent's state and messages as its input does,
+If the noise of a round enters an agent's state and messages as its input does,
 :math:`\gamma_t p_t + \sigma_t n_t`, the shift :math:`-\gamma_t\Delta_t/\sigma_t` of that noise
-hides the change entirely. It is needed only in rounds whose input arrives at the observer before
-the end. That costs
+hides the change entirely. The shift is needed only in rounds whose input can reach the observer
+before the end. Therefore
 
 .. math:: \mu^2 \le \sum_{t\,\text{arrives}} (\gamma_t |\Delta_t|/\sigma_t)^2,
 
-whatever the other agents do with what they receive: the bound holds for inputs of any kind, those
-that react to noise included, as long as an input's change is bounded at equal states (causal
-shifts; a shift that depends on the past only costs what it is at most, Dong, Roth, Su 2022 and
-Smith, Thakurta 2022, arXiv 2210.17520).
+for every reaction of the other agents to the messages that they receive. The bound holds for inputs
+of any kind, including those that react to noise, as long as an input's change is bounded at equal
+states (causal shifts; a shift that depends on the past costs at most its bound, Dong, Roth, Su
+2022 and Smith, Thakurta 2022, arXiv 2210.17520).
 """
 
 from __future__ import annotations
@@ -35,17 +35,25 @@ def absorbed_information(
     arrives: np.ndarray,
     victims: Sequence[int],
 ) -> np.ndarray:
-    """A matrix that dominates the information of each victim's basis changes, [victims, k, k].
+    """Return a matrix that dominates the information of each target agent, [victims, k, k].
 
     Parameters
     ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+    basis : ndarray, [T, k]
+        Changes of a private input over the rounds.
     arrives : ndarray of bool, [T, victims]
-        Whether a round's input shows in the view.
+        True if a round's input affects the view.
+    victims : sequence of int
+        Target agents.
 
     Returns
     -------
-    ndarray
-        Infinite on the diagonal for changes that the victim's own noise does not hide.
+    ndarray, [victims, k, k]
+        Infinite on the diagonal for changes that the target agent's own noise does not hide.
     """
     ratios = own_ratio_table(system, observer, victims)
     return np.stack(
@@ -74,7 +82,22 @@ def _information(
 
 
 def own_ratio_table(system: LinearSystem, observer: Observer, victims: Sequence[int]) -> np.ndarray:
-    """Gain over own noise, [T, victims]; infinite where that does not enter as the input does."""
+    """Return the ratio of gain to own noise of each round and target agent.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+    victims : sequence of int
+        Target agents.
+
+    Returns
+    -------
+    ndarray, [T, victims]
+        Infinite if no own noise enters as the input does.
+    """
     cache: dict[int, np.ndarray] = {}
     for round_ in system.rounds:
         if id(round_) not in cache:
@@ -93,14 +116,14 @@ def _own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np
 
 @lru_cache(maxsize=64)
 def _ratios(round_: Round) -> Callable[[int, int], float]:
-    """:func:`_ratio` of an input and a noise of a round: fractions, which no observer changes."""
+    """Return a cached :func:`_ratio` of an input and a noise of a round, for all observers."""
     inputs = np.concatenate([dense(round_.inputs), dense(round_.message_inputs)])
     noise = np.concatenate([dense(round_.noise), dense(round_.message_noise)])
     return cache(lambda u, q: _ratio(inputs[:, u], noise[:, q]))
 
 
 def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:
-    """c with ``inputs = c * noise`` exactly; infinity if there is none."""
+    """Return c with ``inputs = c * noise`` exactly; infinity if there is none."""
     if not inputs.any():
         return 0.0
     places = np.flatnonzero(inputs)

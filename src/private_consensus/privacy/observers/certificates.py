@@ -1,16 +1,16 @@
-r"""Information of a view with a radius that rounding cannot exceed.
+r"""Information of a view with a rigorous bound on its rounding errors.
 
 For a view :math:`o = A p + B z` with :math:`C = B B^T` positive definite, :math:`\Lambda` near
 :math:`C^{-1}A` and :math:`R = A - C\Lambda`,
 
 .. math:: M = A^T C^{-1} A = A^T\Lambda + \Lambda^T R + R^T C^{-1} R,
 
-so that :math:`A^T\Lambda` is M up to :math:`\|\Lambda\|\|R\| + \|R\|^2/\lambda_{\min}(C)`. In terms
-of the note's two certificates: :math:`\Lambda` is a weighing of what is seen (a lower bound), and
-:math:`B^T\Lambda` a shift of the unknown noise that misses the change by R, which a further shift
-of at most :math:`\|R\|/\sqrt{\lambda_{\min}(C)}` repairs (an upper bound). R and the smallest
-eigenvalue are bounded with all rounding errors, those of C itself included; no singular value is
-ever dropped.
+so that :math:`A^T\Lambda` is M up to :math:`\|\Lambda\|\|R\| + \|R\|^2/\lambda_{\min}(C)`. It
+contains both certificates: :math:`\Lambda` is a linear combination of the observations (a lower
+bound), and :math:`B^T\Lambda` a shift of the unknown noise that misses the change by R. A further
+shift of at most :math:`\|R\|/\sqrt{\lambda_{\min}(C)}` corrects it (an upper bound). R and the
+smallest eigenvalue are bounded with all rounding errors, those of C itself included; no singular
+value is ever dropped.
 """
 
 from __future__ import annotations
@@ -34,18 +34,19 @@ Factor = tuple[np.ndarray, bool]
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    r"""A T x T matrix of information for each of several victims, up to a radius.
+    r"""T x T matrix of information for each of several target agents, up to a radius.
 
     Parameters
     ----------
     matrix : ndarray, [victims, k, k]
+        Centre of the enclosure.
     radius : ndarray, [victims]
         The true matrix M satisfies :math:`\|M - \text{matrix}\|_2 \le \text{radius}`; infinite
-        where nothing is known from above.
+        if no upper bound is known.
     outside : ndarray of bool, [victims, k]
-        Changes that no shift of the noise explains away: they cost infinity.
+        Changes that no shift of the noise hides: their loss is infinite.
     cap : ndarray, [victims, k, k], optional
-        Dominates M for a reason of its own.
+        Independent matrix that dominates M.
     """
 
     matrix: np.ndarray
@@ -55,13 +56,13 @@ class Information:
 
     @property
     def sharp(self) -> bool:
-        """Return True if the radius is small relative to the information of each target agent."""
+        """True if the radius is small relative to the information of each target agent."""
         size = np.trace(self.matrix, axis1=1, axis2=2)
         return bool((self.radius <= SHARP * size).all())
 
 
 def certified_information(view: LinearView) -> Information | None:
-    """Information in floating point; None where the covariance cannot be shown to be definite.
+    """Compute the information in floating point; None if the covariance is not provably definite.
 
     Parameters
     ----------
@@ -85,7 +86,7 @@ def certified_information(view: LinearView) -> Information | None:
 
 
 def _balanced(view: LinearView) -> LinearView:
-    """Rows in units near their standard deviations: powers of two, which round nothing."""
+    """Scale rows to units near their standard deviations, by powers of two, without rounding."""
     spread = np.sqrt(np.diag(view.covariance))
     scale = np.exp2(-np.rint(np.log2(np.where(spread > 0, spread, 1.0))))
     both, rows = np.multiply.outer(scale, scale), scale[:, None, None]
@@ -101,7 +102,7 @@ def _balanced(view: LinearView) -> LinearView:
 def _residual(
     view: LinearView, a: np.ndarray, a_size: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """A componentwise bound on A - C Lambda, rounding of A, of C and of the bound included."""
+    """Return a componentwise bound on A - C Lambda, including all rounding errors."""
     rounding = gamma(len(a) + 4) + view.relative_error
     size = view.magnitude @ np.abs(weights) + a_size
     return np.abs(a - view.covariance @ weights) + 2 * rounding * size
@@ -126,11 +127,22 @@ def _with_radius(
 
 
 def smallest_eigenvalue(view: LinearView, factor: Factor) -> float:
-    r"""A lower bound on :math:`\lambda_{\min}(C)`, 0 where none was found.
+    r"""Return a lower bound on :math:`\lambda_{\min}(C)`, or 0 if none was found.
 
-    A Cholesky factorisation of :math:`C - cI` that runs to its end in floating point proves
+    A Cholesky factorisation of :math:`C - cI` that succeeds in floating point proves
     :math:`\lambda_{\min}(C) \ge c - \gamma_{n+1}\,\mathrm{tr}(C)/(1-\gamma_{n+1})` for the matrix
     as stored (Rump, "Verification of positive definiteness", BIT 2006).
+
+    Parameters
+    ----------
+    view : LinearView
+        With covariance C.
+    factor : tuple of (ndarray, bool)
+        Cholesky factor of C, from which the trial values c are estimated.
+
+    Returns
+    -------
+    float
     """
     n = len(view.covariance)
     spread = view.relative_error * float(view.magnitude.sum(1).max())
@@ -147,7 +159,7 @@ def smallest_eigenvalue(view: LinearView, factor: Factor) -> float:
 
 
 def _estimate(factor: Factor, n: int) -> float:
-    """Smallest eigenvalue by inverse iteration, somewhat too large."""
+    """Estimate the smallest eigenvalue by inverse iteration, slightly too large."""
     vector = 1.0 + np.cos(np.arange(n))
     value = np.inf
     for _ in range(_INVERSE_ITERATIONS):

@@ -1,9 +1,11 @@
 r"""Sets of changes of a private input between neighbouring data sets, and their largest mu.
 
-The neighbouring relation enters through this set alone. ``size`` is the largest change of a round,
-in l2: of a gradient clipped to C record by record, 2C for the sum and 2C/m for the mean over m
-records if one record is replaced (:func:`gradient_change`); of an agent's whole gradient clipped to
-C, 2C if all its data are. A set turns information M, with
+The neighbouring relation is represented by this set only. ``size`` is the largest change of a
+round,
+in l2. For a gradient clipped to C record by record it is 2C for the sum, and 2C/m for the mean over
+m records, if one record is replaced (:func:`gradient_change`). For an agent's whole gradient
+clipped
+to C it is 2C if all its data are replaced. A set turns information M, with
 :math:`\mu^2(\Delta) = \sum_{s,t} M_{st}\langle\Delta_s,\Delta_t\rangle`, into bounds on its largest
 value.
 """
@@ -28,38 +30,65 @@ _ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1
 
 @dataclass(frozen=True, eq=False)
 class Changes(ABC):
-    """A set of allowed changes.
+    """Set of allowed changes.
 
     Parameters
     ----------
     size : float or ndarray [T]
-        Largest l2 norm of the change of each round, or gain of the one vector that changes.
+        Largest l2 norm of the change of each round, or gain of the single vector that changes.
     """
 
     size: ArrayLike = 1.0
 
     def basis(self, horizon: int) -> np.ndarray:
-        """Changes [T, k] of which the set consists; those of a single round unless it says so."""
+        """Return the changes [T, k] that generate the set; by default one change per round."""
         return np.diag(per_round(self.size, horizon, "changes.size"))
 
     def patterns(self, horizon: int) -> list[np.ndarray]:
-        """Largest norms of the changes of all rounds [T], for each way of taking part."""
+        """Return the largest norms of the changes of all rounds [T], per participation pattern."""
         return [per_round(self.size, horizon, "changes.size")]
 
     @abstractmethod
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Bounds on the largest :math:`\mu^2` from below and above, for M within ``radius`` of
-        ``matrix`` in spectral norm, in the basis of this set."""
+        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+
+        Parameters
+        ----------
+        matrix : ndarray, [k, k]
+            Information in the basis of this set.
+        radius : float
+            M is within ``radius`` of ``matrix`` in spectral norm.
+
+        Returns
+        -------
+        lower, upper : float
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class Constant(Changes):
-    """The same vector in every round, times ``size``: a mean, a label, a linear term."""
+    """Constant change: the same vector in every round, times ``size``.
+
+    Examples are a mean, a label and a linear term.
+    """
 
     def basis(self, horizon: int) -> np.ndarray:
         return per_round(self.size, horizon, "changes.size")[:, None].copy()
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
+        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+
+        Parameters
+        ----------
+        matrix : ndarray, [1, 1]
+            Information in the basis of this set.
+        radius : float
+            M is within ``radius`` of ``matrix`` in spectral norm.
+
+        Returns
+        -------
+        lower, upper : float
+        """
         return matrix[0, 0] - radius, matrix[0, 0] + radius
 
 
@@ -71,6 +100,19 @@ class Once(Changes):
         return list(self.basis(horizon))
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
+        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+
+        Parameters
+        ----------
+        matrix : ndarray, [T, T]
+            Information in the basis of this set.
+        radius : float
+            M is within ``radius`` of ``matrix`` in spectral norm.
+
+        Returns
+        -------
+        lower, upper : float
+        """
         largest = np.diag(matrix).max()
         return largest - radius, largest + radius
 
@@ -80,19 +122,33 @@ class Free(Changes):
     r"""Change in every round up to ``size``, in independent directions: full-batch gradients.
 
     In any dimension of at least T this is :math:`\max \mathrm{tr}(M X)` over correlation matrices
-    X; the bound holds in every dimension. From below by ascent over unit vectors, from above by
-    its dual: :math:`\mathrm{diag}(\lambda) \succeq M` gives :math:`\sum_t \lambda_t`. In one
-    dimension the maximum is over signs; the two agree where all of M is >= 0.
+    X; the bound holds in every dimension. The lower bound is by ascent over unit vectors, the upper
+    bound by the dual: :math:`\mathrm{diag}(\lambda) \succeq M` gives :math:`\sum_t \lambda_t`. In
+    one
+    dimension the maximum is over signs; the two agree if all of M is >= 0.
     """
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
+        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+
+        Parameters
+        ----------
+        matrix : ndarray, [T, T]
+            Information in the basis of this set.
+        radius : float
+            M is within ``radius`` of ``matrix`` in spectral norm.
+
+        Returns
+        -------
+        lower, upper : float
+        """
         lower, upper = correlation_maximum(matrix)
         return lower - radius * len(matrix), upper + radius * len(matrix)
 
 
 @dataclass(frozen=True, eq=False)
 class Cyclic(Changes):
-    """Rounds s, s + period, ... for one s, in directions of their own: batches in a fixed cycle.
+    """Changes in rounds s, s + period, ... for one s, in separate directions: cyclic batches.
 
     Parameters
     ----------
@@ -115,6 +171,19 @@ class Cyclic(Changes):
         return [np.where(places == s, sizes, 0.0) for s in range(min(self.period, horizon))]
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
+        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+
+        Parameters
+        ----------
+        matrix : ndarray, [T, T]
+            Information in the basis of this set.
+        radius : float
+            M is within ``radius`` of ``matrix`` in spectral norm.
+
+        Returns
+        -------
+        lower, upper : float
+        """
         parts = [
             Free().maximum(matrix[s :: self.period, s :: self.period], radius)
             for s in range(min(self.period, len(matrix)))
@@ -123,17 +192,17 @@ class Cyclic(Changes):
 
 
 def gradient_change(unit: str, clip: float, records: int | None = None) -> float:
-    r"""Largest l2 change of a clipped full-batch gradient, by replacement.
+    """Return the largest l2 change of a clipped full-batch gradient, by replacement.
 
     Parameters
     ----------
     unit : {"record", "agent"}
         ``record``: gradients of records are clipped to C one by one. ``agent``: the agent's whole
-        gradient is, and all of its data may change.
+        gradient is clipped, and all of its data may change.
     clip : float
         C.
     records : int, optional
-        m, where the gradient is the MEAN over records, which makes it 2C/m for a record; it is a
+        m, if the gradient is the MEAN over records, which makes it 2C/m for a record; it is a
         sum if not given.
 
     Returns
@@ -144,7 +213,7 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
     Raises
     ------
     InvalidInput
-        For a unit that is neither, a clip that is not above 0, and less than one record.
+        For an unknown unit, a clip that is not above 0, and less than one record.
     """
     require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
     clip = amount(clip, "clip")
@@ -153,11 +222,13 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
 
 
 def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
-    r"""Bounds on :math:`\max \mathrm{tr}(M X)` over :math:`X \succeq 0,\ X_{tt} = 1`, M >= 0.
+    r"""Return bounds on :math:`\max \mathrm{tr}(M X)` over correlation matrices X, for M >= 0.
+
+    X satisfies :math:`X \succeq 0,\ X_{tt} = 1`.
 
     With :math:`X = V V^T` and unit rows (Burer, Monteiro, 2003), by quasi-Newton ascent. At a
-    solution :math:`\lambda_t = |(M V)_t|`; what :math:`\mathrm{diag}(\lambda)-M` then lacks in
-    definiteness is added, so that the second bound holds wherever the ascent stopped.
+    solution :math:`\lambda_t = |(M V)_t|`. If :math:`\mathrm{diag}(\lambda)-M` is not definite, the
+    missing amount is added, so that the second bound holds wherever the ascent stopped.
     """
     matrix = (matrix + matrix.T) / 2
     total, size = float(matrix.sum()), float(np.abs(matrix).sum())
@@ -171,7 +242,7 @@ def correlation_maximum(matrix: np.ndarray) -> tuple[float, float]:
 
 
 def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Unit rows at which tr(V^T M V) is stationary."""
+    """Return unit rows at which tr(V^T M V) is stationary."""
 
     def unit(flat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         rows_ = flat.reshape(rows.shape)
@@ -189,7 +260,7 @@ def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _start(matrix: np.ndarray) -> np.ndarray:
-    """Unit rows near the leading eigenvectors, as many as a solution needs."""
+    """Return unit rows near the leading eigenvectors, as many as a solution needs."""
     rank = int(np.ceil(np.sqrt(2 * len(matrix)))) + 1
     values, vectors = np.linalg.eigh(matrix)
     rows = vectors[:, ::-1][:, :rank] * np.sqrt(np.maximum(values[::-1][:rank], 0))
@@ -198,7 +269,10 @@ def _start(matrix: np.ndarray) -> np.ndarray:
 
 
 def _dual(matrix: np.ndarray, multipliers: np.ndarray) -> float:
-    """The least sum of multipliers found that dominates the matrix, rounding included."""
+    """Return the smallest computed sum of multipliers that dominates the matrix.
+
+    Rounding errors are included.
+    """
     size = len(matrix)
     rounding = 8 * size * 2.0**-52 * (np.abs(matrix).sum(1).max() + multipliers.max())
     slack = np.linalg.eigvalsh(np.diag(multipliers) - matrix)[0]

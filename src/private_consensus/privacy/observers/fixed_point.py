@@ -19,12 +19,20 @@ BITS = (256, 768)
 def fixed_point_information(
     covariance: np.ndarray, response: np.ndarray, victims: int
 ) -> Information | None:
-    """Information from exact C and A; None where C cannot be shown to be definite.
+    """Compute the information from exact C and A; None if C is not provably definite.
 
     Parameters
     ----------
     covariance : ndarray of Fraction, [rows, rows]
+        C.
     response : ndarray of Fraction, [rows, victims * k]
+        A times the basis changes of each target agent.
+    victims : int
+        Number of target agents.
+
+    Returns
+    -------
+    Information or None
     """
     for bits in BITS:
         c, a = _scaled(covariance, bits), _scaled(response, bits)
@@ -36,7 +44,7 @@ def fixed_point_information(
 
 
 def _scaled(matrix: np.ndarray, bits: int) -> np.ndarray:
-    """Integers nearest to the entries times 2**bits, from below."""
+    """Return the entries times 2**bits, rounded down to integers."""
     return np.vectorize(
         lambda value: (value.numerator << bits) // value.denominator, otypes=[object]
     )(matrix)
@@ -63,7 +71,10 @@ def _inverse(c: np.ndarray, bits: int) -> np.ndarray | None:
 def _verified(
     c: np.ndarray, a: np.ndarray, inverse: np.ndarray, bits: int, victims: int
 ) -> Information | None:
-    """Entries of C, A and the products are within one unit of 2**-bits of what they stand for."""
+    """Return the information and its radius, if the approximate inverse proves definiteness.
+
+    Entries of C, A and the products are within one unit of 2**-bits of the exact values.
+    """
     n = len(c)
     inverse = (inverse + inverse.T) >> 1
     unit = np.zeros((n, n), dtype=object)
@@ -89,7 +100,7 @@ def _verified(
 
 
 def _products(a: np.ndarray, weights: np.ndarray, bits: int, victims: int) -> np.ndarray:
-    """A^T Lambda of each victim, summed in integers."""
+    """Compute A^T Lambda of each target agent, summed in integers."""
     parts = zip(np.split(a, victims, axis=1), np.split(weights, victims, axis=1), strict=True)
     found = np.array([_floats(left.T @ right, 2 * bits) for left, right in parts])
     return (found + found.transpose(0, 2, 1)) / 2

@@ -1,8 +1,9 @@
-r"""Monte-Carlo draws of views, to compare with the formula for mu.
+"""Monte Carlo samples of views, for comparison with the formula for mu.
 
-The rounds are run as they stand; nothing of :mod:`.linear_view` is used. Two audits: the fixed
-statistic :math:`h^T o`, which attains mu for the best h, and Fisher's discriminant learned from one
-half of the runs and used on the other, which knows no formula.
+The rounds are simulated directly, without :mod:`.linear_view`. Two audits use the samples. The
+fixed
+statistic :math:`h^T o` attains mu for the best h. Fisher's discriminant is learned from one half of
+the runs and tested on the other, and does not use the formula.
 """
 
 from __future__ import annotations
@@ -24,11 +25,26 @@ def sampled_views(
     runs: int,
     generator: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Views without and with a change of a victim's inputs, each [runs, rows].
+    """Sample views without and with a change of a target agent's inputs.
 
     Parameters
     ----------
+    system : LinearSystem
+        Algorithm with noise that is independent over rounds.
+    observer : Observer
+        Observing agents or eavesdropper.
+    victim : int
+        Target agent.
     change : ndarray, [T]
+        Change of the target agent's input in each round.
+    runs : int
+        Number of runs of each kind.
+    generator : Generator
+        Source of the noise.
+
+    Returns
+    -------
+    without, with_change : ndarray, [runs, rows]
     """
     observer.check(system.n_agents)
     require(system.filter is None, "filter", "correlated noise", "independent noise")
@@ -66,9 +82,18 @@ def _run(
 
 
 def discriminant_mu(without: np.ndarray, with_change: np.ndarray) -> float:
-    """mu that a learned linear discriminant attains on runs from which it was not learned.
+    """Return the mu that a learned linear discriminant attains on runs not used for learning.
 
     An estimate from below, up to its standard error :func:`standard_error`.
+
+    Parameters
+    ----------
+    without, with_change : ndarray, [runs, rows]
+        Views of both data sets.
+
+    Returns
+    -------
+    float
     """
     half = len(without) // 2
     centre = with_change[:half].mean(0) - without[:half].mean(0)
@@ -80,6 +105,19 @@ def discriminant_mu(without: np.ndarray, with_change: np.ndarray) -> float:
 
 
 def standard_error(mu: float, runs: int) -> float:
-    r""":math:`\sqrt{2/n + \mu^2/(4n)}` of a difference of means over a pooled standard deviation,
-    from n runs of each kind."""
+    r"""Return :math:`\sqrt{2/n + \mu^2/(4n)}`, the standard error of :func:`discriminant_mu`.
+
+    It is that of a difference of means over a pooled standard deviation.
+
+    Parameters
+    ----------
+    mu : float
+        Estimate.
+    runs : int
+        n, runs of each kind.
+
+    Returns
+    -------
+    float
+    """
     return float(np.sqrt(2 / runs + mu**2 / (4 * runs)))

@@ -1,9 +1,9 @@
-r"""Sums over messages of the privacy loss of each alone, which bound nothing.
+"""Sums over messages of the privacy loss of each message alone, which are not bounds.
 
-Messages of gossip share one draw of noise. Adding up what each reveals by itself, as the published
-code of Muffliato does, is neither what a pair of them reveals together nor more than that: on a
-ring of eight, after three rounds, agent 0 knows the noised value three hops away exactly, and the
-sum says 0.053. Kept to be compared with; no accountant is given it.
+Messages of gossip share one draw of noise. The published code of Muffliato adds up the losses of
+single messages. Two messages together can reveal more than this sum. Example: on a ring of eight,
+after three rounds, agent 0 knows the noisy value three hops away exactly, and the sum is 0.053. The
+sums are available for comparison only; no accountant uses them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,22 @@ from .systems import one_graph, whole
 
 
 def gossip_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
-    r""":math:`\sum_{t<T}\sum_{w\in N(v)} (W^t)_{uw}^2/\|(W^t)_w\|^2` for all u, for noise once.
+    r"""Return the sum of single losses of gossip to one observer, for noise once, for all u.
+
+    .. math:: \sum_{t<T}\sum_{w\in N(v)} (W^t)_{uw}^2/\|(W^t)_w\|^2
 
     The pairwise loss of Cyffers, Even, Bellet, Massoulie (2022) in units of
     :math:`\Delta^2/\sigma^2`, over the messages :math:`x_0, \dots, x_{T-1}`. NOT a bound on
-    :math:`\mu^2`. Its sum over u, :math:`T\deg(v)`, does bound the sum of the true ones.
+    :math:`\mu^2`. Its sum over u, :math:`T\deg(v)`, is a bound on the sum of the true losses.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    observer : int
+        v, the observing agent.
 
     Returns
     -------
@@ -28,9 +39,21 @@ def gossip_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
 
 
 def descent_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
-    r""":math:`\min\bigl(T, \sum_{s<T}(T-s)\sum_{w\in N(v)}(W^s)_{uw}/\|(W^s)_w\|^2\bigr)` for all
-    u: the corrected sum for noise in every round, cut at the local value, as in the published code
-    of Bellet, Cyffers, Frey, Gaudel, Lereverend, Taiani (2026, arXiv 2510.17480).
+    r"""Return the corrected sum for noise in every round, truncated at the local value, for all u.
+
+    .. math:: \min\bigl(T, \sum_{s<T}(T-s)\sum_{w\in N(v)}(W^s)_{uw}/\|(W^s)_w\|^2\bigr)
+
+    as in the published code of Bellet, Cyffers, Frey, Gaudel, Lereverend, Taiani (2026, arXiv
+    2510.17480).
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, one fixed graph.
+    horizon : int
+        T, number of rounds.
+    observer : int
+        v, the observing agent.
 
     Returns
     -------

@@ -1,16 +1,18 @@
-r"""Noise that is correlated over rounds, chosen for the eavesdropper (MAFALDA-SGD).
+r"""Noise correlated over rounds, optimised for the eavesdropper (MAFALDA-SGD).
 
-Each agent adds :math:`\sigma\,(C^{-1}z)_t` in round t, C lower triangular. Inputs that do not
-react, or only to what everybody sees, cost the eavesdropper :math:`|C\Delta|^2/\sigma^2`. What the
-noise does to the models of all rounds after mixing, at equal privacy, is
+Each agent adds :math:`\sigma\,(C^{-1}z)_t` in round t, C lower triangular. If inputs do not
+react, or react only to messages that every agent receives, the privacy loss to the eavesdropper is
+:math:`|C\Delta|^2/\sigma^2`. The effect of the noise on the models of all rounds after mixing, at
+equal privacy, is
 
 .. math::
     \mathrm{sens}(C)^2\,\mathrm{tr}(G\,X^{-1}), \qquad X = C^T C, \qquad
     G_{st} = \sum_i (A_i^T A_i)_{st} = \sum_{r\ge\max(s,t)} \sum_k \lambda_k(W)^{2r-s-t+2}
 
-for symmetric W with eigenvalues :math:`\lambda_k` and models :math:`W y_r`; no matrix has agents
-times rounds rows (objective: Bellet, Cyffers, Frey, Gaudel, Lereverend, Taiani, ICLR 2026, arXiv
-2510.17480; this form of G is worked out here).
+for symmetric W with eigenvalues :math:`\lambda_k` and models :math:`W y_r`. No matrix with agents
+times rounds rows is needed (objective: Bellet, Cyffers, Frey, Gaudel, Lereverend, Taiani, ICLR
+2026,
+arXiv 2510.17480; this form of G is derived here).
 """
 
 from __future__ import annotations
@@ -30,7 +32,19 @@ _OUTSIDE = 1e6
 
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
-    """G, [T, T], of a symmetric mixing matrix."""
+    """Return G, [T, T], of a symmetric mixing matrix.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        W, symmetric.
+    horizon : int
+        T, number of rounds.
+
+    Returns
+    -------
+    ndarray, [T, T]
+    """
     mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
     symmetric = bool(np.allclose(mixing, mixing.T, rtol=0, atol=1e-12))
     require(symmetric, "mixing", "not symmetric", "symmetric weights")
@@ -39,27 +53,54 @@ def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
 
 
 def gram_of_powers(powers: np.ndarray, horizon: int) -> np.ndarray:
-    """The same from the traces of the matrix's powers 0, ..., 2 T."""
+    r"""Return G from the traces of the powers 0, ..., 2 T of the mixing matrix.
+
+    Parameters
+    ----------
+    powers : ndarray, [2 T + 1]
+        :math:`\mathrm{tr}(W^k)`.
+    horizon : int
+        T, number of rounds.
+
+    Returns
+    -------
+    ndarray, [T, T]
+    """
     s, t, r = np.ogrid[:horizon, :horizon, :horizon]
     later = r >= np.maximum(s, t)
     return np.where(later, powers[np.where(later, 2 * r - s - t + 2, 0)], 0.0).sum(-1)
 
 
 def noise_energy(gram: np.ndarray, factor: np.ndarray) -> float:
-    r"""Squared error of all models, :math:`\mathrm{sens}(C)^2\,\mathrm{tr}(G (C^TC)^{-1})`, where
-    one round of any agent changes by at most 1: sens is the largest column norm of C."""
+    r"""Return the squared error of all models.
+
+    .. math:: \mathrm{sens}(C)^2\,\mathrm{tr}(G (C^TC)^{-1})
+
+    One round of any agent changes by at most 1: sens is the largest column norm of C.
+
+    Parameters
+    ----------
+    gram : ndarray, [T, T]
+        G.
+    factor : ndarray, [T, T]
+        C.
+
+    Returns
+    -------
+    float
+    """
     inverse = np.linalg.inv(factor)
     return float((factor**2).sum(0).max() * np.trace(inverse.T @ gram @ inverse))
 
 
 def optimal_factor(gram: np.ndarray) -> np.ndarray:
-    r"""C of the least error where one round of any agent changes; unit columns, lower triangular.
+    r"""Return the C of smallest error if one round of any agent changes.
 
-    Minimises :math:`\mathrm{tr}(G X^{-1})` under :math:`X_{tt} = 1`. With
-    :math:`S_v = (D_v^{1/2} G D_v^{1/2})^{1/2}` and the fixed point
+    C is lower triangular with unit columns and minimises :math:`\mathrm{tr}(G X^{-1})` under
+    :math:`X_{tt} = 1`. With :math:`S_v = (D_v^{1/2} G D_v^{1/2})^{1/2}` and the fixed point
     :math:`v \leftarrow \mathrm{diag}(S_v)` the minimiser is
-    :math:`X = D_v^{-1/2} S_v D_v^{-1/2}`; :math:`X^{-1} G X^{-1}` is then diagonal, which says that
-    it is one. C comes from the Cholesky factor of X with time reversed.
+    :math:`X = D_v^{-1/2} S_v D_v^{-1/2}`: then :math:`X^{-1} G X^{-1}` is diagonal, which is the
+    optimality condition. C comes from the Cholesky factor of X with time reversed.
     """
     v = np.sqrt(np.diag(gram))
     for _ in range(_STEPS):
@@ -79,13 +120,26 @@ def optimal_factor(gram: np.ndarray) -> np.ndarray:
 
 
 def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
-    r"""C of the least error found where a record takes part in rounds s, s + period, ... for one s;
-    lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these rounds.
+    r"""Return a C of small error if a record takes part in rounds s, s + period, ... for one s.
 
-    Minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} = 0` for two
+    C is lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these
+    rounds.
+    It minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} = 0` for
+    two
     rounds of one record and :math:`\sum_t X_{tt} = 1` over its rounds (Bellet et al., 2026): then
-    :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, whatever the directions. By L-BFGS from
-    independent noise, so that it is never worse than that.
+    :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, for all directions. L-BFGS starts from
+    independent noise, so that the result is never worse.
+
+    Parameters
+    ----------
+    gram : ndarray, [T, T]
+        G.
+    period : int
+        Rounds from one use of a record to the next.
+
+    Returns
+    -------
+    ndarray, [T, T]
     """
     period, size = whole(period, "period"), len(gram)
     if period >= size:
