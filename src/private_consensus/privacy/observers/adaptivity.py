@@ -1,29 +1,31 @@
-r"""Guarantees where private inputs react to noise that the observer does not see.
+r"""Guarantees if private inputs react to noise that is hidden from the observer.
 
-The formula of :mod:`~private_consensus.privacy.observers.guarantees` takes every input as given. A
-gradient in training is not: it is taken at a state that carries noise, and an agent that the
-observer does not hear reacts to noise that the observer does not see. On a path of three, a victim,
-an agent with clipped gradients of a non-convex loss, and the observer, the true mu is 1.62 where
-the formula says 0.63. So a number comes with the rule by which it holds.
+The formula of :mod:`~private_consensus.privacy.observers.guarantees` treats every input as fixed. A
+gradient in training is not fixed: it is computed at a state that contains noise. An agent whose
+messages the observer does not receive reacts to noise that is hidden from the observer. Example: a
+path of three with a target agent, an agent with clipped gradients of a non-convex loss, and the
+observer. The true mu is 1.62, while the formula gives 0.63. Therefore every number has a rule:
 
 ``exact``
     Inputs react to nothing (averages, DP-CI), or linearly with public curvature, which is then part
-    of the system's transition. The formula, for every observer.
+    of the system's transition. The formula holds for every observer.
 ``adaptive``
-    The observer hears the whole noised state of everybody it is not, or all go on from one model
-    that everybody is told: inputs of all agents are functions of what it has seen, and the formula
+        The observer receives the whole noisy state of every other agent, or all agents continue
+    from one
+        model that they all receive. Inputs of all agents are then functions of the view, and the
+    formula
     holds for every loss (column-echelon argument of Denisov, McMahan, Rush, Smith, Thakurta,
     NeurIPS 2022, with the Gaussian filter of Smith, Thakurta, 2022).
 ``contraction`` (F1)
     Every local map expands distances by at most a known factor: 1 for gradient steps of convex
-    L-smooth losses with :math:`\eta \le 2/L`; clipping whole gradients destroys it. A predictable
+    L-smooth losses with :math:`\eta \le 2/L`; clipping whole gradients violates it. A predictable
     shift of hidden noise, bounded by budgets (:func:`contraction_bound`); decentralized privacy
     amplification by iteration (Feldman, Mironov, Talwar, Thakurta, FOCS 2018).
-``light_cone`` (F0)
-    Any inputs whose change at equal states is bounded: the victim's own noise absorbs it in every
-    round whose messages can still arrive.
+``light_cone`` (F0, causal bound)
+    Any inputs whose change at equal states is bounded: the target agent's own noise absorbs it in
+    every round whose messages can still arrive.
 ``refused``
-    The agent goes on from a state without noise: nothing is known, mu is infinite.
+    The agent continues from a state without noise: no bound is known, mu is infinite.
 """
 
 from __future__ import annotations
@@ -60,12 +62,12 @@ _WORTH = 1e-6
 
 @dataclass(frozen=True)
 class Inputs:
-    r"""How private inputs depend on the states at which they are taken.
+    r"""Dependence of private inputs on the states at which they are computed.
 
     Parameters
     ----------
     react : bool
-        False: not at all, or as the system's transition has it already.
+        False if inputs do not depend on states, or only as the system's transition states.
     expansion : float, optional
         Declared bound c on how much a local map :math:`z \mapsto z - \eta\nabla f_i(z)` expands
         distances, of all agents and for all of their data; 1 for convex L-smooth losses and
@@ -83,16 +85,16 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Statement:
-    """mu of one pair and the rule by which it is a guarantee.
+    """Bounds on mu of one pair, and the rule by which mu is a guarantee.
 
     Parameters
     ----------
     open_loop : Bracket
-        The formula's value, with inputs taken as given.
+        Bounds of the formula, with fixed inputs.
     mu : float
-        What is guaranteed.
+        Guaranteed mu.
     rule : str
-        Of :data:`RULES`.
+        One of :data:`RULES`.
     """
 
     open_loop: Bracket
@@ -100,26 +102,29 @@ class Statement:
     rule: str
 
     def release(self) -> Release:
-        """The guarantee, as the accountants take it."""
+        """Return the guarantee as a release for the accountants."""
         return Release("gaussian", sensitivity=self.mu, scale=1.0, note=NOTES[self.rule])
 
 
 def statement(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes, inputs: Inputs
 ) -> Statement:
-    """mu by the formula and the mu that is guaranteed, for one victim and observer.
+    """Return mu by the formula and the guaranteed mu, for one target agent and observer.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     victim : int
-        Agent whose input changes; no member of the observer.
+        Target agent, whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
     inputs : Inputs
-        How private inputs react to the states at which they are taken.
+        Dependence of private inputs on the states at which they are computed.
 
     Returns
     -------
@@ -129,7 +134,7 @@ def statement(
     Raises
     ------
     InvalidInput
-        For agents that are not in the graph, and views of nothing.
+        For agents that are not in the graph, and observers that receive nothing.
     """
     return statements(system, observer, changes, inputs, [victim])[victim]
 
@@ -141,19 +146,22 @@ def statements(
     inputs: Inputs,
     victims: Sequence[int] | None = None,
 ) -> dict[int, Statement]:
-    """:func:`statement` of every victim, or of some; what they share is computed once.
+    """Return :func:`statement` of all or some target agents, with shared computations.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
     inputs : Inputs
-        How private inputs react to the states at which they are taken.
+        Dependence of private inputs on the states at which they are computed.
     victims : sequence of int, optional
-        Everybody but the members if not given.
+        Target agents; by default every agent except the members.
 
     Returns
     -------
@@ -162,7 +170,7 @@ def statements(
     Raises
     ------
     InvalidInput
-        As :func:`statement`.
+        See :func:`statement`.
     """
     formulas = all_victims(system, observer, changes, victims)
     return {u: _stated(system, observer, u, changes, inputs, f) for u, f in formulas.items()}
@@ -191,7 +199,7 @@ def _stated(
 
 
 def _heard(round_: Round, observer: Observer) -> np.ndarray:
-    """Senders of messages that a member is sent, alone or in a sum."""
+    """Return the senders of messages that a member receives, singly or in a sum."""
     if isinstance(observer, Eavesdropper):
         return np.unique(round_.senders)
     if isinstance(observer, FinalModels):
@@ -203,9 +211,21 @@ def _heard(round_: Round, observer: Observer) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
-    """Whether anything that an agent does in a round can show in the view, bool [T, N].
+    """Return True for rounds in which an action of an agent can affect the view.
 
-    A step a link and a round, along every link that carries a message, whatever its weight.
+    Information moves one edge per round, along every edge that carries a message, for any weight.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+
+    Returns
+    -------
+    ndarray of bool, [T, N]
+        Read-only.
     """
     n = system.n_agents
     reached = np.zeros(n, dtype=bool)
@@ -222,7 +242,7 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
 
 
 def _seen_last(observer: Observer, n: int) -> list[int]:
-    """Agents of whose last states something is seen."""
+    """Return the agents whose last states are observed, at least in part."""
     if isinstance(observer, FinalModels):
         return list(range(n)) if observer.of is None else list(observer.of)
     return list(range(n)) if getattr(observer, "last_states", False) else []
@@ -238,24 +258,29 @@ def _links(round_: Round, n: int) -> np.ndarray:
 def light_cone_bound(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes
 ) -> float:
-    r"""F0: :math:`\mu^2 \le \sum_t (\gamma_t|\Delta_t|/\sigma_t)^2` over rounds t that can arrive.
+    r"""Bound mu by the noise of the target agent in rounds whose input can arrive (F0).
+
+    .. math:: \mu^2 \le \sum_{t\,\text{arrives}} (\gamma_t|\Delta_t|/\sigma_t)^2
 
     For inputs of any kind whose change at equal states is at most :math:`|\Delta_t|`.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     victim : int
-        Agent whose input changes; no member of the observer.
+        Target agent, whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
 
     Returns
     -------
     float
-        Upper bound on mu; infinite for a state without noise of its own, and for noise that is
+        Upper bound on mu; infinite for a state without independent noise, and for noise that is
         correlated over rounds or shared by agents.
     """
     if not system.noised_state or system.filter is not None:
@@ -293,27 +318,33 @@ def _descent_terms(round_: Round) -> tuple[np.ndarray, float, float] | None:
 def contraction_bound(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes, expansion: float
 ) -> float:
-    r"""F1: :math:`\mu^2 \le \sum_{t,i}(a_t^i/\sigma_t)^2` for any budgets :math:`s_t^i \ge 0` that
-    are 0 where the observer looks,
+    r"""Bound mu for local maps that expand distances by at most a known factor (F1).
+
+    :math:`\mu^2 \le \sum_{t,i}(a_t^i/\sigma_t)^2` for any budgets :math:`s_t^i \ge 0` that
+    are 0 for observed states,
 
     .. math::
         a_t^i = \max\Bigl(0,\ c\sum_j W_{ij}s_{t-1}^j + \gamma_t|\Delta_t|\,[i=u] - s_t^i\Bigr)
 
-    Two worlds' states may differ by at most :math:`s_t^i`: noise of agent i, which the observer
-    does not know, is shifted to shrink the difference to that, by at most :math:`a_t^i` and
-    predictably. The budgets are chosen by minimisation; wherever that stops, the bound holds. Of
-    secure sums it is the bound for what is sent one by one. Infinite for last models with members:
-    their known noise cannot be shifted, and what they receive is not seen.
+    The states on the two data sets may differ by at most :math:`s_t^i`. The noise of agent i,
+    hidden
+    from the observer, is shifted to reduce the difference to that, by at most :math:`a_t^i` and
+    predictably. The budgets are found by minimisation; the bound holds wherever that stops. For
+    secure sums it is the bound for single messages. It is infinite for final models with members:
+    their known noise cannot be shifted, and the messages that they receive are not observed.
 
     Parameters
     ----------
     system : LinearSystem
+        Noisy descent with weights >= 0.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     victim : int
-        Agent whose input changes; no member of the observer.
+        Target agent, whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
     expansion : float
         c, by which a local map may expand distances (l2), for all agents and all of their data.
 
@@ -325,7 +356,7 @@ def contraction_bound(
     Raises
     ------
     InvalidInput
-        For a system that is not a noised descent with weights >= 0.
+        For a system that is not a noisy descent with weights >= 0.
     """
     known = {id(round_): _descent_terms(round_) for round_ in system.rounds}
     terms = [found for round_ in system.rounds if (found := known[id(round_)]) is not None]
@@ -365,7 +396,7 @@ def _least_energy(
     hidden: np.ndarray,
     expansion: float,
 ) -> float:
-    """The least sum of squared shifts over budgets that was found, solved in a unit of its own."""
+    """Return the smallest computed sum of squared shifts over budgets, solved in scaled units."""
     unit = float(entered.max())
     entered, variances = entered / unit, scales[:, None] ** 2
     forth = np.stack(mixing)[1:]

@@ -1,13 +1,13 @@
-r"""mu of Gaussian differential privacy of an agent's data against an observer, from both sides.
+r"""Lower and upper bounds on mu-GDP of an agent's data against an observer.
 
-For inputs that do not react to noise which the observer cannot see, a view is a Gaussian vector
-whose mean moves with the change :math:`\Delta`, and exactly :math:`\mu`-GDP with
+If inputs do not react to noise that is hidden from the observer, a view is a Gaussian vector whose
+mean moves with the change :math:`\Delta`. It is exactly :math:`\mu`-GDP with
 
 .. math::
     \mu^2(\Delta) = \min\{|\delta|^2 : B\delta = A\Delta\}
     = \max_\lambda (\lambda^T A\Delta)^2/|B^T\lambda|^2
 
-(least-norm form of the Gaussian mechanism; Dong, Roth, Su, JRSS-B 2022, for GDP). Where inputs do
+(least-norm form of the Gaussian mechanism; Dong, Roth, Su, JRSS-B 2022, for GDP). If inputs do
 react, see :mod:`private_consensus.privacy.observers.adaptivity` before these numbers are used.
 """
 
@@ -36,12 +36,12 @@ ROUNDED_UP = 1 + 1e-12
 
 @dataclass(frozen=True)
 class Bracket:
-    """Lower and upper bound of mu; the upper one is the guarantee.
+    """Lower and upper bound of mu; the upper bound is the guarantee.
 
     Parameters
     ----------
     lower, upper : float
-        Infinite where nothing hides the change.
+        Infinite if no noise hides the change.
     """
 
     lower: float
@@ -49,41 +49,43 @@ class Bracket:
 
     @property
     def gap(self) -> float:
-        """Relative difference of the two; 0 where they agree, infinite ones included."""
+        """Relative difference of the two bounds; 0 if they agree, infinite ones included."""
         if self.lower == self.upper:
             return 0.0
         return (self.upper - self.lower) / self.upper
 
     def epsilon(self, delta: float) -> tuple[float, float]:
-        """epsilon at ``delta`` from below and above, by the exact Gaussian curve."""
+        """Return lower and upper bound of epsilon at ``delta``, by the exact Gaussian curve."""
         lower, upper = (float(gaussian_epsilon(mu, delta)) for mu in (self.lower, self.upper))
         return lower, upper
 
 
 def mu(system: LinearSystem, observer: Observer, victim: int, changes: Changes) -> Bracket:
-    """mu of Gaussian differential privacy of one victim's data against one observer.
+    """Return bounds on mu of one target agent's data against one observer.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     victim : int
-        Agent whose input changes; no member of the observer.
+        Target agent, whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
 
     Returns
     -------
     Bracket
-        The largest mu over the allowed changes, from below and from above, for inputs that do not
-        react to noise.
+        Bounds on the largest mu over the allowed changes, for inputs that do not react to noise.
 
     Raises
     ------
     InvalidInput
-        For an agent that is not in the graph, a victim that is a member, or an observer who is
-        sent nothing.
+        For an agent that is not in the graph, a target agent that is a member, or an observer that
+        receives nothing.
     """
     return all_victims(system, observer, changes, victims=[victim])[victim]
 
@@ -94,17 +96,20 @@ def all_victims(
     changes: Changes,
     victims: Sequence[int] | None = None,
 ) -> dict[int, Bracket]:
-    """:func:`mu` of every victim, or of some, for one observer; what they share is computed once.
+    """Return :func:`mu` of all or some target agents for one observer, with shared computations.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
     victims : sequence of int, optional
-        Everybody but the members if not given.
+        Target agents; by default every agent except the members.
 
     Returns
     -------
@@ -113,7 +118,7 @@ def all_victims(
     Raises
     ------
     InvalidInput
-        As :func:`mu`.
+        See :func:`mu`.
     """
     check_kinds(observer, changes)
     observer.check(system.n_agents)
@@ -127,7 +132,15 @@ def all_victims(
 
 
 def check_kinds(observer: Observer, changes: Changes) -> None:
-    """Raise :class:`~private_consensus.errors.InvalidInput` for what is neither."""
+    """Raise :class:`~private_consensus.errors.InvalidInput` for objects of the wrong type.
+
+    Parameters
+    ----------
+    observer : Observer
+        Checked for its type.
+    changes : Changes
+        Checked for its type.
+    """
     known = "an observer: Eavesdropper(), agent(v), Coalition, SecureSums or FinalModels"
     require(isinstance(observer, Observer), "observer", observer, known)
     sets = "a set of changes: Constant, Once, Free or Cyclic"
@@ -137,24 +150,28 @@ def check_kinds(observer: Observer, changes: Changes) -> None:
 def pairwise(
     system: LinearSystem, changes: Changes, *, secure: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """mu from below and above for every ordered pair, [victim, observer]; NaN on the diagonal.
+    """Return bounds on mu for every ordered pair of agents, [victim, observer].
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     changes : Changes
-        Of the victim's private input, in l2; the neighbouring relation enters here alone.
+            Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring
+        relation.
     secure : bool
-        Whether an observer sees of each round only the weighted sum over its neighbours.
+        True if an observer receives in each round only the weighted sum over its neighbours.
 
     Returns
     -------
     lower, upper : ndarray, [N, N]
+        NaN on the diagonal.
 
     Raises
     ------
     InvalidInput
-        For an agent that is sent nothing.
+        For an agent that receives nothing.
     """
     n = system.n_agents
     bounds = np.full((2, n, n), np.nan)
@@ -168,11 +185,28 @@ def pairwise(
 def information_of(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> Information:
-    """Compute the information in floating point if every message has enough independent noise,
-    else exactly.
+    """Compute the information in floating point if the noise suffices, else exactly.
 
-    Where a view is too large for exact arithmetic, the information is that of the view with more
-    noise from below, and what the victim's own noise hides from above.
+    Floating point requires enough independent noise in every message. If a view is too large for
+    exact
+    arithmetic, the lower bound is that of the view with additional noise. The upper bound then
+    follows
+    from the target agent's own noise.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+    basis : ndarray, [T, k]
+        Changes of a private input over the rounds.
+    victims : sequence of int
+        Target agents.
+
+    Returns
+    -------
+    Information
     """
     innovations = system.noised_state and system.filter is None
     if innovations and hears_everybody(system, observer):
@@ -181,19 +215,21 @@ def information_of(
 
 
 def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
-    """Return True if the observer receives each round's message of every other agent, or the one
-    model from which all agents continue.
+    """Return True if the observer receives every other agent's message in each round.
+
+    The result is also True if the observer receives the one model from which all agents continue.
 
     Parameters
     ----------
     system : LinearSystem
+        Algorithm.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
 
     Returns
     -------
     bool
-        Of last models False, and of secure sums of single messages.
+        False for final models, and for secure sums of single messages.
     """
     if system.one_model:
         return not isinstance(observer, FinalModels)
@@ -212,7 +248,10 @@ def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
 def _every_innovation(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> Information:
-    """All states, noise included, are seen: each round tells of its own input alone."""
+    """Compute the information if all noisy states are observed.
+
+    Each round depends on its own input only.
+    """
     one = np.ones((1, 1))
     places = [t for t in range(len(basis)) if dense(system.rounds[t].message_inputs).any()]
     if not places:

@@ -1,13 +1,15 @@
 r"""Epsilon of a partial view of Laplace noise, by shifting the noise.
 
-For unknown :math:`z_k` with Laplace law of scale 1 (scales are in B), a shift :math:`\delta` with
-:math:`B\delta = A\Delta` turns one world's view into the other's at :math:`\sum_k|\delta_k|`:
+For unknown :math:`z_k`, Laplace distributed with scale 1 (scales are in B), a shift :math:`\delta`
+with :math:`B\delta = A\Delta` turns the view on one data set into the view on its neighbour, at
+:math:`\sum_k|\delta_k|`:
 
 .. math:: \varepsilon \le \min\Bigl\{\sum_k |\delta_k| : B\delta = A\Delta\Bigr\}
 
-a linear program; what the observer does with the view is post-processing. Equality where the view
-determines the noise. The solver's shift misses the change by a little; a further shift of at most
-:math:`\sqrt n\,\|r\|_2/\sqrt{\lambda_{\min}(BB^T)}` in l1 repairs it and is counted.
+which is a linear program. Computations of the observer on the view are post-processing. Equality
+holds if the view determines the noise. The solver's shift misses the change slightly. A further
+shift of at most :math:`\sqrt n\,\|r\|_2/\sqrt{\lambda_{\min}(BB^T)}` in l1 corrects it and is
+counted.
 """
 
 from __future__ import annotations
@@ -39,31 +41,32 @@ _SHIFTS: dict[bytes, np.ndarray | None] = {}
 def laplace_epsilon(
     system: LinearSystem, observer: Observer, victim: int, changes: Changes
 ) -> float:
-    """Upper bound on epsilon for the largest change in the set, Laplace noise throughout.
+    """Return an upper bound on epsilon for the largest change in the set, for Laplace noise.
 
-    ``Once`` takes the costliest round and ``Constant`` the one vector along a coordinate; of any
-    other set the rounds are added up.
+    ``Once`` uses the most costly round and ``Constant`` the single vector along a coordinate. For
+    every
+    other set the losses of the rounds are added.
 
     Parameters
     ----------
     system : LinearSystem
-        Its noise is Laplace noise of scale 1 before it is scaled.
+        Algorithm; its noise is Laplace noise of scale 1 before it is scaled.
     observer : Observer
-        Who watches.
+        Observing agents or eavesdropper.
     victim : int
-        Agent whose input changes; no member of the observer.
+        Target agent, whose input changes; no member of the observer.
     changes : Changes
-        Of the victim's private input, sizes in l1.
+        Allowed changes of the target agent's private input, sizes in l1.
 
     Returns
     -------
     float
-        epsilon at delta = 0; infinite where no shift of unknown noise hides the change.
+        epsilon at delta = 0; infinite if no shift of unknown noise hides the change.
 
     Raises
     ------
     InvalidInput
-        As :func:`~private_consensus.privacy.observers.mu`.
+        See :func:`~private_consensus.privacy.observers.mu`.
     """
     return laplace_epsilons(system, observer, [victim], changes)[victim]
 
@@ -71,7 +74,24 @@ def laplace_epsilon(
 def laplace_epsilons(
     system: LinearSystem, observer: Observer, victims: Sequence[int], changes: Changes
 ) -> dict[int, float]:
-    """:func:`laplace_epsilon` of several victims; the view and its noise are formed once."""
+    """Return :func:`laplace_epsilon` of several target agents, with one view and noise matrix.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm; its noise is Laplace noise of scale 1 before it is scaled.
+    observer : Observer
+        Observing agents or eavesdropper.
+    victims : sequence of int
+        Target agents; no members of the observer.
+    changes : Changes
+        Allowed changes of a target agent's private input, sizes in l1.
+
+    Returns
+    -------
+    dict of int to float
+        epsilon at delta = 0 by target agent.
+    """
     observer.check(system.n_agents)
     for victim in victims:
         inside = 0 <= victim < system.n_agents and victim not in observer.members
@@ -95,8 +115,10 @@ def laplace_epsilons(
 
 
 def _costliest(own: Sequence[float], shifted: Callable[[int], float]) -> float:
-    """The largest of what changes cost at least, by the own noise or shifted; programs are solved
-    for those only of which the own noise costs more than what was found."""
+    """Return the largest cost of a change, by the own noise or by the shift program, if smaller.
+
+    A program is solved only if the cost by the own noise exceeds the largest cost so far.
+    """
     found = 0.0
     for k in np.argsort(own)[::-1]:
         if own[k] <= found:
@@ -110,7 +132,7 @@ def _together(own: Sequence[float], shifted: Callable[[int], float]) -> float:
 
 
 def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> float:
-    """The victim's own noise hides what arrives, in every round."""
+    """Return the l1 cost if the target agent's own noise hides every input that arrives."""
     needed = arrives & (column != 0)
     return float((ratios[needed] * np.abs(column[needed])).sum() * (1 + 1e-12))
 
@@ -125,7 +147,7 @@ def _smallest_eigenvalue(view: LinearView) -> float:
 def _shifted(
     noise: np.ndarray, view: LinearView, smallest: float, place: int, change: int
 ) -> float:
-    """The linear program's value for one basis change of one victim, made feasible."""
+    """Return the feasible value of the program for one basis change of one target agent."""
     response, size = view.response[:, place, change], view.response_magnitude[:, place, change]
     return _program(noise, response, size, view.relative_error, smallest)
 
@@ -147,8 +169,12 @@ def _program(
 
 
 def _least_shift(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
-    """The program's solution, in units of its largest entries and to ``_DIGITS`` digits of them:
-    the programs of several budgets are one. What a shift misses, the caller states and pays."""
+    """Return the solution of the linear program, rounded so that different budgets share it.
+
+    The data are scaled by their largest entries and rounded to ``_DIGITS`` digits. The caller
+    accounts
+    for the part of the change that the shift misses.
+    """
     units = np.abs(noise).max(), np.abs(a).max()
     if not all(units):
         return _solved(noise, a)

@@ -1,12 +1,14 @@
-r"""The view of an observer as a linear image of inputs and unknown noise.
+r"""View of an observer as a linear image of inputs and unknown noise.
 
-A view is :math:`o = A p + B z`. What is needed of it is :math:`C = B B^T`, the covariance of what
-is unknown, and :math:`A` applied to a basis of changes, both with a bound on their rounding errors:
-:math:`B`, with one column for each agent and round, is never formed.
+A view is :math:`o = A p + B z`. The computations need :math:`C = B B^T`, the covariance of the
+unknown noise, and :math:`A` applied to a basis of changes, both with a bound on their rounding
+errors. :math:`B`, with one column for each agent and round, is never formed.
 
-Built backwards. With :math:`Z` the rows of all messages of rounds after r, as functions of
-:math:`s_r`, round r adds the blocks :math:`[Z G_r; J_r]` to A and :math:`[Z N_r; L_r]` to B, and
+The recursion runs backwards. With :math:`Z` the rows of all messages of rounds after r, as
+functions
+of :math:`s_r`, round r adds the blocks :math:`[Z G_r; J_r]` to A and :math:`[Z N_r; L_r]` to B, and
 :math:`Z \leftarrow [Z F_r; H_r]`. A step costs one product with :math:`F_r`, and the whole
+recursion
 :math:`O(n k^2 T)` for k rows and n states.
 """
 
@@ -38,14 +40,17 @@ class LinearView:
     Parameters
     ----------
     covariance : ndarray, [rows, rows]
+        C, covariance of the unknown noise in the view.
     magnitude : ndarray, [rows, rows]
-        The same from absolute values: rounding errors are at most ``relative_error`` of it.
+        C computed from absolute values: rounding errors are at most ``relative_error`` of it.
     response : ndarray, [rows, victims, basis]
-        What each victim's basis changes do to the view.
+        Effect of each target agent's basis changes on the view.
     response_magnitude : ndarray, [rows, victims, basis]
+        Response computed from absolute values.
     relative_error : float
+        Bound on rounding errors, relative to the magnitudes.
     arrives : ndarray of bool, [T, victims]
-        Whether an input of a round shows in the view at all: its light cone.
+        True if an input of a round affects the view (causal bound).
     """
 
     covariance: np.ndarray
@@ -59,18 +64,27 @@ class LinearView:
 def linear_view(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> LinearView:
-    """A view in floating point with a bound on its rounding errors.
+    """Compute a view in floating point with a bound on its rounding errors.
 
     Parameters
     ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
     basis : ndarray, [T, k]
         Changes of a private input over the rounds.
     victims : sequence of int
+        Target agents.
+
+    Returns
+    -------
+    LinearView
 
     Raises
     ------
     InvalidInput
-        For an observer that is not in the graph, or one that is sent nothing.
+        For an observer that is not in the graph, or one that receives nothing.
     """
     observer.check(system.n_agents)
     blocks = _Backward(system, observer)
@@ -90,7 +104,20 @@ def linear_view(
 
 
 def noise_matrix(system: LinearSystem, observer: Observer) -> np.ndarray:
-    """B itself, [rows, unknown noises of all rounds], for small views; rows as in a view's."""
+    """Return B, [rows, unknown noises of all rounds], for small views.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm with noise that is independent over rounds.
+    observer : Observer
+        Observing agents or eavesdropper.
+
+    Returns
+    -------
+    ndarray, [rows, noises]
+        Rows in the order of :class:`LinearView`.
+    """
     observer.check(system.n_agents)
     require(system.filter is None, "filter", "correlated noise", "independent noise")
     backward = _Backward(system, observer)
@@ -103,16 +130,20 @@ def noise_matrix(system: LinearSystem, observer: Observer) -> np.ndarray:
 
 
 def gamma(operations: int) -> float:
-    r""":math:`\gamma_k = ku/(1-ku)`, which bounds the relative error of k roundings of positive
-    terms (Higham, Accuracy and stability of numerical algorithms, 2002, section 3.1)."""
+    r"""Return :math:`\gamma_k = ku/(1-ku)` for k roundings.
+
+    It bounds the relative error of k roundings of positive terms (Higham, Accuracy and stability of
+    numerical algorithms, 2002, section 3.1).
+    """
     return operations * UNIT_ROUNDOFF / (1 - operations * UNIT_ROUNDOFF)
 
 
 class _Backward:
-    """The blocks of A and B, from the last round to the first.
+    """Blocks of A and B, from the last round to the first.
 
-    Rows are in the order of rounds, last models at the end. A block has the rows of its round and
-    of later ones; a row of an earlier round is not moved by it.
+    Rows are in the order of rounds, with final models at the end. A block has the rows of its round
+    and
+    of later ones; a row of an earlier round does not depend on it.
     """
 
     def __init__(
@@ -140,14 +171,14 @@ class _Backward:
 
     @property
     def depth(self) -> int:
-        """Roundings on the way to any entry of the covariance or of a response, from above."""
+        """Upper bound on the number of roundings of a covariance or response entry."""
         horizon = self.system.horizon
         widest = max(part.most_terms for part in self._prepared.values())
         noises = max(len(round_.owners) for round_ in self.system.rounds)
         return 2 * (horizon + 2) * (widest + 4) + noises + 4 * horizon + 32
 
     def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Noise blocks [rows so far, unknown noises] and input blocks [rows so far, N]."""
+        """Yield noise blocks [rows so far, unknown noises] and input blocks [rows so far, N]."""
         z = self.final
         for round_ in reversed(self.system.rounds):
             part = self._at(round_)
@@ -157,8 +188,24 @@ class _Backward:
             yield noise, inputs
 
     def sums(self, basis: np.ndarray, victims: Sequence[int]) -> tuple[np.ndarray, ...]:
-        """C [rows, rows], A times the basis [rows, victims, k], and which inputs arrive
-        [T, victims]; rows in the order of rounds."""
+        """Return covariance, responses and arriving inputs, with rows in the order of rounds.
+
+        Parameters
+        ----------
+        basis : ndarray, [T, k]
+            Changes of a private input over the rounds.
+        victims : sequence of int
+            Target agents.
+
+        Returns
+        -------
+        covariance : ndarray, [rows, rows]
+            C.
+        response : ndarray, [rows, victims, k]
+            A times the basis.
+        arrives : ndarray of bool, [T, victims]
+            True if an input of a round affects the view.
+        """
         chosen = np.asarray(victims, dtype=int)
         kind = object if self.final.dtype == object else float
         response = np.zeros((self.n_rows, len(chosen), basis.shape[1]), dtype=kind)
@@ -178,7 +225,7 @@ class _Backward:
         return covariance, response, arrives
 
     def _coloured(self, blocks: list[np.ndarray]) -> np.ndarray:
-        """C where the noise of round t is a combination of that of rounds 1 to t."""
+        """Return C if the noise of round t is a combination of that of rounds 1 to t."""
         kind = blocks[0].dtype
         covariance = np.zeros((self.n_rows, self.n_rows), dtype=kind)
         shaped = self.convert(self.system.filter)
@@ -191,7 +238,7 @@ class _Backward:
 
 
 class _Prepared:
-    """A round's matrices for one observer: rows that it sees, columns that it does not know."""
+    """Matrices of a round for one observer: observed rows, and columns of unknown noise."""
 
     def __init__(self, round_: Round, observer: Observer, convert: Convert) -> None:
         unknown = observer.unknown(round_)
@@ -225,12 +272,12 @@ def _values(matrix: Any) -> np.ndarray:
 
 
 def dense(matrix: Any) -> np.ndarray:
-    """An array from one that may be sparse."""
+    """Convert a matrix that may be sparse to an array."""
     return matrix.toarray() if issparse(matrix) else np.asarray(matrix)
 
 
 def _operand(matrix: Any) -> Any:
-    """Ready to multiply rows from the right: sparse ones transposed, exact ones by columns."""
+    """Prepare a matrix to multiply rows from the right: sparse transposed, exact by columns."""
     if issparse(matrix):
         return csr_array(matrix.T)
     if matrix.dtype != object:

@@ -1,9 +1,9 @@
-r"""Whether a view determines all unknown noise, decided by arithmetic modulo a prime.
+"""Exact test, modulo a prime, of whether a view determines all unknown noise.
 
 The rank modulo a prime is at most the rank over the rationals. Full column rank modulo a prime
-therefore proves that the view gives away every noise, and then the one shift that explains a change
-away is that of the victim's own noise, if there is such a one: nothing is hidden by others. A few
-rounds of gossip after one draw of noise come to that on graphs without symmetry.
+therefore proves that the view determines every noise. Then only a shift of the target agent's own
+noise can hide a change, if such a shift exists; the noise of other agents hides nothing. On graphs
+without symmetry this holds after a few rounds of gossip with one draw of noise.
 """
 
 from __future__ import annotations
@@ -27,7 +27,19 @@ MOST_ENTRIES = 4_000_000
 
 
 def determines_noise(system: LinearSystem, observer: Observer) -> bool:
-    """Return True if full column rank is proven; False implies nothing."""
+    """Return True if full column rank is proven; False implies nothing.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+
+    Returns
+    -------
+    bool
+    """
     states = max(round_.transition.shape[0] for round_ in system.rounds)
     if system.filter is not None or states > MOST_TERMS:
         return False
@@ -58,12 +70,28 @@ def _full_rank(system: LinearSystem, observer: Observer, prime: int) -> bool:
 
 
 class _Parts(NamedTuple):
-    """Residues of a matrix, and where it may differ from 0: a multiple of the prime does."""
+    """Residues of a matrix, and its pattern of possibly non-zero entries.
+
+    Multiples of the prime have residue 0 and belong to the pattern.
+    """
 
     residues: np.ndarray
     pattern: np.ndarray
 
     def times(self, other: _Parts, prime: int) -> _Parts:
+        """Return the product of two matrices modulo the prime.
+
+        Parameters
+        ----------
+        other : _Parts
+            Right factor.
+        prime : int
+            Modulus.
+
+        Returns
+        -------
+        _Parts
+        """
         pattern = self.pattern.astype(float) @ other.pattern > 0
         return _Parts(self.residues @ other.residues % prime, pattern)
 
@@ -80,7 +108,7 @@ def _output(system: LinearSystem) -> np.ndarray:
 
 
 def _prepared(round_: Round, observer: Observer, prime: int) -> list[_Parts]:
-    """F, N and seen H and L with columns of unknown noise, modulo the prime."""
+    """Return F, N and the observed H and L with columns of unknown noise, modulo the prime."""
     unknown, rows = observer.unknown(round_), observer.rows(round_)
     seen = _Parts(_modulo(rows, prime), rows != 0)
     transition, noise, message_transition, message_noise = _of_round(round_, prime)
@@ -94,7 +122,7 @@ def _prepared(round_: Round, observer: Observer, prime: int) -> list[_Parts]:
 
 @lru_cache(maxsize=64)
 def _of_round(round_: Round, prime: int) -> list[_Parts]:
-    """F, N, H and L modulo the prime, which no observer changes."""
+    """Return F, N, H and L modulo the prime, which are equal for all observers."""
     matrices = (
         round_.transition, round_.noise, round_.message_transition, round_.message_noise,
     )  # fmt: skip

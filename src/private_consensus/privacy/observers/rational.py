@@ -1,8 +1,8 @@
-r"""Information of a view in exact rational arithmetic.
+"""Information of a view in exact rational arithmetic.
 
-Where a message has no noise of its own, whether a change can be hidden at all is a question about
-the range of a singular matrix, which floating point answers on the dangerous side: pseudo-inverses
-drop small singular values, that is, observations. Here it is decided by exact zeros.
+If a message has no independent noise, whether a change can be hidden depends on the range of a
+singular matrix. Floating point can fail unsafely here: pseudo-inverses drop small singular values,
+that is, observations. This module decides by exact zeros.
 """
 
 from __future__ import annotations
@@ -37,10 +37,13 @@ def _rational(value: float) -> Fraction | int:
 
 
 def rational(matrix: np.ndarray) -> np.ndarray:
-    """Fractions that floating-point numbers stand for, an array of objects.
+    """Convert floating-point numbers to the fractions that they represent, as an array of objects.
 
-    A number within two roundings of a fraction of denominator up to ``LARGEST_DENOMINATOR`` stands
-    for that, as weights 1/(1 + d) do; any other for itself, a multiple of a power of two.
+    A number within two roundings of a fraction of denominator up to ``LARGEST_DENOMINATOR`` is
+    replaced
+    by that fraction, as for weights 1/(1 + d). Any other number is converted exactly, to a multiple
+    of
+    a power of two.
     """
     matrix = dense(matrix)
     if matrix.dtype == object:
@@ -53,7 +56,24 @@ def rational(matrix: np.ndarray) -> np.ndarray:
 def exact_view(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """C [rows, rows] and A times the basis [rows, victims * k] as fractions."""
+    """Return C [rows, rows] and A times the basis [rows, victims * k] as fractions.
+
+    Parameters
+    ----------
+    system : LinearSystem
+        Algorithm.
+    observer : Observer
+        Observing agents or eavesdropper.
+    basis : ndarray, [T, k]
+        Changes of a private input over the rounds.
+    victims : sequence of int
+        Target agents.
+
+    Returns
+    -------
+    covariance : ndarray of Fraction, [rows, rows]
+    response : ndarray of Fraction, [rows, victims * k]
+    """
     blocks = _Backward(system, observer, rational)
     covariance, response, _ = blocks.sums(rational(basis), victims)
     return covariance + Fraction(0), response.reshape(len(response), -1) + Fraction(0)
@@ -62,13 +82,16 @@ def exact_view(
 def exact_information(
     covariance: np.ndarray, response: np.ndarray, victims: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Compute :math:`M = (B^+A)^T(B^+A)` exactly for the basis changes of each target agent, and
-    which of them leave the range of B.
+    """Compute :math:`M = (B^+A)^T(B^+A)` exactly for the basis changes of each target agent.
+
+    The result also states which changes leave the range of B.
 
     Parameters
     ----------
     covariance, response : ndarray of Fraction
-        As :func:`exact_view` has them.
+        Results of :func:`exact_view`.
+    victims : int
+        Number of target agents.
 
     Returns
     -------
@@ -82,16 +105,23 @@ def exact_information(
 
 
 def eliminate(covariance: np.ndarray, response: np.ndarray) -> Pairs:
-    r"""Fraction-free :math:`L D L^T` of a positive semidefinite matrix, applied to ``response``.
+    r"""Apply the fraction-free :math:`L D L^T` of a positive semidefinite matrix to ``response``.
 
     Bareiss, "Sylvester's identity and multistep integer-preserving Gaussian elimination", 1968. A
     zero pivot of a positive semidefinite matrix has a zero row: the row of the view follows from
     the earlier ones, and so must the response.
 
+    Parameters
+    ----------
+    covariance : ndarray of Fraction, [rows, rows]
+        C.
+    response : ndarray of Fraction, [rows, columns]
+        Right-hand sides.
+
     Returns
     -------
     list of (weight, row)
-        :math:`a^T C^+ a' = \sum w\,r\,r'`; weight infinity (None) where a response that is not 0
+        :math:`a^T C^+ a' = \sum w\,r\,r'`; weight infinity (None) if a response that is not 0
         has no noise.
     """
     joined = np.concatenate([covariance, response], axis=1)
