@@ -24,7 +24,7 @@ from private_consensus.errors import require
 
 
 class Measure(Protocol):
-    """One-parameter family of claims, ordered: a larger parameter allows more."""
+    """Ordered one-parameter family of claims: a larger parameter allows more."""
 
     def value(self, p: Any, q: Any) -> np.ndarray:
         """Compute the smallest parameter, negative if p < q, that allows the rates p and q.

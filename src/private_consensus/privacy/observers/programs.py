@@ -1,7 +1,7 @@
-r"""Algorithms whose rounds are more than mixing and noise: what is sent, from which state.
+"""Linear systems of algorithms with several messages, states or noises per agent.
 
-Each is a :class:`~private_consensus.privacy.observers.systems.LinearSystem` of one private input an
-agent and round. Noise has the standard deviation that is given, a gain multiplies the input.
+Each is a :class:`~private_consensus.privacy.observers.systems.LinearSystem` with one private input
+per agent and round. ``noise`` is a standard deviation, ``gain`` multiplies the input.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ def chebyshev_gossip(
     noise: float = 1.0,
     output: str = MODEL,
 ) -> LinearSystem:
-    r"""Noise once, then accelerated averaging: :math:`x_1 = W x_0`,
-    :math:`x_{t+1} = \gamma W x_t + (1-\gamma) x_{t-1}` with :math:`\gamma` = ``weight``.
+    r"""Build the system that adds noise once, then averages with acceleration.
 
-    Sent are :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
-    Polynomials of exact degree t span what powers of W do, so that an observer learns as much as
-    from plain gossip of as many rounds.
+    :math:`x_1 = W x_0`, :math:`x_{t+1} = \gamma W x_t + (1-\gamma) x_{t-1}` with :math:`\gamma` =
+    ``weight``. The messages are :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie,
+    2022,
+    arXiv 2206.05091). Polynomials of exact degree t span the same space as powers of W. An observer
+    therefore learns as much as from plain gossip of equally many rounds.
 
     Parameters
     ----------
@@ -51,8 +52,9 @@ def chebyshev_gossip(
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
     output : {"model", "message"}
-        Last models that :class:`FinalModels` observes: :math:`x_T`, which agents hold after round
-        T, or the last message :math:`x_{T-1}`.
+            Final models that :class:`FinalModels` observes: :math:`x_T` after round T, or the last
+        message
+        :math:`x_{T-1}`.
 
     Returns
     -------
@@ -80,7 +82,9 @@ def chebyshev_gossip(
 
 
 def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
-    r"""Noise once; in round r agent i averages with agent i XOR :math:`2^{r-1}`.
+    r"""Build the system of exact averaging along the dimensions of a hypercube, with noise once.
+
+    In round r agent i averages with agent i XOR :math:`2^{r-1}`.
 
     Exact consensus of :math:`N = 2^k` agents after k received numbers each.
 
@@ -112,11 +116,13 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
 def clean_state(
     mixing: np.ndarray, horizon: int, *, gain: ArrayLike = 1.0, noise: ArrayLike = 1.0
 ) -> LinearSystem:
-    r"""Noise on messages only: :math:`x_i' = x_i + \gamma p_i`, :math:`m_i = x_i' + \sigma n_i`,
+    r"""Build the system with noise on messages only, and states without noise.
+
+    :math:`x_i' = x_i + \gamma p_i`, :math:`m_i = x_i' + \sigma n_i`,
     :math:`x_i \leftarrow w_{ii} x_i' + \sum_{j \ne i} w_{ij} m_j`.
 
-    The agent goes on from its own value *without* noise. The same state is sent again and again
-    with fresh noise, so that an eavesdropper learns more than the sum of single rounds.
+    The agent continues from its own value *without* noise. One state is sent repeatedly with fresh
+    noise, so that an eavesdropper learns more than the sum of single rounds.
 
     Parameters
     ----------
@@ -125,9 +131,9 @@ def clean_state(
     horizon : int
         T, number of rounds.
     gain : float or ndarray [T]
-        :math:`\gamma_t \ge 0`, what multiplies an input.
+        :math:`\gamma_t \ge 0`, factor of an input.
     noise : float or ndarray [T]
-        :math:`\sigma_t > 0`, standard deviation of a coordinate.
+        :math:`\sigma_t > 0`, standard deviation per coordinate.
 
     Returns
     -------
@@ -160,11 +166,13 @@ def clean_state(
 def tracking(
     mixing: np.ndarray, horizon: int, *, step: float = 1.0, noise: float = 1.0
 ) -> LinearSystem:
-    r"""Gradient tracking on noised gradients :math:`\tilde p_t = p_t + \sigma n_t`:
+    r"""Build the system of gradient tracking on noisy gradients.
+
+    The noisy gradients are :math:`\tilde p_t = p_t + \sigma n_t`.
 
     .. math:: v \leftarrow W v + \tilde p_t - \tilde p_{t-1}, \qquad x \leftarrow W(x - \eta v)
 
-    Sent are :math:`v` and :math:`x - \eta v`, two messages a round.
+    The messages are :math:`v` and :math:`x - \eta v`, two per round.
 
     Parameters
     ----------
@@ -218,11 +226,11 @@ def decor(
     pair_noise: float = 1.0,
     kept: float = 1.0,
 ) -> LinearSystem:
-    r"""Noise that cancels between neighbours, and some that does not:
+    r"""Build the system with noise that cancels between neighbours, and independent noise (DECOR).
 
     .. math:: y_t = k W y_{t-1} + \gamma_t p_t + s_{ind}\, n_i + s_{pair} \sum_{j \sim i} \pm e_{ij}
 
-    with k = ``kept`` what a step leaves of a state, and pair noise known to both ends (Allouah,
+    k = ``kept`` is the factor of a state in a step. Pair noise is known to both ends (Allouah,
     Koloskova, El Firdoussi, Jaggi, Guerraoui, "The privacy power of correlated noise in
     decentralized learning", ICML 2024, arXiv 2405.01031).
 
@@ -233,13 +241,13 @@ def decor(
     horizon : int
         T, number of rounds.
     gain : float or ndarray [T]
-        :math:`\gamma_t \ge 0`, what multiplies an input.
+        :math:`\gamma_t \ge 0`, factor of an input.
     own_noise : float
         :math:`s_{ind} > 0`.
     pair_noise : float
         :math:`s_{pair} \ge 0`.
     kept : float
-        k, the factor that a step leaves of a state; 1 for inputs as given.
+        k, factor of a state in a step; 1 for fixed inputs.
 
     Returns
     -------
@@ -274,16 +282,17 @@ def zip_dl(
     noise: ArrayLike = 1.0,
     kept: float = 1.0,
 ) -> LinearSystem:
-    r"""Noise that cancels at the sender: agent a sends :math:`x_a' + Z_{a\to v}` to v,
+    r"""Build the system with noise that cancels at the sender (Zip-DL).
+
+    Agent a sends :math:`x_a' + Z_{a\to v}` to v,
 
     .. math::
         x_a' = k x_a + \gamma p_a, \qquad
         Z_{a\to v} = Y_{a\to v} - \frac{1}{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}
 
-    with k = ``kept`` what a step leaves of a state,
     over the closed neighbourhood, :math:`d_a` its size, so that :math:`\sum_v w_{av}Z_{a\to v} = 0`
     (Biswas et al., "Low-cost privacy-preserving decentralized learning", PoPETs 2025(3), arXiv
-    2403.11795).
+    2403.11795). k = ``kept`` is the factor of a state in a step.
 
     Parameters
     ----------
@@ -292,11 +301,11 @@ def zip_dl(
     horizon : int
         T, number of rounds.
     gain : float or ndarray [T]
-        :math:`\gamma_t \ge 0`, what multiplies an input.
+        :math:`\gamma_t \ge 0`, factor of an input.
     noise : float or ndarray [T]
-        Standard deviation of a coordinate of Y, above 0.
+        Standard deviation per coordinate of Y, above 0.
     kept : float
-        k, the factor that a step leaves of a state; 1 for inputs as given.
+        k, factor of a state in a step; 1 for fixed inputs.
 
     Returns
     -------
@@ -339,7 +348,7 @@ def zip_dl(
 
 
 def _zero_sums(mixing: np.ndarray, pairs: list[tuple[int, int]]) -> np.ndarray:
-    """Z of each ordered pair as a combination of all Y."""
+    """Return Z of each ordered pair as a combination of all Y."""
     senders = np.array([a for a, _ in pairs])
     weights = np.array([mixing[a, v] for a, v in pairs])
     sizes = (senders[:, None] == senders).sum(1)
@@ -355,20 +364,23 @@ def quadratic_admm(
     penalty: float = 0.5,
     noise: float = 1.0,
 ) -> LinearSystem:
-    r"""Decentralized ADMM with output noise for :math:`f_i = \frac{q_i}2 x^2 - b_i x`, q public.
+    r"""Build the system of decentralized ADMM with output noise for quadratic losses.
+
+    For :math:`f_i = \frac{q_i}2 x^2 - b_i x`, q public:
 
     .. math::
         x_i &\leftarrow \frac{b_i - a_i + D_i c_i}{q_i + D_i} + \sigma n_i, \qquad
         c_i = \tfrac12\Bigl(x_i + \tfrac1{|N_i|}\sum_{j\in N_i} x_j\Bigr),\quad D_i = 2\eta|N_i| \\
         a_i &\leftarrow a_i + \eta\sum_{j\in N_i}(x_i - x_j) \qquad\text{with the new } x
 
-    (textbook form of :mod:`private_consensus.algorithms.admm`; paper 002's P-ADMM). The private
-    input is b. Agents go on from what they sent.
+    (textbook form of :mod:`private_consensus.algorithms.admm`; P-ADMM of Gratton et al., paper
+    002).
+    The private input is b. Agents continue from the values that they sent.
 
     Parameters
     ----------
     adjacency : ndarray of bool, [N, N]
-        Links of one fixed graph; every agent has a neighbour.
+        Edges of one fixed graph; every agent has a neighbour.
     horizon : int
         T, number of rounds.
     curvature : float or ndarray [N]
@@ -409,7 +421,7 @@ def quadratic_admm(
 
 
 def _shared(rounds: list[Round], *numbers: np.ndarray) -> list[Round]:
-    """Equal rounds as one object, whose matrices are prepared once."""
+    """Represent equal rounds by one object, whose matrices are prepared once."""
     first: dict[tuple, Round] = {}
     keys = zip(*numbers, strict=True)
     return [first.setdefault(key, round_) for key, round_ in zip(keys, rounds, strict=True)]

@@ -1,14 +1,15 @@
 r"""Algorithms that are linear in private inputs and Gaussian noise, one round at a time.
 
-With :math:`s_0 = 0` (a public start shifts the view and says nothing), independent standard normal
-:math:`z_t` and private inputs :math:`p_t`, one an agent,
+With :math:`s_0 = 0` (a public start shifts the view and reveals nothing), independent standard
+normal :math:`z_t` and private inputs :math:`p_t`, one per agent,
 
 .. math::
     s_t = F_t s_{t-1} + G_t p_t + N_t z_t, \qquad m_t = H_t s_{t-1} + J_t p_t + L_t z_t
 
-is state and messages. The coordinates of vectors are independent copies of this, so that the
-dimension drops out. What agents hold after the last round is :math:`x = O s_T`, or with a last
-noise-free mixing whatever ``output`` says.
+are state and messages. The coordinates of vectors are independent copies of this system, so that
+the dimension cancels. The final models are :math:`x = O s_T`, with O = ``output``, which may
+include
+a last mixing without noise.
 """
 
 from __future__ import annotations
@@ -40,18 +41,21 @@ class Round:
     transition, inputs, noise : ndarray or csr_array, [states, states], [states, N] and so on
         F, G and N of the state's recursion.
     message_transition, message_inputs, message_noise : ndarray or csr_array, [messages, ...]
-        H, J and L, what is sent from the state *before* the round and from its inputs and noise.
+            H, J and L: the messages as functions of the state *before* the round, of its inputs and
+        of its
+        noise.
     senders : ndarray of int, [messages]
-        -1: nobody; a sum over agents whose terms nobody sees.
+        -1 for no sender: a sum over agents whose terms are not observed.
     receives : ndarray of bool, [N, messages]
-        Who is sent which message.
+        True if an agent receives a message.
     uses : ndarray, [N, messages]
-        Weight with which each agent takes a message: all that secure sums tell it.
+        Weight with which each agent uses a message; secure sums reveal only the weighted sum.
     owners : ndarray of bool, [noises, N]
-        Who knows which noise: the agent that draws it, of pair noise both.
+        True if an agent knows a noise variable: the agent that samples it, and both for pair noise.
     kinds : ndarray of int, [messages], optional
-        Numbers that are summed apart: coordinates, or vectors of different meaning. One kind if not
-        given.
+            Kinds of messages that are summed separately: coordinates, or vectors of different
+        meaning. One
+        kind if not given.
     """
 
     transition: Any
@@ -74,18 +78,21 @@ class LinearSystem:
     Parameters
     ----------
     rounds : sequence of Round
+        One per iteration.
     n_agents : int
+        N.
     output : ndarray, [N, states], optional
-        What agents hold in the end as a function of :math:`s_T`; not every algorithm has one.
+        Final models as a function of :math:`s_T`; not every algorithm has one.
     filter : ndarray, [T, T], optional
         :math:`C^{-1}`, lower triangular: the noise of round t is :math:`\sum_r C^{-1}_{tr} z_r`,
         in every agent; independent noise if not given.
     noised_state : bool
-        Whether an agent sends all of its state, fresh noise on it included: nobody's later
-        behaviour then depends on anything that an eavesdropper did not see.
+        True if an agent sends all of its state, with its fresh noise. The later behaviour of every
+        agent then depends only on values that an eavesdropper observed.
     one_model : bool
-        Whether each round everybody is told the one state from which all go on: whoever hears that
-        knows all that inputs react to.
+            True if in each round every agent receives the one state from which all continue. Its
+        receivers
+        know everything to which inputs react.
     """
 
     rounds: Sequence[Round]
@@ -108,7 +115,7 @@ class LinearSystem:
 
 
 def one_graph(mixing: np.ndarray) -> np.ndarray:
-    """The mixing matrix of one fixed graph, [N, N], finite and square.
+    """Return the mixing matrix of one fixed graph, [N, N], finite and square.
 
     Raises
     ------
@@ -125,8 +132,19 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
 
 
 def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
-    """Return which agents receive which broadcasts, bool [receiver, sender]: non-zero weights,
-    and edges.
+    """Return the edges that carry broadcasts: non-zero weights, and edges of the graph.
+
+    Parameters
+    ----------
+    mixing : ndarray, [N, N]
+        Weights.
+    adjacency : ndarray of bool, [N, N], or None
+        Edges that carry messages of weight 0.
+
+    Returns
+    -------
+    ndarray of bool, [receiver, sender]
+        False on the diagonal.
     """
     heard = mixing != 0
     if adjacency is not None:
@@ -137,7 +155,23 @@ def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
 
 
 def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
-    """Expand a number, or T numbers, to one number per round."""
+    """Expand a number, or T numbers, to one number per round.
+
+    Parameters
+    ----------
+    value : float or array_like [T]
+        Finite, at least 0.
+    horizon : int
+        T, number of rounds.
+    key : str
+        Name of the parameter, for the error message.
+    positive : bool
+        True if 0 is not allowed.
+
+    Returns
+    -------
+    ndarray, [T]
+    """
     kind = "above 0" if positive else "finite, >= 0"
     expected = f"a number or {horizon} of them, {kind}"
     try:
@@ -154,7 +188,21 @@ def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = Fals
 
 
 def amount(value: float, key: str, *, zero: bool = False) -> float:
-    """A finite number above 0, or of at least 0."""
+    """Check a finite number above 0, or of at least 0.
+
+    Parameters
+    ----------
+    value : float
+        Checked number.
+    key : str
+        Name of the parameter, for the error message.
+    zero : bool
+        True if 0 is allowed.
+
+    Returns
+    -------
+    float
+    """
     return float(per_round(value, 1, key, positive=not zero)[0])
 
 
@@ -165,14 +213,16 @@ class Broadcast:
     Parameters
     ----------
     mixing : ndarray, [N, N]
+        Weights.
     adjacency : ndarray of bool, [N, N], optional
-        Links that carry messages of weight 0.
+        Edges that carry messages of weight 0.
 
     Attributes
     ----------
     heard : ndarray of bool, [receiver, sender]
+        Edges that carry messages.
     uses : ndarray, [receiver, sender]
-        Weight with which a receiver takes a message; 0 on the diagonal.
+        Weight with which a receiver uses a message; 0 on the diagonal.
     own : ndarray of bool, [N, N]
         The identity: each agent knows its own noise.
     """
@@ -193,7 +243,19 @@ class Broadcast:
     def round(
         self, transition: Any, inputs: Any, noise: Any, owners: np.ndarray | None = None
     ) -> Round:
-        """A round in which the first N numbers of the new state, one an agent, are sent."""
+        """Return a round that broadcasts the first N numbers of the new state, one per agent.
+
+        Parameters
+        ----------
+        transition, inputs, noise : ndarray or csr_array, [states, ...]
+            F, G and N of the state's recursion.
+        owners : ndarray of bool, [noises, N], optional
+            Agents that know a noise variable; by default each agent knows its own.
+
+        Returns
+        -------
+        Round
+        """
         n = len(self.heard)
         return Round(
             *(transition, inputs, noise),
@@ -220,18 +282,21 @@ def noised_descent(
     adjacency: np.ndarray | None = None,
     filter: np.ndarray | None = None,
 ) -> LinearSystem:
-    r"""Mix, step, add noise: :math:`y_t = F_t y_{t-1} + \gamma_t p_t + \sigma_t n_t`, all sent.
+    r"""Build the system that mixes, steps, adds noise and sends the noisy state.
+
+    .. math:: y_t = F_t y_{t-1} + \gamma_t p_t + \sigma_t n_t
 
     With :math:`F_t = W` and :math:`\gamma_t = \eta_t` this is decentralized gradient descent with
-    noise in every message (paper 000, Algorithm 1; PDOP; DSGD with noise; LDP-GD) for inputs
-    :math:`p_t`, gradients taken as given. With ``transition`` :math:`(I - \eta_t H) W` (gradient
-    at the mixed value) or :math:`W - \eta_t H` (at the own one) and inputs b it is the closed loop
-    of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.
+    noise in every message (Showkatbakhsh et al., paper 000, Algorithm 1; PDOP; DSGD with noise;
+    LDP-GD) for fixed gradients as inputs :math:`p_t`. With ``transition`` :math:`(I - \eta_t H) W`
+    (gradient at the mixed value) or :math:`W - \eta_t H` (at the local value) and inputs b it is
+    the
+    closed loop of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.
 
     Parameters
     ----------
     mixing : ndarray, [N, N] or [T, N, N]
-        W; of a sequence of graphs that is known beforehand, the t-th carries message t and mixes
+        W. For a sequence of graphs that is known beforehand, the t-th carries message t and mixes
         it for round t + 1.
     horizon : int
         T, number of rounds.
@@ -241,7 +306,7 @@ def noised_descent(
     transition : ndarray, [N, N] or [T, N, N], optional
         :math:`F_t`; :math:`W_{t-1}` if not given.
     adjacency : ndarray of bool, optional
-        Links that carry messages of weight 0.
+        Edges that carry messages of weight 0.
     filter : ndarray, [T, T], optional
         :math:`C^{-1}` of noise correlated over rounds.
 
@@ -277,7 +342,9 @@ def noised_descent(
 def gossip(
     mixing: np.ndarray, horizon: int, *, noise: float = 1.0, output: str = MODEL
 ) -> LinearSystem:
-    r"""Noise once, then average: :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; sent are
+    r"""Build the system that adds noise once and then averages.
+
+    :math:`x_0 = s + \sigma n,\ x_{t+1} = W x_t`; the messages are
     :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091,
     without acceleration).
 
@@ -290,9 +357,11 @@ def gossip(
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
     output : {"model", "message"}
-        Last models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}`, which agents hold
-        after round T, or the last message :math:`x_{T-1}`. A single model depends on agents one
-        edge farther away than the last message of the same agent.
+            Final models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}` after round T,
+        or the
+            last message :math:`x_{T-1}`. A single model depends on agents one edge farther away
+        than the
+        last message of that agent.
 
     Returns
     -------
@@ -315,25 +384,26 @@ def muffliato_gd(
     noise: ArrayLike = 1.0,
     output: str = MODEL,
 ) -> LinearSystem:
-    r"""Noised steps, each followed by noise-free gossip: ``rounds`` messages a step, the first of
-    them the noised state (Muffliato-GD; Cyffers, Even, Bellet, Massoulie, 2022, arXiv 2206.05091).
+    """Build the system of noisy steps, each followed by gossip without noise (Muffliato-GD).
 
-    Inputs have T = ``steps * rounds`` places; only every ``rounds``-th has a gain.
+    A step sends ``rounds`` messages, the first of them the noisy state (Cyffers, Even, Bellet,
+    Massoulie, 2022, arXiv 2206.05091). Inputs have T = ``steps * rounds`` entries; only every
+    ``rounds``-th has a gain.
 
     Parameters
     ----------
     mixing : ndarray, [N, N]
         W, one fixed graph.
     steps : int
-        Number of noised steps.
+        Number of noisy steps.
     rounds : int
-        K, messages a step.
+        K, messages per step.
     gain : float or ndarray [steps]
-        What multiplies an input, at least 0.
+        Factor of an input, at least 0.
     noise : float or ndarray [steps]
-        Standard deviation of a coordinate, above 0.
+        Standard deviation per coordinate, above 0.
     output : {"model", "message"}
-        Last models: W times the last message, or the last message.
+        Final models: W times the last message, or the last message.
 
     Returns
     -------
@@ -354,20 +424,37 @@ def muffliato_gd(
 
 
 def last_output(output: str, model: np.ndarray, message: Any) -> Any:
-    """Return the matrix from the last state to the last models.
+    """Return the matrix from the last state to the final models.
 
     Parameters
     ----------
     output : {"model", "message"}
+        Definition of the final models.
     model, message : ndarray, [N, states]
         The matrix for each value of ``output``.
+
+    Returns
+    -------
+    ndarray, [N, states]
     """
     require(output in (MODEL, MESSAGE), "output", output, f"{MODEL} or {MESSAGE}")
     return model if output == MODEL else message
 
 
 def whole(value: Any, key: str) -> int:
-    """A whole number of at least 1."""
+    """Check a positive integer.
+
+    Parameters
+    ----------
+    value : int
+        Checked number.
+    key : str
+        Name of the parameter, for the error message.
+
+    Returns
+    -------
+    int
+    """
     require(
         isinstance(value, int | np.integer) and value >= 1, key, value, "a whole number above 0"
     )
@@ -375,7 +462,21 @@ def whole(value: Any, key: str) -> int:
 
 
 def sequence(matrices: ArrayLike, horizon: int, key: str) -> list[np.ndarray]:
-    """T square matrices from one or from T of them; one is shared, not copied."""
+    """Return T square matrices from one or T of them; one matrix is shared, not copied.
+
+    Parameters
+    ----------
+    matrices : array_like, [N, N] or [T, N, N]
+        One matrix, or one per round.
+    horizon : int
+        T, number of rounds.
+    key : str
+        Name of the parameter, for the error message.
+
+    Returns
+    -------
+    list of ndarray, [N, N]
+    """
     matrices = np.asarray(matrices, dtype=float)
     if matrices.ndim != 3:
         return [one_graph(matrices)] * horizon

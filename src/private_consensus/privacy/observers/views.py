@@ -1,23 +1,25 @@
 """Observers: the messages that each receives, and the agents whose noise it knows.
 
-An observer sees rows, linear combinations of the messages of a round, and knows some of the noise.
-The mixing matrix, all schedules, the graph and the data of everybody but the victim are public:
-differential privacy is a statement for the worst case of them.
+An observer receives rows, linear combinations of the messages of a round, and knows some of the
+noise. The mixing matrix, all schedules, the graph and the data of all agents except the target
+agent
+are public: differential privacy is a statement about their worst case.
 
 ======================  ==========================================  =============================
-observer                sees                                        knows beside
+observer                observes                                    also knows
 ======================  ==========================================  =============================
 :class:`Eavesdropper`   every message                               nothing, or the noise and the
                                                                     pair secrets of some agents
-:class:`Coalition`      what is sent to a member                    its members' data and noise
-:class:`SecureSums`     of each round the weighted sum that each    its members' data and noise
+:class:`Coalition`      messages to its members                     its members' data and noise
+:class:`SecureSums`     in each round the weighted sum that each    its members' data and noise
                         member forms of others' messages
-:class:`FinalModels`    last states, or their mean                  nothing, or the noise of those
-                                                                    whose last states it sees
+:class:`FinalModels`    final states, or their mean                 nothing, or the noise of the
+                                                                    agents with observed states
 ======================  ==========================================  =============================
 
-A coalition of one is :func:`agent`. The order by data processing: secure sums of v, then v, then a
-coalition with v, then the eavesdropper who knows the members' secrets.
+:func:`agent` is a coalition of one agent. Order by data processing: secure sums of v, then v, then
+a
+coalition with v, then the eavesdropper that knows the members' secrets.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ class Observer(ABC):
         object.__setattr__(self, "members", tuple(sorted(members)))
 
     def check(self, n_agents: int) -> None:
-        """Raise :class:`~private_consensus.errors.InvalidInput` for an agent that is not there."""
+        """Raise :class:`~private_consensus.errors.InvalidInput` for an agent outside the graph."""
         inside = all(0 <= member < n_agents for member in self.members)
         require(inside, "observer.members", self.members, f"agents 0 to {n_agents - 1}")
         require(
@@ -89,7 +91,10 @@ class Observer(ABC):
 
 @dataclass(frozen=True)
 class Eavesdropper(Observer):
-    """Sees every message; knows the secrets of ``members``, of nobody by default."""
+    """Observer of every message.
+
+    It also knows the secrets of ``members``, by default of no agent.
+    """
 
     def rows(self, round_: Round) -> np.ndarray:
         return np.eye(len(round_.senders))[self._others(round_)]
@@ -97,13 +102,13 @@ class Eavesdropper(Observer):
 
 @dataclass(frozen=True)
 class Coalition(Observer):
-    """Agents who put together what they receive and know.
+    """Agents that combine the messages that they receive and the data and noise that they know.
 
     Parameters
     ----------
     last_states : bool
-        Whether the last states of all agents become known too: more than any number of later
-        rounds without noise, which are functions of them, can tell.
+        True if the final states of all agents are revealed too. They determine any number of later
+        rounds without noise.
     """
 
     last_states: bool = False
@@ -130,12 +135,14 @@ class Coalition(Observer):
 
 @dataclass(frozen=True)
 class SecureSums(Coalition):
-    r"""As a coalition whose members see of a round only :math:`\sum_j w_{vj} m_j`, of each kind of
-    message one.
+    r"""Coalition whose members receive only weighted sums of messages.
 
-    Own terms and those of other members are known and leave the sum. Two members whose
-    neighbourhoods differ in one agent know that agent's message; rows that follow from the others
-    are left out, by exact arithmetic.
+    In a round member v receives :math:`\sum_j w_{vj} m_j`, one per message kind.
+
+    Terms of the members themselves are known and are removed from the sum. Two members whose
+    neighbourhoods differ in one agent know that agent's message. Linearly dependent rows are
+    omitted,
+    by exact arithmetic.
     """
 
     def rows(self, round_: Round) -> np.ndarray:
@@ -148,14 +155,14 @@ class SecureSums(Coalition):
 
 @dataclass(frozen=True)
 class FinalModels(Observer):
-    """Sees nothing but models after the last round.
+    """Observer of models after the last round only.
 
     Parameters
     ----------
     of : tuple of int, optional
-        The agents whose models are seen; all of them if not given.
+        Agents whose models are observed; all agents if not given.
     mean : bool
-        Whether only the mean of these models is seen.
+        True if only the mean of these models is observed.
     """
 
     of: tuple[int, ...] | None = None
@@ -186,12 +193,23 @@ def _outputs_messages(system: LinearSystem) -> bool:
 
 
 def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
-    """Agents by number.
+    """Convert agents to a tuple of agent numbers.
+
+    Parameters
+    ----------
+    agents : iterable of int
+        Agents, numbered from 0.
+    key : str
+        Name of the parameter, for the error message.
+
+    Returns
+    -------
+    tuple of int
 
     Raises
     ------
     InvalidInput
-        For anything but whole numbers.
+        If an entry is not an integer.
     """
     try:
         return tuple(operator.index(one) for one in agents)
@@ -200,7 +218,7 @@ def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
 
 
 def agent(v: int) -> Coalition:
-    """The observer that is one agent: it sees what is sent to it, and knows its own noise.
+    """Build the observer that is one agent, with its received messages and its own noise.
 
     Parameters
     ----------
@@ -230,14 +248,14 @@ def secure_agent(v: int) -> SecureSums:
 
 
 def independent_rows(rows: np.ndarray) -> np.ndarray:
-    """Indices of the first rows that span all of them, decided in exact rational arithmetic."""
+    """Return the indices of the first rows that span all rows, by exact rational arithmetic."""
     rows = np.ascontiguousarray(rows, dtype=float)
     return _independent(rows.tobytes(), rows.shape)
 
 
 @lru_cache(maxsize=1024)
 def _independent(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
-    """The same rows are asked for in every round, and for every setting."""
+    """Compute :func:`independent_rows`, cached because rounds and settings repeat the rows."""
     from .rational import rational
 
     rows = np.frombuffer(content).reshape(shape)
