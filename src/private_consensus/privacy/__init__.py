@@ -3,33 +3,34 @@ r"""Differential privacy: budgets, releases, accounting, calibration, and statis
 Conventions
 -----------
 Relation
-    Whose change is hidden: one record of one agent or all that an agent holds, by replacement or by
+    Protected unit: one record of one agent, or all that an agent holds, by replacement or by
     adding and removing (:class:`Relation`). A sensitivity is the largest change of an answer over
     all pairs of neighbours of *that* relation, given everything released earlier. The accountants
-    see ratios only; a list of releases is for one relation, and so is the epsilon that comes out.
-    Replacing costs up to twice as much as adding or removing.
+    use only the ratio of sensitivity to scale. A list of releases is for one relation, and so is
+    its epsilon. Replacing costs up to twice as much as adding or removing.
 Norms
     l2 for ``gaussian``, ``discrete_gaussian`` and ``gamma_norm``, l1 for ``laplace``; over all
-    coordinates that are released together.
+    coordinates of one release.
 Scale
     ``gaussian``: standard deviation of each coordinate. ``laplace``: b of the density
     :math:`e^{-|y|/b}/(2b)`, whose standard deviation is :math:`\sqrt2\,b`. ``gamma_norm``:
     :math:`1/\zeta` of the density proportional to :math:`e^{-\zeta\|b\|_2}`; the norm is on average
     d times the scale. ``discrete_gaussian``: :math:`\sigma` on the integers.
 Budget
-    (epsilon, delta) for everything that one agent releases. Agents hold disjoint data, so that the
-    network's guarantee is that of its weakest agent (:func:`network_guarantee`).
+    (epsilon, delta) for everything that one agent releases. Agents hold disjoint data;
+    therefore the network's guarantee is that of its weakest agent (:func:`network_guarantee`).
 Proven
-    A :class:`Guarantee` is ``proven`` if every release's sensitivity is; composition and conversion
-    always are (``shortcut`` is not, and only there for papers that use it). Hyper-parameters,
-    bounds and reference values taken from private data are in no release and in no epsilon.
+    A :class:`Guarantee` is ``proven`` if every release's sensitivity is. Composition and conversion
+    are always proven, except for ``shortcut``, which exists for papers that use it.
+    Hyper-parameters, bounds and reference values computed from private data are in no release and
+    in no epsilon.
 Numbers
-    Where a result is rounded or searched for, it is on the safe side up to floating point: epsilon
+    Results of rounding or of a search are on the safe side up to floating point: epsilon
     and scale too large, mu and rho too small.
 
-Lower bounds that are computed are in :mod:`private_consensus.privacy.brackets`. Audits are in
-:mod:`private_consensus.privacy.audit`, imported by that name: algorithms need none, so that an edit
-to an audit recomputes no algorithm.
+Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Audits are in
+:mod:`private_consensus.privacy.audit` and are not imported here: algorithms do not need them, so
+that an edit to an audit recomputes no algorithm.
 """
 
 from private_consensus.privacy.accounting import (

@@ -1,15 +1,15 @@
-r"""Privacy accounting: the guarantee that can be proven for a list of releases.
+r"""Privacy accounting: the provable guarantee of a list of releases.
 
-Composition is adaptive throughout: a release may be chosen by the earlier ones, as long as its
-sensitivity and scale hold whatever those were.
+Composition is adaptive throughout: a release may depend on the earlier ones, as long as its
+sensitivity and scale hold for all of their outcomes.
 
-Why one shift in one dimension stands for each mechanism:
+Reasons why a shift in one dimension dominates each mechanism:
 
-* A Gaussian vector is rotated so that the shift lies along one axis, hence mu-GDP with mu the ratio
-  of l2 sensitivity to standard deviation, and adaptive composition adds mu squared (Dong, Roth, Su,
+* A Gaussian vector is rotated so that the shift lies along one axis. It is mu-GDP with mu the ratio
+  of l2 sensitivity to standard deviation. Adaptive composition adds mu squared (Dong, Roth, Su,
   "Gaussian differential privacy", JRSS-B 2022).
 * ``laplace`` and ``gamma_norm`` have log-density ratios of at most distance over scale for *every*
-  two points, so the way from f(D) to f(D') can be cut into k steps each of which is
+  two points. The path from f(D) to f(D') can be cut into k steps, each of which is
   (epsilon/k)-DP. Group privacy over those steps tends to the trade-off of the scalar Laplace pair
   at distance epsilon (ibid., the limit in their section on group privacy). That pair therefore
   dominates both, in any dimension.
@@ -18,25 +18,24 @@ Why one shift in one dimension stands for each mechanism:
 * Sampling: a pure release on a random part of the data amplifies to ln(1 + rate (e^epsilon - 1)),
   by Poisson sampling for adding or removing a record and by fixed-size sampling for replacing one
   (Balle, Barthe, Gaboardi, "Privacy amplification by subsampling", 2018). For Gaussians the
-  numerical accountants are used; where none applies, sampling is not credited, which is safe.
+  numerical accountants are used; if none applies, sampling is not credited, which is safe.
 * A mechanism known by its privacy profile composes by its Renyi divergences, and by the loss
-  distribution of its dominating pair where it has one;
-  :mod:`private_consensus.privacy.subsampling` makes some.
+  distribution of its dominating pair if it has one;
+  :mod:`private_consensus.privacy.subsampling` defines some.
 
-Why each merging of releases is an upper bound:
+Reasons why merged releases give an upper bound:
 
-* Equal mechanisms with equal losses are counted: composition does not ask for their order.
+* Equal mechanisms with equal losses are counted: composition does not depend on their order.
 * ``gamma_norm`` is counted with ``laplace``: both are dominated by the same scalar pair, and
-  sampling keeps a domination (Zhu, Dong, Wang, "Optimal accounting of differential privacy via
+  sampling preserves domination (Zhu, Dong, Wang, "Optimal accounting of differential privacy via
   characteristic function", 2022, Theorem 11).
-* Gaussians that credit no sampling are one: their pairs compose to that of the root of the sum of
-  mu squared, exactly.
-* What is rho-zCDP is one in Renyi accounting: the bounds are linear in the order and add up.
+* Gaussians that credit no sampling are merged exactly: their pairs compose to that of the root of
+  the sum of mu squared.
+* All rho-zCDP mechanisms are merged in Renyi accounting: the bounds are linear in the order.
 * A loss is rounded up to the largest of its level: it is a sensitivity over a scale, or a pure
-  epsilon, and what has a sensitivity (is epsilon-DP) has every larger one as well. This holds for
-  every mechanism, with one and the same sampling before it.
-* Privacy profiles are not ordered by any one number: none stands for another, each is composed on
-  its own.
+  epsilon, and every larger sensitivity (or epsilon) is valid, too. This holds for every mechanism,
+  with identical sampling before it.
+* Privacy profiles are not ordered by a single number: each is composed separately.
 """
 
 from __future__ import annotations
@@ -64,18 +63,18 @@ from private_consensus.privacy.releases import RENYI_ORDERS, PrivacyProfile, Rel
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
-# Below this the floating-point Fourier transforms of a privacy loss distribution decide the result.
+# Below this delta, rounding errors of the Fourier transforms dominate the result.
 PLD_SMALLEST_DELTA = 1e-10
-# Losses that all differ are rounded up to so many levels of one mechanism and sampling before a
-# numerical accountant sees them.
+# Number of levels to which different losses of one mechanism and sampling are rounded up before a
+# numerical accountant composes them.
 LEVELS = 48
-# Equal releases beyond which no loss distribution is composed: the grid grows with their number.
+# Largest number of equal releases whose loss distributions are composed: the grid grows with it.
 MAX_COMPOSED = 1_000_000
-# Beyond this the exponential of one step of a grid of losses overflows.
+# Largest loss for which the exponential of one step of a grid of losses does not overflow.
 LARGEST_LOSS = 5e5
-# Decimals of the result that the grid of a loss distribution resolves.
+# Number of decimals of the result that the grid of a loss distribution resolves.
 GRID = 3
-# A result smaller than the expected one by this factor is computed again on a finer grid.
+# A result below the expected one by more than this factor is recomputed on a finer grid.
 COARSE = 4.0
 
 _RDP_ORDERS = (
@@ -93,13 +92,13 @@ class Guarantee:
     Parameters
     ----------
     epsilon, delta : float
-        ``epsilon`` is ``inf`` where nothing can be promised.
+        ``epsilon`` is ``inf`` if no guarantee is known.
     method : str
-        Which of :data:`METHODS` gave it, or ``none`` where nothing private was released.
+        One of :data:`METHODS`, or ``none`` if nothing private was released.
     proven : bool
-        Whether every release's sensitivity is proven; the composition itself always is.
+        True if every release's sensitivity is proven; the composition itself always is.
     note : str
-        What to read beside the number.
+        Remark on the number.
     """
 
     epsilon: float
@@ -389,7 +388,7 @@ def _mu(groups: Sequence[_Group]) -> float:
     return math.hypot(*(math.sqrt(group.count) * group.loss for group in groups))
 
 
-# Settings of a grid differ in much that their privacy does not depend on.
+# Many settings of a grid have equal privacy parameters.
 _zcdp_epsilon = lru_cache(maxsize=4096)(zcdp_epsilon)
 
 
@@ -423,7 +422,7 @@ def _zcdp(groups: Sequence[_Group], delta: float, conversion: str = "cks") -> fl
     return _zcdp_epsilon(_rho(groups), delta, conversion=conversion)
 
 
-@lru_cache(maxsize=4096)  # asked for twice, on its own and to choose a grid of losses
+@lru_cache(maxsize=4096)  # used twice: as a method, and to select a grid of losses
 def _rdp(groups: tuple[_Group, ...], delta: float) -> float:
     """Compute epsilon by the Renyi accountant of ``dp_accounting``, with sampling of Gaussians.
 
@@ -454,7 +453,7 @@ def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
     if any(group.kind == "profile" for group in groups):
         return RENYI_ORDERS
     sampled = any(group.kind == "gaussian" and group.sampling for group in groups)
-    # a sampled Gaussian costs a sum of as many terms as the order; others cost nothing
+    # the cost of a sampled Gaussian grows with the order; that of all others does not
     return _RDP_ORDERS if sampled else _RDP_ORDERS + _LARGE_ORDERS
 
 
@@ -533,7 +532,7 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
         bound = epsilon
 
 
-@lru_cache(maxsize=1)  # who asks at several deltas asks at one after the other
+@lru_cache(maxsize=1)  # calls at several deltas are consecutive
 def _composed(groups: tuple[_Group, ...], step: float):
     parts = [_loss_distribution(group, step) for group in _levelled(_merged_gaussians(groups))]
     return _convolved(parts)

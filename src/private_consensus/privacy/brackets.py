@@ -43,23 +43,23 @@ from .releases import Release
 LOWER_METHODS = ("exact", "gaussian", "largest loss", "losses rounded down", "none")
 
 SMALLEST_DELTA = 1e-10
-"""Smaller ones are bounded at this one, where Fourier transforms are exact enough."""
+"""A smaller delta is replaced by this one, at which Fourier transforms are accurate enough."""
 MARGIN = 1e-6
-"""Relative to delta, what floating point may have added to it."""
+"""Bound on floating-point errors of delta, relative to delta."""
 NEARLY = 1e-3
-"""Shares that are short of 1 by less are not spoken of."""
+"""Fractions that are below 1 by less than this are not reported."""
 SHAVED = 1e-9
-"""Relative, what a bound is lowered by for its own rounding."""
+"""Relative reduction of a bound for its own rounding errors."""
 COARSE = 4e-3
-"""Share of epsilon that rounding of losses costs, about."""
+"""Approximate relative cost of rounding the losses."""
 LONGEST = 2**21
-"""Points of a loss distribution, about, at most."""
+"""Approximate maximum number of points of a loss distribution."""
 CELLS, REACH = 20_000, 12.0
-"""Cells of outcomes of a sampled Gaussian, and how many deviations they reach out."""
+"""Number of cells of outcomes of a sampled Gaussian, and their reach in standard deviations."""
 TAIL = 8.0
-"""Standard deviations of the total loss that a grid has to cover."""
+"""Number of standard deviations of the total loss that a grid must cover."""
 LENGTHS, COSINES = 24, 2500
-"""Cells of the length of noise known by its norm, and of its cosine with a shift."""
+"""Numbers of cells of the length of radial noise, and of its cosine with a shift."""
 EXPONENTS = tuple(4.0**k for k in range(-4, 7))
 
 
@@ -251,7 +251,7 @@ def _whole_steps(release: Release):
 # --- Epsilon of a pair ------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)  # settings of a grid differ in much that their privacy does not depend on
+@lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
 def _attained_epsilon(parts: tuple[_Part, ...], delta: float) -> tuple[float, str]:
     if not parts:
         return 0.0, "none"
@@ -386,11 +386,11 @@ def _radial_losses(loss: float, dim: int) -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=8)
 def _radial_cells(dim: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return upper ends of length [cells, 1], lower ends of the cosine, and masses of all pairs."""
-    from scipy.stats import beta, gamma  # slow to import, and few cells get here
+    from scipy.stats import beta, gamma  # slow to import, and rarely needed
 
     half = (dim - 1) / 2
     far = np.linspace(0.0, 1.0, LENGTHS + 1)[:-1]
-    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)  # beyond, as if it never happened
+    longest = gamma.isf(MARGIN * SMALLEST_DELTA, dim)  # larger lengths are omitted
     r = np.append(gamma.ppf(far, dim), longest)
     c = 2 * np.unique(beta.ppf(np.linspace(0.0, 1.0, COSINES + 1), half, half)) - 1
     angles = np.diff(beta.cdf((1 + c) / 2, half, half))
@@ -470,7 +470,7 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
     At the k-th loss of a grid the sum is :math:`\sum_{j\ge k} p_j - q_k` with
     :math:`q_k = p_k + e^{-\text{step}}q_{k+1}`, which does not overflow for large losses.
     """
-    from scipy.signal import lfilter  # slow to import, and few cells get here
+    from scipy.signal import lfilter  # slow to import, and rarely needed
 
     first = max(1 - lowest, 0)
     masses = masses[first:]

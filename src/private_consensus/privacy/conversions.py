@@ -32,8 +32,8 @@ from private_consensus.errors import InvalidInput, arguments
 CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_HALVINGS = 200  # a bisection stops by itself when the interval has no inner float left
-_POINTS = 127  # inner points of all intervals that are narrowed down together
+_HALVINGS = 200  # a bisection ends earlier if the interval contains no inner float
+_POINTS = 127  # number of inner points of all intervals that are bisected together
 _LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -92,7 +92,7 @@ def _log_delta(mu: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
         low, high = centre - mu / 2, centre + mu / 2
         log_density = -(low**2) / 2 - _LOG_SQRT_2PI
         found = log_density + np.log(_mills_drop(np.maximum(centre, mu / 2 - 5), mu))
-        # far on the other side delta is nearly 1 and it is 1 - delta that is small
+        # far on the other side delta is nearly 1, and 1 - delta is small
         far = ~(low > -5.0)
         tails = np.exp(log_ndtr(low[far])), np.exp(log_density[far]) * _mills(high[far])
         found[far] = np.log1p(-tails[0] - tails[1])
@@ -235,14 +235,14 @@ def _mus(epsilon: Any, delta: Any) -> np.ndarray:
     high = 2 * low
     while np.any(short := gaussian_log_delta(high, e) <= target):
         high = np.where(short, 2 * high, high)
-    # By halves: its last digits are not monotone, and papers' noise scales follow from them.
+    # By halves: the last digits are not monotone, and papers' noise scales depend on them.
     result[inner] = _bisect(
         lambda mu: gaussian_log_delta(mu, e) > target, low, high, upper=False, points=1
     )
     return result
 
 
-@lru_cache(maxsize=4096)  # settings of a grid differ in much that their privacy does not depend on
+@lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
 def _one_epsilon(mu: float, delta: float) -> float:
     return float(_epsilons(mu, delta))
 
@@ -382,7 +382,7 @@ def _rho_cks(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     low = np.where(_cks(low, log_inverse) <= epsilon, low, _rho_safe(epsilon, log_inverse))
     while np.any(short := _cks(high, log_inverse) <= epsilon):
         high = np.where(short, 2 * high, high)
-    # By halves: its last digits are not monotone, and papers' noise scales follow from them.
+    # By halves: the last digits are not monotone, and papers' noise scales depend on them.
     return _bisect(lambda rho: _cks(rho, log_inverse) > epsilon, low, high, upper=False, points=1)
 
 

@@ -171,7 +171,7 @@ def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.nd
         whole[alive] += 1
     size = rest + scale * whole
     negative = rng.integers(0, 2, size.size) == 1
-    keep = ~(negative & (size == 0))  # else zero would be drawn twice as often
+    keep = ~(negative & (size == 0))  # else zero would be sampled twice as often
     return np.where(negative, -size, size)[keep]
 
 

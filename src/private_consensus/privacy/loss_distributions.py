@@ -22,13 +22,13 @@ from scipy import fft
 from scipy.special import log_ndtr, logsumexp, ndtr, ndtri
 
 CUT = 0.5 * math.exp(-50)
-"""Tail of the noise that is taken for an infinite loss."""
+"""Tail probability of the noise that counts as an infinite loss."""
 TAIL = 1e-15
-"""Mass that may lie beyond what a composition keeps; all of it is taken for an infinite loss."""
+"""Mass that a composition may truncate; all of it counts as an infinite loss."""
 FEW = 1000
-"""Points, multiplied out, up to which a composition is not by Fourier transform."""
+"""Largest number of product terms for which a composition uses no Fourier transform."""
 EXPONENTS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
-"""Of the exponential moments by which tails are bounded, over the length of the grid."""
+"""Exponents of the moments that bound tails, relative to the length of the grid."""
 
 
 def of_gaussian(mu: float, step: float):
@@ -50,7 +50,7 @@ def of_gaussian(mu: float, step: float):
     dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
     """
     sigma = 1 / mu
-    # Outcomes, from that of the largest loss to that of the smallest one.
+    # Outcomes of the largest and of the smallest loss.
     ends = ndtri(CUT) * sigma - 1, -(ndtri(CUT) * sigma)
     most, least = ((-0.5 - end) / sigma**2 / step for end in ends)
     lowest, highest = math.floor(least), math.ceil(most)
@@ -96,7 +96,7 @@ def of_laplace(loss: float, count: int, step: float):
         one = _distribution(masses, infinite, -most, step)
         return one.self_compose(count) if count > 1 else one
     total, low = _convolved(np.arange(len(masses)), masses, len(masses), count)
-    # Infinite is a sum of which one at least is infinite, and what lies beyond what is kept.
+    # A sum is infinite if one of its terms is infinite, or if it was truncated.
     lost = TAIL - math.expm1(count * math.log1p(-infinite))
     return _distribution(total, lost, -most * count + low, step)
 

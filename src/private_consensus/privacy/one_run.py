@@ -44,7 +44,7 @@ def one_run_pvalue(
     float
         At most 1.
     """
-    from scipy.stats import binom  # slow to import: whoever reads a plan loads every algorithm
+    from scipy.stats import binom  # slow to import, and reading a plan loads every algorithm
 
     chance = float(expit(epsilon))
     tail = binom.sf(right - 1, guesses, chance)

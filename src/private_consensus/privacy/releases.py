@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.errors import InvalidInput, arguments, require
 
-# The norm in which a mechanism's sensitivity is measured; None: it has no sensitivity.
+# Norm of a mechanism's sensitivity; None if it has no sensitivity.
 NORMS = {
     "gaussian": "l2",
     "laplace": "l1",
@@ -19,7 +19,7 @@ NORMS = {
     "profile": None,
     "exact": None,
 }
-# Orders at which a mechanism known by its privacy profile gives its Renyi divergence.
+# Orders of the Renyi divergences of mechanisms known by a privacy profile.
 RENYI_ORDERS = (
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5),
     *map(float, range(4, 11)),
@@ -29,7 +29,7 @@ RENYI_ORDERS = (
 )
 SAMPLINGS = ("poisson", "fixed_size")
 MAX_COUNT = 10**12
-"""Largest number of releases; a larger one is a slip of the pen."""
+"""Largest number of releases; a larger one is treated as an input error."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ class Release:
         for name in ("attained", "reached"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._shares(name))
-        self.losses()  # sensitivity and scale must broadcast; better now than in the accountant
+        self.losses()  # fail early if sensitivity and scale do not broadcast
 
     def _check_options(self):
         count = arguments.whole("release.count", self.count, 0, MAX_COUNT)

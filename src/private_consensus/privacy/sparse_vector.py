@@ -22,7 +22,7 @@ from private_consensus.privacy.releases import MAX_COUNT, Release, pure
 
 REDRAWS = ("once", "after_release", "each")
 CELLS = 2000
-"""Of the threshold's noise."""
+"""Number of cells of the threshold's noise."""
 
 
 def sparse_vector_release(
@@ -162,7 +162,7 @@ def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
 def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
     """Return the distribution of the number of answers, if each redraws the threshold's noise."""
     waits = np.arange(tests)[:, None]
-    waiting = ((1 - above) ** waits * above).mean(-1)  # for the first answer, 1, 2, ... tests
+    waiting = ((1 - above) ** waits * above).mean(-1)  # by tests to the first answer
     reached = np.zeros(tests + 1)
     reached[0] = 1.0
     at_least = [1.0]

@@ -47,11 +47,11 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 _REACH = 12.0
 MAX_BATCH = 10**6
 """Largest batch whose distribution of sizes is enumerated."""
-_LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence is as good as infinite
+_LARGEST_SHIFT = 35.0  # order times mu beyond which a divergence counts as infinite
 
 
 LARGE_LOSS = 500.0
-"""From this loss on, its exponential is treated without forming it."""
+"""Loss from which on its exponential is not evaluated, to avoid overflow."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def deadline_batches(deadline: float, slowest: float = 10.0, fastest: float = 90
 @lru_cache(maxsize=64)
 def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batches:
     low, high = slowest * deadline, fastest * deadline
-    # a product such as 10 x 0.4 may miss the whole number that it stands for
+    # a product such as 10 x 0.4 may miss the exact integer by rounding
     sizes = np.arange(math.floor(low + 1e-9), math.ceil(high - 1e-9))
     covered = np.minimum(sizes + 1, high) - np.maximum(sizes, low)
     return Batches(tuple(sizes.tolist()), tuple((covered / covered.sum()).tolist()))
@@ -424,7 +424,7 @@ def noisy_message(
 # --- Renyi divergences ---------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=4096)  # asked for by a release, by its grouping and by each accountant
+@lru_cache(maxsize=4096)  # used by a release, by its grouping and by each accountant
 def renyi_curve(noise: SampledNoise, sigma: float) -> tuple[float, ...]:
     """Return the Renyi divergence of one noisy batch, with its size revealed.
 
@@ -478,7 +478,7 @@ def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
     r"""Return :math:`e^{(\alpha-1)\epsilon_s(\alpha)} - 1`, [sizes, orders], of zCDP noise."""
     mu = np.asarray(noise.losses) / sigma
     bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
-    # Bounds at whole orders, taken one order too high in between; sampling never hurts.
+    # Bounds at integer orders, rounded up in between; sampling never increases the loss.
     whole = {order: bound(order, noise.rates, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}}
     logs = [
         (order - 1) * np.minimum(whole[math.ceil(order)], order * mu**2 / 2)

@@ -1,4 +1,4 @@
-"""The verdict on one privacy claim, from accountant, lower bound and audit.
+"""Verdict on one privacy claim, from accountant, lower bound and audit.
 
 :func:`verdict` is the only place where the three are combined. Command line, study pages, privacy
 table, report and Python show its result. The first line of this table that applies decides:
@@ -65,7 +65,7 @@ FLAGGED = (VIOLATED, DIFFERS, NOT_PROVEN)
 """Verdicts of an audit that exclude "holds" and "holds by slack"."""
 
 SLACK = 1e-9
-"""Relative, what rounding may add to an epsilon that was calibrated to be the claim."""
+"""Relative rounding error of an epsilon that was calibrated to the claim."""
 
 
 def verdict(

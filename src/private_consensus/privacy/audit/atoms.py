@@ -14,9 +14,9 @@ import numpy as np
 
 from .distinguishers import Scorer
 
-_RAREST = 3  # runs that share a value before it is an atom
-_PLACES = 300  # features whose atoms are learned: those with most of them
-_KEPT = 0.002  # share of the runs below which a value is no atom
+_RAREST = 3  # smallest number of runs that share an atom
+_PLACES = 300  # number of features whose atoms are learned: those with the most atoms
+_KEPT = 0.002  # smallest fraction of the runs that share an atom
 
 
 class Atoms(NamedTuple):

@@ -51,13 +51,13 @@ from .claims import Epsilon, Measure, Mu, Profile
 
 _CELLS = 96
 _NEGLECTED = 1e-4  # gamma over alpha
-_PRECISION = 1e-4  # of a bound, which is rounded down
-_TABLED = 10_000  # runs up to which limits of every number of hits are kept
-_GLIMPSES = 6  # of the cells, evenly spaced
+_PRECISION = 1e-4  # relative precision of a bound, which is rounded down
+_TABLED = 10_000  # largest number of runs for which limits are tabulated
+_GLIMPSES = 6  # number of evenly spaced cells of a lower bound
 
 
 Allowed = Callable[[np.ndarray], np.ndarray]
-"""From q to the largest p that a claim allows beside it."""
+"""Function from q to the largest p that a claim allows."""
 
 
 class Counts(NamedTuple):
@@ -383,7 +383,7 @@ class _Exceedance:
         first, last = self.hits[0], self.hits[-1]
         mass = np.exp(self.log_ways + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
         found = np.sum(mass * below, axis=1)
-        if first > 0:  # fewer hits need fewer on D' than the first of the window
+        if first > 0:  # fewer hits than in the window require fewer hits on D'
             found += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
         if last < self.runs:
             found += bdtrc(last, self.runs, p[:, 0])
@@ -410,7 +410,7 @@ class _Ordering:
         quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
         most = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
         most = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, most, -1))
-        # rounding must lose neither the outcome itself nor those with more hits
+        # rounding must exclude neither the outcome itself nor outcomes with more hits
         most = np.where(hits >= counts.hits, np.maximum(most, counts.hits_other), most)
         return np.maximum.accumulate(most).astype(int)
 

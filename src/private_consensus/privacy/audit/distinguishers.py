@@ -28,12 +28,14 @@ Scorer = Callable[[np.ndarray], np.ndarray]
 RIDGES = (1e-12, 1e-4, 1e-1, 1e2)
 """Relative to the mean variance of a standardized feature."""
 ROUNDED = 1e-10
-"""Of a deviation: a smaller gap of the means is rounding, which the smallest ridge would magnify to
-a direction of its own; what is true of it separates by a ten-thousandth of a deviation at most."""
+"""Difference of the means, in standard deviations, below which it counts as rounding.
 
-_ALL_FEATURES = 1_000  # of a discriminant
-_BEST_FEATURES = 48  # of a classifier: those that differ most in mean or in spread
-_FITTED_RUNS = 1_500  # of each data set
+The smallest ridge would magnify a rounding error to a direction of its own. A true difference of
+this size separates the runs by at most a ten-thousandth of a standard deviation."""
+
+_ALL_FEATURES = 1_000  # largest number of features of a discriminant
+_BEST_FEATURES = 48  # features of a classifier: those that differ most in mean or spread
+_FITTED_RUNS = 1_500  # largest number of runs for fitting, per data set
 
 
 def fit_distinguishers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
@@ -103,7 +105,7 @@ def _projection(weights: np.ndarray) -> Scorer:
 
 
 def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
-    # loaded where it is used: it takes a second, and most of the package needs none of it
+    # imported here: it takes a second, and most of the package does not need it
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -122,7 +124,7 @@ def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Sco
             max_iter=40, max_leaf_nodes=8, early_stopping=False, random_state=seed
         ),
     }
-    # Threads that wait for each other on a busy machine cost minutes.
+    # Threads that wait for each other on a busy machine take minutes.
     with _pools().limit(limits=1):
         fitted = {name: model.fit(features, labels) for name, model in models.items()}
     return {name: _log_odds(model, best) for name, model in fitted.items()}

@@ -12,7 +12,7 @@ from private_consensus.errors import require
 from .bounds import Counts, ordering_tail, tabled_limits
 from .claims import Measure
 
-_RANKS = 32  # order statistics tried from either end of either sample
+_RANKS = 32  # number of order statistics from either end of either sample
 
 
 class Event(NamedTuple):

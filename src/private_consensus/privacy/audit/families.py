@@ -39,7 +39,7 @@ def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
         At most 1.
     """
     least = 1.0
-    # Only of one that may be the smallest all of the p-value is computed.
+    # The full p-value is computed only if the bound may have the smallest.
     for at_least, bound in sorted(
         ((bound.least_p_value(**claim), bound) for bound in bounds), key=lambda pair: pair[0]
     ):

@@ -29,10 +29,10 @@ from ..mechanisms import gamma_norm_noise
 
 LAWS = ("gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian")
 LARGEST_DENSITY = 0.5
-"""Of one coordinate, at most, for each of the continuous laws at unit scale."""
+"""Upper bound on the density of one coordinate, for each continuous distribution of unit scale."""
 
-_TILTS = np.geomspace(1e-2, 1e2, 801)  # standard deviations of tilted laws over sigma
-_LEAST = 2.0**-24  # what a float32 uniform may round to 0
+_TILTS = np.geomspace(1e-2, 1e2, 801)  # standard deviations of tilted distributions over sigma
+_LEAST = 2.0**-24  # values of a float32 uniform below this may round to 0
 
 
 def energy(unit: np.ndarray, law: str) -> np.ndarray:
@@ -202,7 +202,7 @@ def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
     """
     if law == "gaussian":
         return gammainc(dim / 2, length**2 / 2)
-    return gammainc(dim, length)  # of l1 norms of Laplace vectors, too
+    return gammainc(dim, length)  # valid for l1 norms of Laplace vectors, too
 
 
 def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, float]:

@@ -58,7 +58,7 @@ from .laws import (
 KINDS = ("scale", "scale by group", "shape", "zeros", "reused", "dependent")
 COLUMNS, ROWS = 400, 4_000
 RESOLUTION = 2.0**-20
-"""Of recovered noise, in units of its scale: what is closer counts as equal."""
+"""Precision of recovered noise, in units of its scale: closer values count as equal."""
 
 _AXES = ("run", "round", "agent", "coordinate")
 _GROUPS = {"round": (1,), "agent": (2,), "coordinate": (3,), "release": (1, 2), "run": (0,)}
@@ -186,7 +186,7 @@ def noise_test(
 
 
 Result = tuple[str, str, float, int]
-"""Kind of finding, where it is plainest, the p-value there, and of how many it is the smallest."""
+"""Kind of finding, group with the smallest p-value, this p-value, and the number of groups."""
 
 
 def _unit(noise: np.ndarray, scale: Any) -> np.ndarray:
@@ -283,7 +283,7 @@ def _interval(unit: np.ndarray, law: str, sigma: float, level: float) -> tuple[f
 def _shape(unit: np.ndarray, law: str, sigma: float) -> Result:
     releases = unit.reshape(-1, unit.shape[-1])
     step, period = max(1, unit.size // _SHAPE_VALUES), unit.shape[1] * unit.shape[2]
-    while math.gcd(step, period) > 1:  # else some rounds or agents would never be looked at
+    while math.gcd(step, period) > 1:  # else some rounds or agents would never be tested
         step += 1
     distance, number = distance_to_law(releases[::step], law, sigma)
     return "wrong shape", "everywhere", float(stats.kstwo.sf(distance, number)), 1
@@ -355,7 +355,7 @@ def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> R
     """
     rows, columns = values.shape
     rounded = np.rint(np.abs(values) / resolution)
-    # Of rows with equal ones alone it is asked where they are, which takes longer than to sort.
+    # Equal values are located only in rows that have some, because it takes longer than sorting.
     rounded = rounded[_equal(np.sort(rounded, axis=1)).any(1)]
     order = np.argsort(rounded, axis=1, kind="stable")
     ordered = np.take_along_axis(rounded, order, axis=1)
@@ -400,7 +400,7 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
     told, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
     pairs = np.triu_indices(columns, 1)
     told, balance = told[pairs].astype(int), np.abs(balance[pairs]).astype(int)
-    # Of many pairs few have a probability of their own, which takes a hundred times a comparison.
+    # Few pairs have distinct counts; one probability takes as long as a hundred comparisons.
     counted, each = np.unique(told * (len(signs) + 1) + balance, return_inverse=True)
     told, balance = np.divmod(counted, len(signs) + 1)
     p = np.minimum(1.0, 2 * bdtr((told - balance) / 2, told, 0.5))[each]

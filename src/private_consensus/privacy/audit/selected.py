@@ -23,7 +23,7 @@ from .laws import check_law, cumulative_size, size
 from .noise import RESOLUTION, NoiseFinding, Result, reused
 
 TAILS = (1e-6, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75)
-"""Probabilities of the outcomes that are counted."""
+"""Tail probabilities of the outcomes that are counted."""
 
 _GROUPS = {"round": (1,), "agent": (2,), "release": (1, 2)}
 _AXES = ("run", "round", "agent")
@@ -102,6 +102,6 @@ def _tails(below: np.ndarray, place) -> Iterator[Result]:
 def _reused(noise: np.ndarray, seen: np.ndarray, law: str, resolution: float) -> Iterator[Result]:
     runs, rounds, agents, _ = noise.shape
     if rounds * agents > 1:
-        # a norm of 0 stands for one that is not seen: zeros are left out of the comparison
+        # a norm of 0 marks an unobserved vector: zeros are excluded from the comparison
         norms = np.where(seen, size(noise, law), 0.0).reshape(runs, -1)
         yield reused("norms of releases", norms, resolution, resolution)

@@ -24,13 +24,15 @@ from .distinguishers import fit_distinguishers
 from .events import Event, best_event, scalar_statistic
 
 FAVOURITE = 0.8
-"""Share of the error that goes to the statistic that promised most."""
+"""Fraction of the error used by the most promising statistic."""
 
-_FITTING = 0.6  # of the half that learns
+_FITTING = 0.6  # fraction of the first half that is used for fitting
 _FEWEST = 40
 _CAUTION = 2
-"""Events are chosen by limits at this power of the level: at the level itself, the noisiest of many
-thresholds would look best too often (75 instead of 90 of 100 found at 4,000 runs)."""
+"""Power of the level at which limits select the events.
+
+At the level itself, the noisiest of many thresholds would look best too often (75 instead of 90 of
+100 found at 4,000 runs)."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -132,7 +134,7 @@ def best_bound(bounds: list[Bound]) -> Bound:
     """Return the largest bound on epsilon of a list, or the first bound if none is above 0."""
     best, *others = bounds
     for bound in others:
-        # One that does not refute the best of those before is no larger: it is not computed.
+        # A bound that does not refute the best one so far is no larger and is not computed.
         if bound.refutes(best.epsilon) and bound.epsilon > best.epsilon:
             best = bound
     return best

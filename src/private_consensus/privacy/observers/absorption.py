@@ -129,7 +129,7 @@ def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:
     places = np.flatnonzero(inputs)
     if not np.array_equal(places, np.flatnonzero(noise)):
         return inf
-    if len(places) == 1:  # a quotient of two floats is rounded as that of two fractions
+    if len(places) == 1:  # the quotient of two floats is rounded like that of two fractions
         return abs(float(inputs[places[0]] / noise[places[0]]))
     pairs = [(Fraction(inputs[i]), Fraction(noise[i])) for i in places]
     first_in, first_noise = pairs[0]

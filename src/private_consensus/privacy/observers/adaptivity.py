@@ -237,7 +237,7 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
         reached[_heard(round_, observer)] = True
         arrives[t] = reached
         reached = reached | _links(round_, n)[reached].any(0)
-    arrives.flags.writeable = False  # others are given the same
+    arrives.flags.writeable = False  # the cached array is shared
     return arrives
 
 

@@ -23,13 +23,13 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from .linear_view import LinearView, gamma
 
 SHARP = 1e-8
-"""Largest radius, relative to the trace, with which a result in floating point is final."""
+"""Largest radius, relative to the trace, at which a floating-point result is accepted."""
 _INVERSE_ITERATIONS = 6
 _TRIALS = (0.5, 0.1, 0.01)
-"""Shares of the estimated smallest eigenvalue that are tried as its lower bound."""
+"""Fractions of the estimated smallest eigenvalue that are tested as its lower bound."""
 
 Factor = tuple[np.ndarray, bool]
-"""A Cholesky factor, and whether it is the lower one."""
+"""Cholesky factor, and True if it is lower triangular."""
 
 
 @dataclass(frozen=True, eq=False)

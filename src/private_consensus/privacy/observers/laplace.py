@@ -32,10 +32,10 @@ from .systems import LinearSystem
 from .views import Observer
 
 MOST_NOISES = 20_000
-"""Unknown noises up to which the linear program is formed."""
+"""Largest number of unknown noises for which the linear program is formed."""
 _DIGITS, _MOST_SHIFTS = 12, 4096
 _SHIFTS: dict[bytes, np.ndarray | None] = {}
-"""Solutions of programs, by a checksum of them."""
+"""Cached solutions of linear programs, by a checksum of the program."""
 
 
 def laplace_epsilon(

@@ -28,9 +28,9 @@ from .views import Observer
 
 UNIT_ROUNDOFF = 2.0**-53
 MOST_ROWS = 12_000
-"""Rows of a view whose covariance is factorised in floating point: some 1 GB."""
+"""Largest number of rows of a view whose covariance is factorised: about 1 GB."""
 Convert = Callable[[Any], Any]
-"""What a matrix becomes before it is used: itself, its absolute values, fractions."""
+"""Conversion of a matrix before its use: identity, absolute values, or fractions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ def linear_view(
     require(fits, "system", "numbers too large", "rounds whose squares stay in floating point")
     if blocks.nonnegative and not (basis < 0).any():
         magnitude, response_magnitude = covariance, response
-    else:  # without signs nothing cancels, in size or in what arrives
+    else:  # absolute values exclude cancellation, in magnitudes and in arriving inputs
         absolute = _Backward(system, observer, abs)
         magnitude, response_magnitude, arrives = absolute.sums(np.abs(basis), victims)
     error = gamma(blocks.depth)

@@ -23,7 +23,7 @@ PRIMES = (1_048_573, 1_048_571)
 """Below 2**20, so that a floating-point product of 4,096 terms is exact."""
 MOST_TERMS = 4096
 MOST_ENTRIES = 4_000_000
-"""Rows times noises up to which the rank is looked for."""
+"""Largest product of rows and noises for which the rank is computed."""
 
 
 def determines_noise(system: LinearSystem, observer: Observer) -> bool:

@@ -198,7 +198,7 @@ def tracking(
     noise = amount(noise, "noise")
     n = len(mixing)
     eye, none = np.eye(n), np.zeros((n, n))
-    tracker = np.hstack([none, mixing, -eye])  # of the state (x, v, last noised gradient)
+    tracker = np.hstack([none, mixing, -eye])  # of the state (x, v, last noisy gradient)
     half = np.hstack([eye, none, none]) - step * tracker
     transition = np.vstack([mixing @ half, tracker, np.zeros((n, 3 * n))])
     entered = np.vstack([-step * mixing, eye, eye])

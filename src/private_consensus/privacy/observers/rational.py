@@ -19,9 +19,9 @@ from .views import Observer
 
 LARGEST_DENOMINATOR = 10_000
 MOST_ROWS = 48
-"""Rows of a view up to which it is eliminated exactly: seconds, not minutes."""
+"""Largest number of rows of a view that is eliminated exactly, within seconds."""
 MOST_EXACT_ENTRIES = 20_000
-"""Rows times states up to which a view is formed exactly at all."""
+"""Largest product of rows and states for which a view is formed exactly."""
 
 _NEAR = 4 * 2.0**-52
 

@@ -66,7 +66,7 @@ def _run(
     state = np.zeros((runs, system.rounds[0].transition.shape[0]))
     seen = []
     for round_, moved in zip(system.rounds, change, strict=True):
-        # Noise that the observer knows is taken away from what it sees: the same as having none.
+        # The observer subtracts the noise that it knows, which is equivalent to no noise.
         z = generator.standard_normal((runs, len(round_.owners))) * observer.unknown(round_)
         inputs = np.zeros(system.n_agents)
         inputs[victim] = moved

@@ -25,11 +25,11 @@ from scipy.sparse import csr_array
 from private_consensus.errors import InvalidInput, require
 
 LARGEST = 1e60
-"""Of weights, gains and noise: squares of their quotients stay within floating point."""
+"""Limit of weights, gains and noise: squares of their quotients do not overflow."""
 MODEL, MESSAGE = "model", "message"
-"""Outputs of gossip: what agents hold after they mixed the last messages, or these messages."""
+"""Outputs of gossip: the models after mixing the last messages, or these messages."""
 SPARSE_FROM = 200
-"""Number of rows from which a square matrix of a round is kept as a sparse one."""
+"""Number of rows from which on a square matrix of a round is stored in sparse form."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from .systems import one_graph, whole
 _STEPS = 500
 _TOLERANCE = 1e-12
 _OUTSIDE = 1e6
-"""Times the error at the start: what a matrix that is not positive definite is given."""
+"""Penalty of a matrix that is not positive definite, relative to the error at the start."""
 
 
 def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:

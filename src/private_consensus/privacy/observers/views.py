@@ -85,7 +85,7 @@ class Observer(ABC):
         return np.logical_not(round_.owners[:, list(self.members)].any(1))
 
     def _others(self, round_: Round) -> np.ndarray:
-        # A member's own messages are functions of what it received and of what it knows.
+        # A member's own messages are functions of its received messages and of its knowledge.
         return ~np.isin(round_.senders, self.members)
 
 
