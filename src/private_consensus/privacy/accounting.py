@@ -152,9 +152,9 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
         return Guarantee(math.inf, delta, "none", proven, "; ".join(notes))
     if not groups:
         return Guarantee(0.0, delta, "none", proven, "; ".join(notes))
-    found = {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
-    method = min(found, key=found.get)
-    return Guarantee(found[method], delta, method, proven, "; ".join(notes))
+    epsilons = {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
+    method = min(epsilons, key=epsilons.get)
+    return Guarantee(epsilons[method], delta, method, proven, "; ".join(notes))
 
 
 def epsilon(
@@ -368,8 +368,8 @@ def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
     weight = np.cumsum([group.count * group.loss for group in ordered])
     level = np.floor((LEVELS - 1) * weight / weight[-1]).astype(int)
     joined = []
-    for which in np.unique(level):
-        members = [ordered[place] for place in np.flatnonzero(level == which)]
+    for level_index in np.unique(level):
+        members = [ordered[index] for index in np.flatnonzero(level == level_index)]
         count = sum(group.count for group in members)
         joined.append(replace(members[-1], count=count))
     return joined
@@ -400,8 +400,8 @@ def _gaussian(groups: Sequence[_Group], delta: float) -> float:
 def _gaussian_plus_pure(groups: Sequence[_Group], delta: float) -> float:
     """Add the pure losses to the Gaussian epsilon, which uses all of delta (basic composition)."""
     gaussian = [group for group in groups if group.kind == "gaussian"]
-    rest = [group for group in groups if group.kind != "gaussian"]
-    return _gaussian(gaussian, delta) + _pure(rest, delta)
+    non_gaussian = [group for group in groups if group.kind != "gaussian"]
+    return _gaussian(gaussian, delta) + _pure(non_gaussian, delta)
 
 
 def _rho(groups: Sequence[_Group]) -> float:
@@ -444,8 +444,11 @@ def _divergences(profile: PrivacyProfile) -> np.ndarray:
     A divergence that underflowed to 0 is bounded by the smallest positive one. A divergence that is
     not a number becomes infinite.
     """
-    found = np.nan_to_num(profile.renyi(), nan=math.inf, posinf=math.inf)
-    return np.maximum(found, found.min(where=found > 0, initial=math.inf) if found.any() else 0.0)
+    divergences = np.nan_to_num(profile.renyi(), nan=math.inf, posinf=math.inf)
+    return np.maximum(
+        divergences,
+        divergences.min(where=divergences > 0, initial=math.inf) if divergences.any() else 0.0,
+    )
 
 
 def _orders(groups: Sequence[_Group]) -> tuple[float, ...]:
@@ -516,8 +519,8 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
     )
     if delta < PLD_SMALLEST_DELTA or unknown or _too_many(groups):
         return math.inf
-    others = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
-    bound = min(method(groups, delta) for method in others)
+    methods = (_pure, _gaussian, _gaussian_plus_pure, _zcdp, _rdp)
+    bound = min(method(groups, delta) for method in methods)
     if math.isinf(bound) and all(group.kind == "profile" for group in groups):
         bound = math.fsum(g.count * g.profile.largest() for g in groups if g.profile is not None)
     if bound == 0:
@@ -534,17 +537,19 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
 
 @lru_cache(maxsize=1)  # calls at several deltas are consecutive
 def _composed(groups: tuple[_Group, ...], step: float):
-    parts = [_loss_distribution(group, step) for group in _levelled(_merged_gaussians(groups))]
-    return _convolved(parts)
+    distributions = [
+        _loss_distribution(group, step) for group in _levelled(_merged_gaussians(groups))
+    ]
+    return _convolved(distributions)
 
 
-def _convolved(parts: list):
+def _convolved(distributions: list):
     """Compose loss distributions pairwise, so that short arrays are convolved with short arrays."""
-    while len(parts) > 1:
-        pairs = zip(parts[::2], parts[1::2], strict=False)
-        left = parts[len(parts) // 2 * 2 :]
-        parts = [first.compose(second) for first, second in pairs] + left
-    return parts[0]
+    while len(distributions) > 1:
+        pairs = zip(distributions[::2], distributions[1::2], strict=False)
+        unpaired = distributions[len(distributions) // 2 * 2 :]
+        distributions = [first.compose(second) for first, second in pairs] + unpaired
+    return distributions[0]
 
 
 def _too_many(groups: Sequence[_Group]) -> bool:
@@ -558,8 +563,8 @@ def _too_many(groups: Sequence[_Group]) -> bool:
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
     """Merge all Gaussians that credit no sampling into one, which is exact."""
     plain = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
-    others = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
-    return others + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
+    unmerged = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
+    return unmerged + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
 
 
 def _fixed_gaussian(group: _Group) -> bool:
@@ -580,28 +585,28 @@ def _loss_distribution(group: _Group, step: float):
     rate = group.sampling.rate if _poisson(group) else 1.0
     options = {"value_discretization_interval": step, "sampling_prob": rate}
     if group.kind == "profile":
-        one = _from_profile(group.profile, step)
+        single = _from_profile(group.profile, step)
     elif group.kind == "gaussian":
         plain = group.sampling is None
         library = pld.from_gaussian_mechanism
-        one = of_gaussian(group.loss, step) if plain else library(1 / group.loss, **options)
+        single = of_gaussian(group.loss, step) if plain else library(1 / group.loss, **options)
     elif group.kind == "laplace" and group.sampling is None:
         return of_laplace(group.loss, group.count, step)
     elif group.kind == "laplace" and _poisson(group):
-        one = pld.from_laplace_mechanism(1 / group.loss, **options)
+        single = pld.from_laplace_mechanism(1 / group.loss, **options)
     else:
         return composed(_response_masses(group.pure, step), group.count, step)
-    return one.self_compose(group.count) if group.count > 1 else one
+    return single.self_compose(group.count) if group.count > 1 else single
 
 
 def _from_profile(profile: PrivacyProfile, step: float):
     """Build the loss distribution of a dominating pair from its profile, by connecting the dots."""
     from dp_accounting.pld import pld_pmf, privacy_loss_distribution
 
-    most = math.ceil(profile.largest() / step) + 1
-    profiles = profile.deltas(np.arange(-most, most + 1) * step)
+    max_steps = math.ceil(profile.largest() / step) + 1
+    profiles = profile.deltas(np.arange(-max_steps, max_steps + 1) * step)
     dots = pld_pmf.create_pmf_pessimistic_connect_dots_fixed_gap
-    masses = [dots(step, -most, most, np.clip(deltas, 0, 1)) for deltas in profiles]
+    masses = [dots(step, -max_steps, max_steps, np.clip(deltas, 0, 1)) for deltas in profiles]
     return privacy_loss_distribution.PrivacyLossDistribution(*masses)
 
 
@@ -615,12 +620,12 @@ def _response_masses(loss: float, step: float) -> dict[int, float]:
     """
     low = math.floor(loss / step)
     truth = [1 / (1 + math.exp(-value)) for value in (low * step, (low + 1) * step, loss)]
-    apart = truth[1] - truth[0]  # 0 where both are 1 in floating point
-    upper = min(1.0, max(0.0, (truth[2] - truth[0]) / apart)) if apart > 0 else 1.0
+    truth_gap = truth[1] - truth[0]  # 0 where both are 1 in floating point
+    upper = min(1.0, max(0.0, (truth[2] - truth[0]) / truth_gap)) if truth_gap > 0 else 1.0
     masses: dict[int, float] = defaultdict(float)
-    for place, weight, probability in ((low, 1 - upper, truth[0]), (low + 1, upper, truth[1])):
-        masses[place] += weight * probability
-        masses[-place] += weight * (1 - probability)
+    for grid_index, weight, probability in ((low, 1 - upper, truth[0]), (low + 1, upper, truth[1])):
+        masses[grid_index] += weight * probability
+        masses[-grid_index] += weight * (1 - probability)
     return dict(masses)
 
 

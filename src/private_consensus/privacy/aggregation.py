@@ -106,11 +106,11 @@ def realised_losses(
     """
     position, length, beta = np.broadcast_arrays(position, length, beta)
     distance = np.abs(position - length / 2)
-    own, outside = log_mass(distance, length, beta), distance >= length / 2
-    lost = [own - log_mass(distance + change, length, beta) for change in changes]
+    log_mass_at_output, outside = log_mass(distance, length, beta), distance >= length / 2
+    lost = [log_mass_at_output - log_mass(distance + change, length, beta) for change in changes]
     return [
-        np.where(outside, beta * change, np.minimum(one, beta * change))
-        for one, change in zip(lost, changes, strict=True)
+        np.where(outside, beta * change, np.minimum(loss, beta * change))
+        for loss, change in zip(lost, changes, strict=True)
     ]
 
 

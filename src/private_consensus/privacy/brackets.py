@@ -130,13 +130,13 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
         return LowerBound(math.inf, "exact", because)
     tolerance = math.fsum(release.count * release.log_tolerance for release in attacked)
     if tolerance == math.inf or (delta > 0 and tolerance >= -math.log(delta)):
-        found, method = 0.0, "none"
+        epsilon, method = 0.0, "none"
     elif delta == 0:
-        found, method = math.fsum(map(_largest_loss, attacked)), "largest loss"
+        epsilon, method = math.fsum(map(_largest_loss, attacked)), "largest loss"
     else:
-        found, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(tolerance))
-    found = max(found - 2 * tolerance, 0.0)
-    return LowerBound(found, method if found else "none", because)
+        epsilon, method = _attained_epsilon(_parts(attacked), float(delta) * math.exp(tolerance))
+    epsilon = max(epsilon - 2 * tolerance, 0.0)
+    return LowerBound(epsilon, method if epsilon else "none", because)
 
 
 # --- What is attained -------------------------------------------------------------------------
@@ -172,9 +172,9 @@ def _shortfall(delta: float):
         if np.all(shares > 1 - NEARLY):
             tolerance = release.log_tolerance
             return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
-        least, most = f"{shares.min():.2g}", f"{shares.max():.2g}"
-        part = least if least == most else f"{least} to {most}"
-        return f"a known pair attains {part} of the sensitivity"
+        min_share, max_share = f"{shares.min():.2g}", f"{shares.max():.2g}"
+        share_text = min_share if min_share == max_share else f"{min_share} to {max_share}"
+        return f"a known pair attains {share_text} of the sensitivity"
 
     return words
 
@@ -234,9 +234,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
         elif release.mechanism == "discrete_gaussian" and rate == 1:
             for steps, sigma in _whole_steps(release):
                 counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),), 1] += release.count
-    parts = [_Part(*key[:2], n, *key[2:]) for key, n in counts.items()]
+    loss_groups = [_Part(*key[:2], n, *key[2:]) for key, n in counts.items()]
     gaussian = [_Part("gaussian", math.sqrt(square), 1)] if square > 0 else []
-    return (*gaussian, *sorted(parts, key=repr))
+    return (*gaussian, *sorted(loss_groups, key=repr))
 
 
 def _whole_steps(release: Release):
@@ -252,83 +252,83 @@ def _whole_steps(release: Release):
 
 
 @lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
-def _attained_epsilon(parts: tuple[_Part, ...], delta: float) -> tuple[float, str]:
-    if not parts:
+def _attained_epsilon(groups: tuple[_Part, ...], delta: float) -> tuple[float, str]:
+    if not groups:
         return 0.0, "none"
-    if len(parts) == 1 and parts[0].kind == "gaussian":
-        return (1 - SHAVED) * float(gaussian_epsilon(parts[0].loss, delta)), "gaussian"
+    if len(groups) == 1 and groups[0].kind == "gaussian":
+        return (1 - SHAVED) * float(gaussian_epsilon(groups[0].loss, delta)), "gaussian"
     within = max(delta, SMALLEST_DELTA) * (1 + MARGIN)
-    guess = _guess(parts, within)
-    found = _on_grid(parts, within, guess)
-    if 0 < found < guess / 1.5:
-        found = max(found, _on_grid(parts, within, found))
-    return (1 - SHAVED) * found, "losses rounded down"
+    guess = _guess(groups, within)
+    epsilon = _on_grid(groups, within, guess)
+    if 0 < epsilon < guess / 1.5:
+        epsilon = max(epsilon, _on_grid(groups, within, epsilon))
+    return (1 - SHAVED) * epsilon, "losses rounded down"
 
 
-def _guess(parts: Sequence[_Part], delta: float) -> float:
+def _guess(groups: Sequence[_Part], delta: float) -> float:
     """Estimate epsilon from mean and variance of the total loss; it determines the grid only."""
-    mean, variance = _total(parts)
+    mean, variance = _total(groups)
     return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
 
 
-def _on_grid(parts: Sequence[_Part], delta: float, guess: float) -> float:
+def _on_grid(groups: Sequence[_Part], delta: float, guess: float) -> float:
     """Compute epsilon with losses rounded down to a grid.
 
     The rounding costs about :data:`COARSE` of ``guess``: a loss is rounded by half a step on
     average.
     """
-    mean, variance = _total(parts)
-    rounded = sum(part.count for part in parts)
+    mean, variance = _total(groups)
+    rounded = sum(group.count for group in groups)
     shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / LONGEST
     step = max(2 * COARSE * guess / rounded, shortest)
-    laws = [(_rounded_down(part, step), part.count) for part in parts]
+    laws = [(_rounded_down(group, step), group.count) for group in groups]
     lowest, masses, unsure = _sum_of_losses(laws, step, MARGIN * delta)
     return _epsilon_of(lowest, masses, step, delta + unsure)
 
 
-def _total(parts: Sequence[_Part]) -> tuple[float, float]:
-    mean, variance = np.sum([part.count * np.array(_moments(part)) for part in parts], axis=0)
+def _total(groups: Sequence[_Part]) -> tuple[float, float]:
+    mean, variance = np.sum([group.count * np.array(_moments(group)) for group in groups], axis=0)
     return float(mean), float(variance)
 
 
-def _moments(part: _Part) -> tuple[float, float]:
+def _moments(group: _Part) -> tuple[float, float]:
     """Estimate the mean and the variance of a loss."""
-    if part.kind == "laplace":
-        loss = math.log1p(part.rate * math.expm1(min(part.loss, 30.0)))
+    if group.kind == "laplace":
+        loss = math.log1p(group.rate * math.expm1(min(group.loss, 30.0)))
         return loss + math.expm1(-loss), loss * min(loss, 2.0)
-    if part.kind == "radial":
-        square = part.loss**2 / part.dim
+    if group.kind == "radial":
+        square = group.loss**2 / group.dim
         return square / 2, square
-    mixture = ((1.0, 1.0, part.loss),) if part.kind == "gaussian" else part.mixture
-    if part.kind == "discrete":
-        mixture = ((1.0, 1.0, part.mixture[0][2] / part.loss),)
+    mixture = ((1.0, 1.0, group.loss),) if group.kind == "gaussian" else group.mixture
+    if group.kind == "discrete":
+        mixture = ((1.0, 1.0, group.mixture[0][2] / group.loss),)
     least = [p * min(math.expm1(min(mu**2, 30.0)) * g * g, mu**2) for p, g, mu in mixture]
     return sum(least) / 2, sum(least)
 
 
-def _rounded_down(part: _Part, step: float) -> tuple[int, np.ndarray]:
+def _rounded_down(group: _Part, step: float) -> tuple[int, np.ndarray]:
     """Return the distribution of one loss, rounded down to multiples of ``step``.
 
     The result is the lowest multiple and the masses. A sum is evaluated up to :data:`LONGEST`
     steps:
     longer losses count as that many, and losses as far below 0 are omitted.
     """
-    if part.kind == "gaussian":
-        law = _mixture_losses(((1.0, 1.0, part.loss),))
-    elif part.kind == "laplace":
-        law = _laplace_losses(part.loss, part.rate, step)
-    elif part.kind == "radial":
-        law = _radial_losses(part.loss, part.dim)
-    elif part.kind == "discrete":
-        law = _discrete_losses(part.mixture[0][2], part.loss)
+    if group.kind == "gaussian":
+        law = _mixture_losses(((1.0, 1.0, group.loss),))
+    elif group.kind == "laplace":
+        law = _laplace_losses(group.loss, group.rate, step)
+    elif group.kind == "radial":
+        law = _radial_losses(group.loss, group.dim)
+    elif group.kind == "discrete":
+        law = _discrete_losses(group.mixture[0][2], group.loss)
     else:
-        law = _mixture_losses(part.mixture)
+        law = _mixture_losses(group.mixture)
     losses, masses = law
-    places = np.floor(losses / step - MARGIN).astype(np.int64)
-    near = places >= -LONGEST
-    places, masses = np.minimum(places[near], LONGEST), masses[near]
-    lowest = int(places.min())
-    return lowest, np.bincount(places - lowest, masses)
+    grid_indices = np.floor(losses / step - MARGIN).astype(np.int64)
+    near = grid_indices >= -LONGEST
+    grid_indices, masses = np.minimum(grid_indices[near], LONGEST), masses[near]
+    lowest = int(grid_indices.min())
+    return lowest, np.bincount(grid_indices - lowest, masses)
 
 
 def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
@@ -339,12 +339,12 @@ def _mixture_losses(mixture) -> tuple[np.ndarray, np.ndarray]:
     losses, masses = [], []
     for weight, rate, mu in mixture:
         edges = np.linspace(-REACH, REACH + mu, CELLS + 1)
-        base, one = _log_masses(edges), _log_masses(edges - mu)
+        base, mixed = _log_masses(edges), _log_masses(edges - mu)
         if rate != 1:
             with np.errstate(divide="ignore"):  # a rate of 0
-                one = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + one)
-        losses.append(one - base)
-        masses.append(weight * np.exp(one))
+                mixed = np.logaddexp(np.log1p(-rate) + base, np.log(rate) + mixed)
+        losses.append(mixed - base)
+        masses.append(weight * np.exp(mixed))
     return np.concatenate(losses), np.concatenate(masses)
 
 
@@ -422,13 +422,13 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
     spectrum = np.ones(size // 2 + 1, complex)
     shift = 0
     for (lowest, masses), count in laws:
-        places = np.arange(masses.size) % size
-        spectrum *= np.fft.rfft(np.bincount(places, masses, size), size) ** count
+        indices = np.arange(masses.size) % size
+        spectrum *= np.fft.rfft(np.bincount(indices, masses, size), size) ** count
         shift += count * lowest
     wrapped = np.fft.irfft(spectrum, size)
-    found = np.roll(wrapped, (shift - low) % size)
-    negative = -float(found[found < 0].sum())
-    return low, np.maximum(found, 0.0), 2 * spare + 4 * negative
+    masses_of_sum = np.roll(wrapped, (shift - low) % size)
+    negative = -float(masses_of_sum[masses_of_sum < 0].sum())
+    return low, np.maximum(masses_of_sum, 0.0), 2 * spare + 4 * negative
 
 
 def _span(laws, step: float, spare: float) -> tuple[int, int]:
@@ -442,8 +442,8 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
     high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
     present = [np.flatnonzero(masses) for (_, masses), _ in laws]
     laws = [
-        (step * (lowest + found), masses[found], count)
-        for ((lowest, masses), count), found in zip(laws, present, strict=True)
+        (step * (lowest + support), masses[support], count)
+        for ((lowest, masses), count), support in zip(laws, present, strict=True)
     ]
     for exponent in EXPONENTS:
         for sign in (1.0, -1.0):
@@ -458,8 +458,8 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
 
 def _log_moment(exponents: np.ndarray, masses: np.ndarray) -> float:
     """Return ln of the mean of exp, without overflow."""
-    most = float(exponents.max())
-    return most + math.log(float(masses @ np.exp(exponents - most)))
+    max_exponent = float(exponents.max())
+    return max_exponent + math.log(float(masses @ np.exp(exponents - max_exponent)))
 
 
 def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> float:
@@ -478,14 +478,14 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
         return 0.0
     losses = step * (lowest + first + np.arange(masses.size))
     above = np.cumsum(masses[::-1])[::-1]
-    other = lfilter([1.0], [1.0, -math.exp(-step)], masses[::-1])[::-1]
-    if above[0] - other[0] * math.exp(-losses[0]) <= delta:
+    discounted = lfilter([1.0], [1.0, -math.exp(-step)], masses[::-1])[::-1]
+    if above[0] - discounted[0] * math.exp(-losses[0]) <= delta:
         return 0.0
-    at = above - other
-    place = int(np.argmax(at <= delta))
-    if at[place] > delta or above[place] <= delta:
-        return float(losses[place])
-    return float(losses[place] + min(math.log((above[place] - delta) / other[place]), 0.0))
+    at = above - discounted
+    index = int(np.argmax(at <= delta))
+    if at[index] > delta or above[index] <= delta:
+        return float(losses[index])
+    return float(losses[index] + min(math.log((above[index] - delta) / discounted[index]), 0.0))
 
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:

@@ -282,8 +282,8 @@ def _narrowed(
         crossing = -low.excess / rise * width if math.isfinite(rise) else width / 2
         aside = width / 2 - crossing
         towards = math.copysign(min(0.2 * width**2 / first, abs(aside)), aside)
-        most = max(reach - width / 2, 0.0)
-        off = max(-most, min(most, crossing + towards - width / 2))
+        max_offset = max(reach - width / 2, 0.0)
+        off = max(-max_offset, min(max_offset, crossing + towards - width / 2))
         scale = low.scale * math.exp(width / 2 + off)
         if not low.scale < scale < high.scale:
             break

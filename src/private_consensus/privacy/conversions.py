@@ -91,12 +91,12 @@ def _log_delta(mu: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
         centre = np.minimum(epsilon / mu, 1e150)  # beyond, delta is 0 in any number format
         low, high = centre - mu / 2, centre + mu / 2
         log_density = -(low**2) / 2 - _LOG_SQRT_2PI
-        found = log_density + np.log(_mills_drop(np.maximum(centre, mu / 2 - 5), mu))
+        log_delta = log_density + np.log(_mills_drop(np.maximum(centre, mu / 2 - 5), mu))
         # far on the other side delta is nearly 1, and 1 - delta is small
         far = ~(low > -5.0)
         tails = np.exp(log_ndtr(low[far])), np.exp(log_density[far]) * _mills(high[far])
-        found[far] = np.log1p(-tails[0] - tails[1])
-    return found
+        log_delta[far] = np.log1p(-tails[0] - tails[1])
+    return log_delta
 
 
 def _mills(t: np.ndarray) -> np.ndarray:
@@ -180,17 +180,17 @@ def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarra
     """
     with np.errstate(divide="ignore"):
         target = np.log(_deltas(delta))
-    found = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
+    epsilons = [np.where(mu > 0, np.inf, 0.0) for mu in mus]
     inner = [(mu > 0) & (mu < _LARGEST_MU) & (delta > 0) for mu in mus]
-    alike: dict[int, list[int]] = {}
-    for place, within in enumerate(inner):
-        alike.setdefault(int(within.sum()), []).append(place)
-    for places in alike.values():
-        rows = np.array([mus[place][inner[place]] for place in places])
+    by_count: dict[int, list[int]] = {}
+    for index, within in enumerate(inner):
+        by_count.setdefault(int(within.sum()), []).append(index)
+    for indices in by_count.values():
+        rows = np.array([mus[index][inner[index]] for index in indices])
         values = _narrowed(rows, np.full_like(rows, target))
-        for place, row in zip(places, values, strict=True):
-            found[place][inner[place]] = row
-    return found
+        for index, row in zip(indices, values, strict=True):
+            epsilons[index][inner[index]] = row
+    return epsilons
 
 
 def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
@@ -361,9 +361,9 @@ def _cks(rho: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     low, high = start - 8, start + 8
     ratio = (np.sqrt(5) - 1) / 2
     for _ in range(60):
-        left, right = high - ratio * (high - low), low + ratio * (high - low)
-        nearer = np.less(*bound(np.stack([left, right])))
-        low, high = np.where(nearer, low, left), np.where(nearer, right, high)
+        inner_low, inner_high = high - ratio * (high - low), low + ratio * (high - low)
+        nearer = np.less(*bound(np.stack([inner_low, inner_high])))
+        low, high = np.where(nearer, low, inner_low), np.where(nearer, inner_high, high)
     return np.clip(bound((low + high) / 2), 0.0, _safe(rho, log_inverse))
 
 
@@ -460,9 +460,9 @@ def _bisect(
     points = max(1, points // max(1, math.prod(together)))
     shares = np.arange(1, points + 1).reshape(-1, *[1] * low.ndim) / (points + 1)
     before: list[tuple[np.ndarray, np.ndarray]] = []
-    for left in range(_HALVINGS, 0, -1):
+    for remaining in range(_HALVINGS, 0, -1):
         before = [*before[-2:], (low, high)]
-        if left % 2 == 0 and len(before) > 2 and np.array_equal(before[0], before[2]):
+        if remaining % 2 == 0 and len(before) > 2 and np.array_equal(before[0], before[2]):
             break
         inner = (1 - shares) * low + shares * high
         ended = np.all((inner <= low) | (inner >= high), axis=axes, keepdims=True)[0]

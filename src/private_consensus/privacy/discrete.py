@@ -56,15 +56,15 @@ def discrete_gaussian(
     """
     arguments.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
     above, below = _ratio(variance)
-    wanted = _checked_size(size)
+    total = _checked_size(size)
     drawn: list[np.ndarray] = []
-    missing = wanted
+    missing = total
     while missing > 0:
-        kept = _accepted(rng, above, below, missing + missing // 2 + 16)
-        drawn.append(kept)
-        missing -= kept.size
+        accepted = _accepted(rng, above, below, missing + missing // 2 + 16)
+        drawn.append(accepted)
+        missing -= accepted.size
     flat = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
-    return flat[:wanted].reshape(size)
+    return flat[:total].reshape(size)
 
 
 def discrete_gaussian_pmf(k: np.ndarray, variance: float | Fraction) -> np.ndarray:
@@ -113,8 +113,8 @@ def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fracti
     reach = math.ceil(9 * math.sqrt(variance)) + 1
     support = np.arange(-reach, reach + 1)
     cumulative = np.cumsum(discrete_gaussian_pmf(support, variance))
-    found = np.searchsorted(cumulative, uniform, side="right")
-    return support[np.minimum(found, support.size - 1)]
+    index = np.searchsorted(cumulative, uniform, side="right")
+    return support[np.minimum(index, support.size - 1)]
 
 
 def _normaliser(variance: float) -> float:
@@ -129,9 +129,9 @@ def _normaliser(variance: float) -> float:
     return math.sqrt(2 * math.pi * variance) * (1 + ripple)
 
 
-def _ratio(variance: int | float | Fraction, most: float = MAX_VARIANCE) -> tuple[int, int]:
-    expected = f"a number above 0 and at most {most:g}"
-    arguments.number("variance", variance, expected, lambda v: 0 < v <= most)
+def _ratio(variance: int | float | Fraction, max_value: float = MAX_VARIANCE) -> tuple[int, int]:
+    expected = f"a number above 0 and at most {max_value:g}"
+    arguments.number("variance", variance, expected, lambda v: 0 < v <= max_value)
     exact = isinstance(variance, numbers.Rational)
     return Fraction(variance if exact else float(variance)).as_integer_ratio()
 
@@ -141,11 +141,11 @@ def _checked_size(size: int | tuple[int, ...]) -> int:
     expected = f"whole numbers >= 0 whose product is at most {MAX_DRAWS:,}"
     lengths = size if isinstance(size, tuple | list) else (size,)
     try:
-        wanted = math.prod(arguments.whole("size", length, 0) for length in lengths)
+        total = math.prod(arguments.whole("size", length, 0) for length in lengths)
     except InvalidInput as error:
         raise InvalidInput("size", size, expected) from error
-    require(wanted <= MAX_DRAWS, "size", size, expected)
-    return wanted
+    require(total <= MAX_DRAWS, "size", size, expected)
+    return total
 
 
 def _accepted(rng: np.random.Generator, above: int, below: int, tries: int) -> np.ndarray:
@@ -162,14 +162,14 @@ def _accepted(rng: np.random.Generator, above: int, below: int, tries: int) -> n
 
 def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.ndarray:
     """Sample up to ``tries`` values with P(k) proportional to exp(-abs(k)/scale)."""
-    rest = rng.integers(0, scale, tries)
-    rest = rest[_bernoulli_exp(rng, rest, scale)]
-    whole = np.zeros_like(rest)
-    alive = np.arange(rest.size)
+    remainder = rng.integers(0, scale, tries)
+    remainder = remainder[_bernoulli_exp(rng, remainder, scale)]
+    quotient = np.zeros_like(remainder)
+    alive = np.arange(remainder.size)
     while alive.size:
         alive = alive[_bernoulli_exp(rng, np.ones(alive.size, np.int64), 1)]
-        whole[alive] += 1
-    size = rest + scale * whole
+        quotient[alive] += 1
+    size = remainder + scale * quotient
     negative = rng.integers(0, 2, size.size) == 1
     keep = ~(negative & (size == 0))  # else zero would be sampled twice as often
     return np.where(negative, -size, size)[keep]
@@ -177,15 +177,15 @@ def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.nd
 
 def _bernoulli_exp(rng: np.random.Generator, numerator: np.ndarray, denominator: int) -> np.ndarray:
     """Sample independent Bernoulli(exp(-numerator/denominator)) variables."""
-    whole = numerator // denominator
-    true = _bernoulli_exp_unit(rng, numerator - whole * denominator, denominator)
-    alive = np.flatnonzero(true & (whole > 0))
-    left = whole[alive]
+    quotient = numerator // denominator
+    true = _bernoulli_exp_unit(rng, numerator - quotient * denominator, denominator)
+    alive = np.flatnonzero(true & (quotient > 0))
+    remaining = quotient[alive]
     while alive.size:
         again = _bernoulli_exp_unit(rng, np.ones(alive.size, np.int64), 1)
         true[alive] = again
-        alive, left = alive[again], left[again] - 1
-        alive, left = alive[left > 0], left[left > 0]
+        alive, remaining = alive[again], remaining[again] - 1
+        alive, remaining = alive[remaining > 0], remaining[remaining > 0]
     return true
 
 
@@ -211,11 +211,11 @@ def _bernoulli(rng: np.random.Generator, numerator: np.ndarray, denominator: int
     if denominator < _ROOM:
         return rng.integers(0, denominator, numerator.size) < numerator
     true = np.zeros(numerator.size, dtype=bool)
-    alive, rest = np.arange(numerator.size), numerator.astype(object)
+    alive, remainder = np.arange(numerator.size), numerator.astype(object)
     while alive.size:
         digit = rng.integers(0, _WORD, alive.size).astype(object)
-        bound = rest * _WORD // denominator
+        bound = remainder * _WORD // denominator
         true[alive] = digit < bound
         tie = (digit == bound).astype(bool)
-        alive, rest = alive[tie], (rest * _WORD - bound * denominator)[tie]
+        alive, remainder = alive[tie], (remainder * _WORD - bound * denominator)[tie]
     return true

@@ -111,8 +111,8 @@ class Sensitivity:
 
     def rest_l1(self, columns: int) -> float:
         """Return a bound on the l1 change of the coefficients without some ``columns``."""
-        rest = self.dim - columns
-        return self._linear_l1(rest) + 2 * rest / 8
+        remaining = self.dim - columns
+        return self._linear_l1(remaining) + 2 * remaining / 8
 
     @property
     def known(self) -> bool:
@@ -144,15 +144,15 @@ class Sensitivity:
         """
         if not self.known:
             return 0.0
-        found = []
+        losses = []
         for first, second in product(self._weights[0], repeat=2):
             for width, scale in (
                 (self.dim, max(part_scale, rest_scale) if columns else rest_scale),
                 (self.dim - columns, rest_scale),
             ):
                 changes = (pair_l1(width, k, first, second) for k in range(1, width + 1))
-                found.append(max(changes) / scale)
-        return max(found)
+                losses.append(max(changes) / scale)
+        return max(losses)
 
     def laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
         """Return a bound on the privacy loss of Laplace noise with two scales.
@@ -174,14 +174,14 @@ class Sensitivity:
         -------
         float
         """
-        total, part, rest = self.l1, self.part_l1(columns), self.rest_l1(columns)
+        total, part_change, rest_change = self.l1, self.part_l1(columns), self.rest_l1(columns)
         if columns == 0:
             return total / rest_scale
         if part_scale <= rest_scale:
-            part = min(part, total)
-            return part / part_scale + min(rest, total - part) / rest_scale
-        rest = min(rest, total)
-        return rest / rest_scale + min(part, total - rest) / part_scale
+            part_change = min(part_change, total)
+            return part_change / part_scale + min(rest_change, total - part_change) / rest_scale
+        rest_change = min(rest_change, total)
+        return rest_change / rest_scale + min(part_change, total - rest_change) / part_scale
 
     def gaussian_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
         r"""Return :math:`\mu` of Gaussian noise with two scales.

@@ -52,8 +52,8 @@ def of_gaussian(mu: float, step: float):
     sigma = 1 / mu
     # Outcomes of the largest and of the smallest loss.
     ends = ndtri(CUT) * sigma - 1, -(ndtri(CUT) * sigma)
-    most, least = ((-0.5 - end) / sigma**2 / step for end in ends)
-    lowest, highest = math.floor(least), math.ceil(most)
+    largest, smallest = ((-0.5 - end) / sigma**2 / step for end in ends)
+    lowest, highest = math.floor(smallest), math.ceil(largest)
     epsilon = np.arange(lowest, highest + 1) * step
     outcome = -0.5 - epsilon * sigma**2
     deltas = ndtr((outcome + 1) / sigma) - np.exp(epsilon + log_ndtr(outcome / sigma))
@@ -84,8 +84,8 @@ def of_laplace(loss: float, count: int, step: float):
     dp_accounting.pld.privacy_loss_distribution.PrivacyLossDistribution
     """
     scale = 1 / loss
-    most = math.ceil(1 / scale / step)
-    epsilon = np.arange(-most, most + 1) * step
+    max_steps = math.ceil(1 / scale / step)
+    epsilon = np.arange(-max_steps, max_steps + 1) * step
     share = epsilon * scale
     outcome = np.where(share > 1, -np.inf, np.where(share <= -1, np.inf, -0.5 * (1 + share)))
     with np.errstate(divide="ignore"):
@@ -93,12 +93,12 @@ def of_laplace(loss: float, count: int, step: float):
     deltas = np.clip(_laplace_below((outcome + 1) / scale) - np.exp(epsilon + below), 0, 1)
     masses, infinite = _connected(deltas, step)
     if count == 1 or len(masses) ** count <= FEW:
-        one = _distribution(masses, infinite, -most, step)
-        return one.self_compose(count) if count > 1 else one
+        single = _distribution(masses, infinite, -max_steps, step)
+        return single.self_compose(count) if count > 1 else single
     total, low = _convolved(np.arange(len(masses)), masses, len(masses), count)
     # A sum is infinite if one of its terms is infinite, or if it was truncated.
     lost = TAIL - math.expm1(count * math.log1p(-infinite))
-    return _distribution(total, lost, -most * count + low, step)
+    return _distribution(total, lost, -max_steps * count + low, step)
 
 
 def _laplace_below(y: np.ndarray) -> np.ndarray:
@@ -140,27 +140,27 @@ def composed(masses: Mapping[int, float], count: int, step: float):
         few = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
         return few.self_compose(count) if count > 1 else few
     lowest, length = min(masses), max(masses) - min(masses) + 1
-    places = np.array([*masses]) - lowest
-    total, low = _convolved(places, np.array([*masses.values()]), length, count)
+    indices = np.array([*masses]) - lowest
+    total, low = _convolved(indices, np.array([*masses.values()]), length, count)
     return _distribution(total, TAIL, lowest * count + low, step)
 
 
 def _convolved(
-    places: np.ndarray, masses: np.ndarray, length: int, count: int
+    indices: np.ndarray, masses: np.ndarray, length: int, count: int
 ) -> tuple[np.ndarray, int]:
     """Return the masses of a sum of ``count`` losses on a grid, and the index of the first mass."""
-    one = np.zeros(length)
-    one[places] = masses
-    low, high = _kept(places, masses, length, count)
+    dense = np.zeros(length)
+    dense[indices] = masses
+    low, high = _kept(indices, masses, length, count)
     points = fft.next_fast_len(max(high - low + 1, length))
-    total = np.real(fft.ifft(fft.fft(one, points) ** count))
+    total = np.real(fft.ifft(fft.fft(dense, points) ** count))
     return np.roll(total, -low)[: high - low + 1], low
 
 
-def _kept(places: np.ndarray, masses: np.ndarray, length: int, count: int) -> tuple[int, int]:
+def _kept(indices: np.ndarray, masses: np.ndarray, length: int, count: int) -> tuple[int, int]:
     """Return the range of a sum outside of which at most :data:`TAIL` lies, by Chernoff's bound."""
     orders = EXPONENTS / length
-    moments = logsumexp(places * orders[:, None], b=masses, axis=1)
+    moments = logsumexp(indices * orders[:, None], b=masses, axis=1)
     bounds = (count * moments + math.log(2 / TAIL)) / orders
     low = max(0, *map(math.floor, bounds[orders < 0]))
     return low, min((length - 1) * count, *map(math.ceil, bounds[orders > 0]))

@@ -104,10 +104,10 @@ class PerturbedObjective:
     def _slow_shift(self, order: np.ndarray) -> np.ndarray:
         r"""Return :math:`\ln E_2`, or infinity where it does not exist."""
         excess = order - 1
-        left = 1 - 4 * excess * self.kappa
-        known = np.where(left > 0, left, 1.0)
-        found = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / known)
-        return np.where(left > 0, found - np.log(known) / 4, np.inf)
+        margin = 1 - 4 * excess * self.kappa
+        safe_margin = np.where(margin > 0, margin, 1.0)
+        log_bound = excess * self.mu**2 / 2 + (excess * self.mu / 2) ** 2 * (1 + 1 / safe_margin)
+        return np.where(margin > 0, log_bound - np.log(safe_margin) / 4, np.inf)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return an empty tuple, since no dominating pair is known."""

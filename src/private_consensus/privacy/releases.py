@@ -122,8 +122,8 @@ class RandomCount:
 
     def renyi(self) -> tuple[float, ...]:
         """Return infinity, since no upper bound is known; 0 if nothing can be observed."""
-        something = self.mu > 0 and any(self.probabilities[1:])
-        return (np.inf if something else 0.0,) * len(RENYI_ORDERS)
+        is_informative = self.mu > 0 and any(self.probabilities[1:])
+        return (np.inf if is_informative else 0.0,) * len(RENYI_ORDERS)
 
     def deltas(self, epsilon: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return an empty tuple, since no curve is known."""
@@ -261,24 +261,24 @@ class Release:
         natural = NORMS[self.mechanism]
         if natural is None:
             return
-        given = natural if self.norm is None else self.norm
-        require(given == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
-        object.__setattr__(self, "norm", given)
+        norm = natural if self.norm is None else self.norm
+        require(norm == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
+        object.__setattr__(self, "norm", norm)
 
     def _shares(self, name: str) -> float | np.ndarray:
         """Return an attained fraction of the sensitivity, or one per release of the series."""
-        given = getattr(self, name)
-        shares = _levels(name, given)
+        value = getattr(self, name)
+        shares = _levels(name, value)
         expected = "a share in [0, 1], or one for each release of the series"
         fitting = np.ndim(shares) == 0 or np.shape(shares) == self.losses().shape
-        require(bool(np.all(shares <= 1)) and fitting, f"release.{name}", given, expected)
+        require(bool(np.all(shares <= 1)) and fitting, f"release.{name}", value, expected)
         return shares
 
     def _check_curves(self):
-        wanted = self.mechanism == "profile"
-        expected = f"{'a PrivacyProfile' if wanted else 'nothing'} for {self.mechanism}"
+        needs_profile = self.mechanism == "profile"
+        expected = f"{'a PrivacyProfile' if needs_profile else 'nothing'} for {self.mechanism}"
         has_curve = callable(getattr(self.profile, "renyi", None))
-        fits = has_curve if wanted else self.profile is None
+        fits = has_curve if needs_profile else self.profile is None
         require(fits, "release.profile", self.profile, expected)
 
     def losses(self) -> np.ndarray:
@@ -304,7 +304,7 @@ class Release:
         try:
             sensitivity, scale = np.broadcast_arrays(*map(np.atleast_1d, self._pair()))
         except ValueError as error:
-            shapes = tuple(np.shape(part) for part in self._pair())
+            shapes = tuple(np.shape(array) for array in self._pair())
             raise InvalidInput("release.scale", shapes, "shapes that broadcast") from error
         return _ratio(sensitivity, scale)
 

@@ -270,8 +270,8 @@ class NoisedBatch:
     def _mixed(self, profile, epsilon: np.ndarray) -> np.ndarray:
         """Return the mean of a profile over the batch size."""
         law = self.noise.batches.probabilities
-        parts = zip(law, self.noise.rates, self.noise.losses, strict=True)
-        return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in parts)
+        components = zip(law, self.noise.rates, self.noise.losses, strict=True)
+        return sum(p * profile(epsilon, rate, loss / self.sigma) for p, rate, loss in components)
 
 
 @dataclass(frozen=True)
@@ -296,8 +296,8 @@ class SentInPart(NoisedBatch):
         are
         not counted.
         """
-        sent, seen = 1.0 - self.missed, math.sqrt(self.share)
-        return tuple((p * sent, rate, mu * seen) for p, rate, mu in super().attained())
+        sent, factor = 1.0 - self.missed, math.sqrt(self.share)
+        return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().attained())
 
 
 def noisy_mean(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:
@@ -479,9 +479,11 @@ def _concentrated_moments(noise: SampledNoise, sigma: float) -> np.ndarray:
     mu = np.asarray(noise.losses) / sigma
     bound = wang_balle_kasiviswanathan if noise.sampling == "fixed_size" else zhu_wang
     # Bounds at integer orders, rounded up in between; sampling never increases the loss.
-    whole = {order: bound(order, noise.rates, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}}
+    by_order = {
+        order: bound(order, noise.rates, mu) for order in {math.ceil(o) for o in RENYI_ORDERS}
+    }
     logs = [
-        (order - 1) * np.minimum(whole[math.ceil(order)], order * mu**2 / 2)
+        (order - 1) * np.minimum(by_order[math.ceil(order)], order * mu**2 / 2)
         for order in RENYI_ORDERS
     ]
     with np.errstate(over="ignore"):
@@ -513,10 +515,10 @@ def _added(epsilon: np.ndarray, rate: float, mu: float) -> np.ndarray:
     if rate == 0 or mu == 0:
         return np.maximum(-np.expm1(epsilon), 0.0)
     epsilon = np.minimum(epsilon, LARGE_LOSS)  # delta is 0 from -ln(1 - rate) on
-    left = rate * np.exp(epsilon) - np.expm1(epsilon)
-    inside = left > 0
-    loss = epsilon + np.log(rate) - np.log(np.where(inside, left, 1.0))
-    return np.where(inside, left * _gaussian_delta(loss, mu), 0.0)
+    weight = rate * np.exp(epsilon) - np.expm1(epsilon)
+    inside = weight > 0
+    loss = epsilon + np.log(rate) - np.log(np.where(inside, weight, 1.0))
+    return np.where(inside, weight * _gaussian_delta(loss, mu), 0.0)
 
 
 def _gaussian_delta(loss: np.ndarray, mu: float) -> np.ndarray:
@@ -577,13 +579,15 @@ def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
     ndarray
     """
     rate, mu = (np.asarray(value, float)[..., None] for value in (rate, mu))
-    left = np.log1p(-np.minimum(rate, 1 - 1e-15))
+    log_complement = np.log1p(-np.minimum(rate, 1 - 1e-15))
     j = np.arange(2, order + 1)
-    terms = _log_binomial(order, j) + j * np.log(rate) + (order - j) * left + _power(j, mu)
+    terms = (
+        _log_binomial(order, j) + j * np.log(rate) + (order - j) * log_complement + _power(j, mu)
+    )
     terms[..., 1:] += math.log(3)
-    first = ((order - 1) * left + np.log1p((order - 1) * rate))[..., 0]
-    found = np.logaddexp(first, logsumexp(terms, axis=-1)) / (order - 1)
-    return np.where(rate[..., 0] < 1, found, order * mu[..., 0] ** 2 / 2)
+    first = ((order - 1) * log_complement + np.log1p((order - 1) * rate))[..., 0]
+    bound = np.logaddexp(first, logsumexp(terms, axis=-1)) / (order - 1)
+    return np.where(rate[..., 0] < 1, bound, order * mu[..., 0] ** 2 / 2)
 
 
 def _power(j, mu: float):

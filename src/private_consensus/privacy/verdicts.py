@@ -105,8 +105,8 @@ def verdict(
     InvalidInput
         With key ``audit``, for an unknown verdict of an audit.
     """
-    known = audit is None or audit in AUDIT_VERDICTS
-    require(known, "audit", audit, f"None or one of {', '.join(AUDIT_VERDICTS)}")
+    is_valid = audit is None or audit in AUDIT_VERDICTS
+    require(is_valid, "audit", audit, f"None or one of {', '.join(AUDIT_VERDICTS)}")
     limit = claimed * (1 + SLACK)
     if claimed == math.inf:
         return NOT_PRIVATE

@@ -20,10 +20,10 @@ Confidence and delta are parameters of every call and fields of every result, wi
 :mod:`.families`
     ``claim_p_value`` of an audit, and ``holm`` for a table of them.
 
-Rows are independent runs of the same algorithm: ``one`` on data set D, ``other`` on its
-neighbour D'. Everything selected from outcomes (statistic, direction, threshold) is selected on
-some rows and tested on others, so that the stated confidence includes the selection. No statistic
-needs a known distribution: mu-GDP and (epsilon, delta)-DP bound the rates of every event.
+Rows are independent runs of the same algorithm, on data set D or on its neighbour D'.
+Everything selected from outcomes (statistic, direction, threshold) is selected on some rows and
+tested on others, so that the stated confidence includes the selection. No statistic needs a known
+distribution: mu-GDP and (epsilon, delta)-DP bound the rates of every event.
 
 A claim of (epsilon, delta) at a tiny delta needs very many runs to be contradicted. The releases
 from which it was computed also give an epsilon at a larger delta, and a mu or a profile, and those

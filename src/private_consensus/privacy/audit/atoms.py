@@ -37,12 +37,14 @@ class Atoms(NamedTuple):
     share_other: float
 
 
-def atom_statistics(one: np.ndarray, other: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+def atom_statistics(
+    transcripts: np.ndarray, transcripts_other: np.ndarray
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Return the number of atoms of each run, by kind; omit kinds that are constant over all runs.
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, ..., dim)
+    transcripts, transcripts_other : ndarray, shape (runs, ..., dim)
         All messages of each run under D and under D'. Axes between are those of rounds and agents.
 
     Returns
@@ -50,43 +52,45 @@ def atom_statistics(one: np.ndarray, other: np.ndarray) -> dict[str, tuple[np.nd
     dict of str to (ndarray, ndarray)
         One number per run, under D and under D'.
     """
-    pairs = zip(_within(one).items(), _within(other).values(), strict=True)
+    pairs = zip(_within(transcripts).items(), _within(transcripts_other).values(), strict=True)
     return {kind: (a, b) for (kind, a), b in pairs if np.unique(np.concatenate([a, b])).size > 1}
 
 
-def find_atoms(one: np.ndarray, other: np.ndarray) -> list[Atoms]:
+def find_atoms(transcripts: np.ndarray, transcripts_other: np.ndarray) -> list[Atoms]:
     """Find exact repetitions under either data set.
 
     Noise with a continuous distribution has none.
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, ..., dim)
+    transcripts, transcripts_other : ndarray, shape (runs, ..., dim)
         All messages of each run under D and under D', with equal numbers of runs.
 
     Returns
     -------
     list of Atoms
     """
-    worlds, dim = (one, other), np.shape(one)[-1]
-    sizes = {"exact zeros": one[0].size, "repeated values": one[0].size}
-    sizes["equal messages"] = one[0].size // dim
+    worlds, dim = (transcripts, transcripts_other), np.shape(transcripts)[-1]
+    sizes = {"exact zeros": transcripts[0].size, "repeated values": transcripts[0].size}
+    sizes["equal messages"] = transcripts[0].size // dim
     counted = [_within(world) for world in worlds]
     shares = {
         kind: [float(np.mean(world[kind]) / size) for world in counted]
         for kind, size in sizes.items()
     }
     shares["shared values"] = [_shared(world) for world in worlds]
-    shares["common values"] = [float(np.mean((one == other) & (one != 0)))] * 2
+    shares["common values"] = [
+        float(np.mean((transcripts == transcripts_other) & (transcripts != 0)))
+    ] * 2
     return [Atoms(kind, *pair) for kind, pair in shares.items() if max(pair) > 0]
 
 
-def fit_atoms(one: np.ndarray, other: np.ndarray) -> Scorer:
+def fit_atoms(features_one: np.ndarray, features_other: np.ndarray) -> Scorer:
     """Fit the log-likelihood ratio of the atoms of a run, with independent features.
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, features)
+    features_one, features_other : ndarray, shape (runs, features)
         Runs for fitting, under D and under D'.
 
     Returns
@@ -94,32 +98,33 @@ def fit_atoms(one: np.ndarray, other: np.ndarray) -> Scorer:
     callable
         From features [runs, features] to scores [runs].
     """
-    ordered = np.sort(np.concatenate([one, other]).T, axis=1)
+    ordered = np.sort(np.concatenate([features_one, features_other]).T, axis=1)
     repeats = np.sum(np.diff(ordered, axis=1) == 0, axis=1)
-    places = np.argsort(-repeats, kind="stable")[:_PLACES]
+    columns = np.argsort(-repeats, kind="stable")[:_PLACES]
     tables = [
-        (place, *_table(one[:, place], other[:, place])) for place in places[repeats[places] > 0]
+        (column, *_table(features_one[:, column], features_other[:, column]))
+        for column in columns[repeats[columns] > 0]
     ]
 
     def score(features: np.ndarray) -> np.ndarray:
         total = np.zeros(len(features))
-        for place, values, weights in tables:
-            total += _looked_up(features[:, place], values, weights)
+        for column, values, weights in tables:
+            total += _looked_up(features[:, column], values, weights)
         return total
 
     return score
 
 
-def _table(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _table(values_one: np.ndarray, values_other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the atoms in ascending order and their log ratios.
 
     The last ratio is that of all other values.
     """
-    values, counts = np.unique(np.concatenate([one, other]), return_counts=True)
-    rarest = max(_RAREST, _KEPT * (one.size + other.size))
+    values, counts = np.unique(np.concatenate([values_one, values_other]), return_counts=True)
+    rarest = max(_RAREST, _KEPT * (values_one.size + values_other.size))
     atoms = values[counts >= rarest]
     chances = []
-    for sample in (one, other):
+    for sample in (values_one, values_other):
         hits = np.sum(sample[:, None] == atoms, axis=0)
         cells = np.append(hits, sample.size - hits.sum()) + 0.5
         chances.append(cells / cells.sum())
@@ -129,8 +134,8 @@ def _table(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _looked_up(values: np.ndarray, atoms: np.ndarray, weights: np.ndarray) -> np.ndarray:
     if not atoms.size:
         return np.zeros(values.shape)
-    place = np.minimum(np.searchsorted(atoms, values), atoms.size - 1)
-    return np.where(atoms[place] == values, weights[place], weights[-1])
+    index = np.minimum(np.searchsorted(atoms, values), atoms.size - 1)
+    return np.where(atoms[index] == values, weights[index], weights[-1])
 
 
 def _within(transcripts: np.ndarray) -> dict[str, np.ndarray]:

@@ -220,13 +220,17 @@ class Bound:
     def _directions(self) -> list[_Exceedance]:
         level = self.level / (2 if self.both else 1)
         counts = [self.counts, self.counts.swapped()] if self.both else [self.counts]
-        return [_Exceedance(one, self.ordering, level) for one in counts]
+        return [_Exceedance(direction_counts, self.ordering, level) for direction_counts in counts]
 
     def _p_value(self, allowed: Allowed) -> float:
-        return len(self._directions) * min(one.p_value(allowed) for one in self._directions)
+        return len(self._directions) * min(
+            direction.p_value(allowed) for direction in self._directions
+        )
 
     def _glimpse(self, allowed: Allowed) -> float:
-        return len(self._directions) * min(one.glimpse(allowed) for one in self._directions)
+        return len(self._directions) * min(
+            direction.glimpse(allowed) for direction in self._directions
+        )
 
     def _lower(self, measure: Measure) -> float:
         return _largest_refuted(lambda value: self._p_value(_allowed(measure, value)), self.level)
@@ -382,12 +386,12 @@ class _Exceedance:
         p = allowed(self.edges[1:][cells])[:, None]
         first, last = self.hits[0], self.hits[-1]
         mass = np.exp(self.log_ways + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
-        found = np.sum(mass * below, axis=1)
+        probabilities = np.sum(mass * below, axis=1)
         if first > 0:  # fewer hits than in the window require fewer hits on D'
-            found += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
+            probabilities += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
         if last < self.runs:
-            found += bdtrc(last, self.runs, p[:, 0])
-        return found
+            probabilities += bdtrc(last, self.runs, p[:, 0])
+        return probabilities
 
 
 class _Ordering:
@@ -408,11 +412,11 @@ class _Ordering:
         limit = np.clip(self.measure.reached(low, self.seen), 0.0, 1.0)
         # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
         quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
-        most = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
-        most = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, most, -1))
+        largest = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
+        largest = np.where(limit >= 1, counts.runs_other, np.where(limit > 0, largest, -1))
         # rounding must exclude neither the outcome itself nor outcomes with more hits
-        most = np.where(hits >= counts.hits, np.maximum(most, counts.hits_other), most)
-        return np.maximum.accumulate(most).astype(int)
+        largest = np.where(hits >= counts.hits, np.maximum(largest, counts.hits_other), largest)
+        return np.maximum.accumulate(largest).astype(int)
 
     def window(self, low: float, negligible: float) -> np.ndarray:
         """Return the k whose probabilities are summed one by one; those of all other k are bounded.

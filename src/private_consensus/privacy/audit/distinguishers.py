@@ -38,12 +38,14 @@ _BEST_FEATURES = 48  # features of a classifier: those that differ most in mean 
 _FITTED_RUNS = 1_500  # largest number of runs for fitting, per data set
 
 
-def fit_distinguishers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
+def fit_distinguishers(
+    features_one: np.ndarray, features_other: np.ndarray, seed: int
+) -> dict[str, Scorer]:
     """Fit scores of runs that distinguish the two data sets.
 
     Parameters
     ----------
-    one, other : ndarray, [runs, features]
+    features_one, features_other : ndarray, [runs, features]
         Features of runs for fitting, under D and under D'.
     seed : int
         Seed of the boosted trees.
@@ -53,69 +55,77 @@ def fit_distinguishers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[st
     dict of str to callable
         By name, from features [runs, features] to scores [runs].
     """
-    one, other = one[:_FITTED_RUNS], other[:_FITTED_RUNS]
-    standardize = _standardizer(one, other)
-    one, other = standardize(one), standardize(other)
-    found = _discriminants(one, other) | _classifiers(one, other, seed)
-    return {name: _after(standardize, scorer) for name, scorer in found.items()}
+    features_one, features_other = features_one[:_FITTED_RUNS], features_other[:_FITTED_RUNS]
+    standardize = _standardizer(features_one, features_other)
+    features_one, features_other = standardize(features_one), standardize(features_other)
+    scorers = _discriminants(features_one, features_other) | _classifiers(
+        features_one, features_other, seed
+    )
+    return {name: _after(standardize, scorer) for name, scorer in scorers.items()}
 
 
 def _after(first: Scorer, then: Scorer) -> Scorer:
     return lambda features: then(first(features))
 
 
-def _standardizer(one: np.ndarray, other: np.ndarray) -> Scorer:
+def _standardizer(features_one: np.ndarray, features_other: np.ndarray) -> Scorer:
     """Return a function that centres and scales features, and selects those that vary or differ.
 
     Centre and scale are pooled over the two samples.
     """
-    centre = (one.mean(axis=0) + other.mean(axis=0)) / 2
-    spread = np.sqrt((one.var(axis=0) + other.var(axis=0)) / 2)
-    gap = np.abs(one.mean(axis=0) - other.mean(axis=0))
-    told = np.where(
+    centre = (features_one.mean(axis=0) + features_other.mean(axis=0)) / 2
+    spread = np.sqrt((features_one.var(axis=0) + features_other.var(axis=0)) / 2)
+    gap = np.abs(features_one.mean(axis=0) - features_other.mean(axis=0))
+    separation = np.where(
         spread > 0, gap / np.where(spread > 0, spread, 1.0), np.where(gap > 0, np.inf, 0)
     )
-    kept = np.flatnonzero((spread > 0) | (gap > 0))
-    kept = kept[np.argsort(-told[kept], kind="stable")][:_ALL_FEATURES]
-    unit = np.where(spread > 0, spread, np.where(gap > 0, gap, 1.0))[kept]
-    return lambda features: (features[:, kept] - centre[kept]) / unit
+    columns = np.flatnonzero((spread > 0) | (gap > 0))
+    columns = columns[np.argsort(-separation[columns], kind="stable")][:_ALL_FEATURES]
+    unit = np.where(spread > 0, spread, np.where(gap > 0, gap, 1.0))[columns]
+    return lambda features: (features[:, columns] - centre[columns]) / unit
 
 
-def _discriminants(one: np.ndarray, other: np.ndarray) -> dict[str, Scorer]:
-    if not one.shape[1]:
+def _discriminants(features_one: np.ndarray, features_other: np.ndarray) -> dict[str, Scorer]:
+    if not features_one.shape[1]:
         return {}
-    gap = one.mean(axis=0) - other.mean(axis=0)
-    within = np.concatenate([one - one.mean(axis=0), other - other.mean(axis=0)])
+    gap = features_one.mean(axis=0) - features_other.mean(axis=0)
+    within = np.concatenate(
+        [features_one - features_one.mean(axis=0), features_other - features_other.mean(axis=0)]
+    )
     _, singular, axes = np.linalg.svd(within / math.sqrt(len(within)), full_matrices=False)
-    variance = float(np.sum(singular**2)) / one.shape[1] or 1.0
+    variance = float(np.sum(singular**2)) / features_one.shape[1] or 1.0
     inside = axes @ gap
-    parts = inside, gap - axes.T @ inside
-    inside, outside = (np.where(np.abs(part) > ROUNDED, part, 0.0) for part in parts)
-    found = {}
+    components = inside, gap - axes.T @ inside
+    inside, outside = (
+        np.where(np.abs(component) > ROUNDED, component, 0.0) for component in components
+    )
+    scorers = {}
     for relative in RIDGES:
         ridge = relative * variance
         weights = axes.T @ (inside / (singular**2 + ridge)) + outside / ridge
         weights /= np.linalg.norm(weights) or 1.0
-        found[f"linear discriminant, ridge {relative:g}"] = _projection(weights)
-    return found
+        scorers[f"linear discriminant, ridge {relative:g}"] = _projection(weights)
+    return scorers
 
 
 def _projection(weights: np.ndarray) -> Scorer:
     return lambda features: features @ weights
 
 
-def _classifiers(one: np.ndarray, other: np.ndarray, seed: int) -> dict[str, Scorer]:
+def _classifiers(
+    features_one: np.ndarray, features_other: np.ndarray, seed: int
+) -> dict[str, Scorer]:
     # imported here: it takes a second, and most of the package does not need it
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-    best = _most_different(one, other)
+    best = _most_different(features_one, features_other)
     if not best.size:
         return {}
-    features = np.concatenate([one, other])[:, best]
-    labels = np.repeat([1, 0], [len(one), len(other)])
+    features = np.concatenate([features_one, features_other])[:, best]
+    labels = np.repeat([1, 0], [len(features_one), len(features_other)])
     models = {
         "logistic regression": make_pipeline(
             FunctionTransformer(_with_squares), StandardScaler(), LogisticRegression(C=0.1)
@@ -148,11 +158,11 @@ def _log_odds(model, best: np.ndarray) -> Scorer:
     return score
 
 
-def _most_different(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _most_different(features_one: np.ndarray, features_other: np.ndarray) -> np.ndarray:
     """Return the features whose mean or mean square differs most, in standard errors."""
-    scores = np.zeros(one.shape[1])
+    scores = np.zeros(features_one.shape[1])
     for power in (1, 2):
-        a, b = one**power, other**power
+        a, b = features_one**power, features_other**power
         error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b)) + 1e-12
         scores = np.maximum(scores, np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)
     return np.argsort(-scores, kind="stable")[:_BEST_FEATURES]

@@ -25,12 +25,12 @@ class Event(NamedTuple):
     at_least: bool
     swapped: bool
 
-    def counts(self, one: np.ndarray, other: np.ndarray) -> Counts:
+    def counts(self, statistic: np.ndarray, statistic_other: np.ndarray) -> Counts:
         """Count the event under both data sets, the likelier data set first.
 
         Parameters
         ----------
-        one, other : ndarray, [runs]
+        statistic, statistic_other : ndarray, [runs]
             Statistic of each run under D and under D'.
 
         Returns
@@ -39,20 +39,20 @@ class Event(NamedTuple):
         """
         hits = [
             int(np.sum(values >= self.threshold if self.at_least else values <= self.threshold))
-            for values in (one, other)
+            for values in (statistic, statistic_other)
         ]
-        counts = Counts(hits[0], len(one), hits[1], len(other))
+        counts = Counts(hits[0], len(statistic), hits[1], len(statistic_other))
         return counts.swapped() if self.swapped else counts
 
 
 def best_event(
-    one: np.ndarray, other: np.ndarray, measure: Measure, level: float
+    statistic: np.ndarray, statistic_other: np.ndarray, measure: Measure, level: float
 ) -> tuple[tuple[float, float], Event]:
     """Select threshold, direction and role of the data sets that promise the largest bound.
 
     Parameters
     ----------
-    one, other : ndarray, [runs]
+    statistic, statistic_other : ndarray, [runs]
         Statistic of each run under D and under D'.
     measure : Measure
         Measure to be bounded.
@@ -66,22 +66,26 @@ def best_event(
         decides if few runs allow no bound.
     event : Event
     """
-    one, other = np.sort(one), np.sort(other)
-    thresholds = np.unique(np.concatenate([_spread(one), _spread(other)]))
-    tail, found = ordering_tail(level), []
+    statistic, statistic_other = np.sort(statistic), np.sort(statistic_other)
+    thresholds = np.unique(np.concatenate([_spread(statistic), _spread(statistic_other)]))
+    tail, candidates = ordering_tail(level), []
     for at_least in (True, False):
-        hits = [_counted(values, thresholds, at_least) for values in (one, other)]
+        hits = [_counted(values, thresholds, at_least) for values in (statistic, statistic_other)]
         for swapped in (False, True):
             likelier, rarer = hits[::-1] if swapped else hits
-            runs = (other.size, one.size) if swapped else (one.size, other.size)
+            runs = (
+                (statistic_other.size, statistic.size)
+                if swapped
+                else (statistic.size, statistic_other.size)
+            )
             low = tabled_limits(likelier, runs[0], tail)[0]
             high = tabled_limits(rarer, runs[1], tail)[1]
             bounds = measure.value(low, high)
             gaps = likelier / runs[0] - rarer / runs[1]
-            place = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
-            event = Event(float(thresholds[place]), at_least, swapped)
-            found.append(((float(bounds[place]), float(gaps[place])), event))
-    return max(found, key=lambda pair: pair[0])
+            index = max(range(thresholds.size), key=lambda i: (bounds[i], gaps[i]))
+            event = Event(float(thresholds[index]), at_least, swapped)
+            candidates.append(((float(bounds[index]), float(gaps[index])), event))
+    return max(candidates, key=lambda pair: pair[0])
 
 
 def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:

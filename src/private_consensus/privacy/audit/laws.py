@@ -109,11 +109,11 @@ def _log_theta(sigma: np.ndarray) -> np.ndarray:
 
     From sigma 1.5 on Poisson's formula is used (error 1e-19).
     """
-    found = np.log(sigma * math.sqrt(2 * math.pi))
+    log_sums = np.log(sigma * math.sqrt(2 * math.pi))
     narrow = sigma < 1.5
     squares = np.arange(1, 20) ** 2
-    found[narrow] = np.log1p(2 * np.exp(-squares / (2 * sigma[narrow, None] ** 2)).sum(axis=1))
-    return found
+    log_sums[narrow] = np.log1p(2 * np.exp(-squares / (2 * sigma[narrow, None] ** 2)).sum(axis=1))
+    return log_sums
 
 
 def discrete_pmf(sigma: float) -> tuple[np.ndarray, np.ndarray]:
@@ -146,8 +146,8 @@ def distance_to_law(unit: np.ndarray, law: str, sigma: float) -> tuple[float, in
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)
         values = np.sort(np.rint(unit.ravel() * sigma))
-        seen = np.searchsorted(values, k, side="right") / values.size
-        return float(np.max(np.abs(seen - np.cumsum(mass)))), values.size
+        empirical = np.searchsorted(values, k, side="right") / values.size
+        return float(np.max(np.abs(empirical - np.cumsum(mass)))), values.size
     values = np.linalg.norm(unit, axis=-1) if law == "gamma_norm" else unit
     u = np.sort(_cdf(values.ravel(), law, unit.shape[-1]))
     rank = np.arange(u.size)

@@ -177,11 +177,13 @@ def noise_test(
         ],
         "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
     }
-    found = {kind: _worst(results, len(KINDS)) for kind, results in tested.items()}
-    findings = tuple(one for one in found.values() if one.p_value < 1 - confidence)
+    worst_by_kind = {kind: _worst(results, len(KINDS)) for kind, results in tested.items()}
+    findings = tuple(
+        finding for finding in worst_by_kind.values() if finding.p_value < 1 - confidence
+    )
     level = (1 - confidence) / (2 * len(KINDS))
     estimate, low, high = _interval(unit, law, sigma, level)
-    p_values = {kind: one.p_value for kind, one in found.items()}
+    p_values = {kind: finding.p_value for kind, finding in worst_by_kind.items()}
     return NoiseTest(estimate, low, high, findings, p_values, confidence)
 
 
@@ -225,18 +227,18 @@ def _scale_by_group(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result
         if name == "coordinate" and law == "gamma_norm":
             yield from _share_of_norm(unit)
             continue
-        others = tuple(axis for axis in range(4) if axis not in axes)
-        sums = summands.sum(axis=others)
-        count = int(np.prod([unit.shape[axis] for axis in others]))
+        summed_axes = tuple(axis for axis in range(4) if axis not in axes)
+        sums = summands.sum(axis=summed_axes)
+        count = int(np.prod([unit.shape[axis] for axis in summed_axes]))
         for kind, p in zip(
             ("too small", "too large"), scale_p_values(sums, count, law, sigma), strict=True
         ):
-            place = np.unravel_index(int(np.argmin(p)), p.shape)
-            yield kind, _place(axes, place), float(p[place]), p.size
+            index = np.unravel_index(int(np.argmin(p)), p.shape)
+            yield kind, _place(axes, index), float(p[index]), p.size
 
 
-def _place(axes: tuple[int, ...], place) -> str:
-    return ", ".join(f"{_AXES[axis]} {index}" for axis, index in zip(axes, place, strict=True))
+def _place(axes: tuple[int, ...], indices) -> str:
+    return ", ".join(f"{_AXES[axis]} {index}" for axis, index in zip(axes, indices, strict=True))
 
 
 def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
@@ -315,15 +317,15 @@ def _pairings(unit: np.ndarray, *, bounded: bool = True) -> Iterator[tuple[str, 
     }
     for name, values in unfolded.items():
         if values.shape[1] > 1:
-            kept = np.ix_(_ends(len(values), ROWS), _ends(values.shape[1], COLUMNS))
-            yield name, values[kept] if bounded else values
+            bounded_index = np.ix_(_ends(len(values), ROWS), _ends(values.shape[1], COLUMNS))
+            yield name, values[bounded_index] if bounded else values
 
 
-def _ends(length: int, most: int) -> np.ndarray:
+def _ends(length: int, max_length: int) -> np.ndarray:
     """Return the first and the last indices, at most a given number."""
-    if length <= most:
+    if length <= max_length:
         return np.arange(length)
-    return np.r_[: most // 2, length - most // 2 : length]
+    return np.r_[: max_length // 2, length - max_length // 2 : length]
 
 
 def _norms_reused(unit: np.ndarray, law: str, resolution: float) -> Iterator[Result]:
@@ -359,15 +361,15 @@ def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> R
     rounded = rounded[_equal(np.sort(rounded, axis=1)).any(1)]
     order = np.argsort(rounded, axis=1, kind="stable")
     ordered = np.take_along_axis(rounded, order, axis=1)
-    row, place = np.nonzero(_equal(ordered))
-    first, second = np.sort([order[row, place], order[row, place + 1]], axis=0)
+    row, position = np.nonzero(_equal(ordered))
+    first, second = np.sort([order[row, position], order[row, position + 1]], axis=0)
     pairs = columns * (columns - 1) // 2
     if not len(row):
         return "reused", name, 1.0, pairs
     codes, counts = np.unique(first * columns + second, return_counts=True)
-    most = int(np.argmax(counts))
-    pair = divmod(int(codes[most]), columns)
-    p = float(bdtrc(int(counts[most]) - 1, rows, chance))
+    largest = int(np.argmax(counts))
+    pair = divmod(int(codes[largest]), columns)
+    p = float(bdtrc(int(counts[largest]) - 1, rows, chance))
     return "reused", f"{name} {pair[0]} and {pair[1]}", p, pairs
 
 
@@ -397,13 +399,13 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
     """Test the pair of columns whose signs agree, or disagree, least like a fair coin."""
     columns = signs.shape[1]
     signs = signs.astype(np.float32)  # sums of at most ROWS ones are exact
-    told, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
+    comparisons, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
     pairs = np.triu_indices(columns, 1)
-    told, balance = told[pairs].astype(int), np.abs(balance[pairs]).astype(int)
+    comparisons, balance = comparisons[pairs].astype(int), np.abs(balance[pairs]).astype(int)
     # Few pairs have distinct counts; one probability takes as long as a hundred comparisons.
-    counted, each = np.unique(told * (len(signs) + 1) + balance, return_inverse=True)
-    told, balance = np.divmod(counted, len(signs) + 1)
-    p = np.minimum(1.0, 2 * bdtr((told - balance) / 2, told, 0.5))[each]
+    counted, inverse = np.unique(comparisons * (len(signs) + 1) + balance, return_inverse=True)
+    comparisons, balance = np.divmod(counted, len(signs) + 1)
+    p = np.minimum(1.0, 2 * bdtr((comparisons - balance) / 2, comparisons, 0.5))[inverse]
     least = int(np.argmin(p))
     return (
         "dependent",
@@ -422,11 +424,15 @@ def _neighbours(unit: np.ndarray, worlds: int) -> Iterator[Result]:
             first = np.take(signs, range(signs.shape[axis] - 1), axis)
             yield _coin(f"successive {name}s", last * first)
     if worlds == 2:
-        one, other = np.split(signs, 2)
-        yield _coin("the two data sets", one * other)
+        signs_one, signs_other = np.split(signs, 2)
+        yield _coin("the two data sets", signs_one * signs_other)
 
 
 def _coin(name: str, products: np.ndarray) -> Result:
-    told, balance = int(np.count_nonzero(products)), int(products.sum(dtype=int))
-    p = min(1.0, 2 * float(bdtr((told - abs(balance)) // 2, told, 0.5))) if told else 1.0
+    comparisons, balance = int(np.count_nonzero(products)), int(products.sum(dtype=int))
+    p = (
+        min(1.0, 2 * float(bdtr((comparisons - abs(balance)) // 2, comparisons, 0.5)))
+        if comparisons
+        else 1.0
+    )
     return "dependent", name, p, 1

@@ -52,9 +52,9 @@ def selected_noise_test(
     """
     check_law(law)
     require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
-    seen = np.isfinite(noise).all(-1)
-    require(bool(seen.any()), "noise", noise.shape, "some values")
-    results = [*_counted(noise, seen, law), *_reused(noise, seen, law, resolution)]
+    observed = np.isfinite(noise).all(-1)
+    require(bool(observed.any()), "noise", noise.shape, "some values")
+    results = [*_counted(noise, observed, law), *_reused(noise, observed, law, resolution)]
     total = sum(result[3] for result in results)
     findings: dict[str, NoiseFinding] = {}
     for kind, where, p, _ in sorted(results, key=lambda result: result[2]):
@@ -63,14 +63,14 @@ def selected_noise_test(
     return tuple(findings.values())
 
 
-def _counted(noise: np.ndarray, seen: np.ndarray, law: str) -> Iterator[Result]:
-    below = np.where(seen, cumulative_size(size(noise, law), law, noise.shape[-1]), np.nan)
+def _counted(noise: np.ndarray, observed: np.ndarray, law: str) -> Iterator[Result]:
+    below = np.where(observed, cumulative_size(size(noise, law), law, noise.shape[-1]), np.nan)
     yield from _of_groups(below)
     if law != "gamma_norm" and noise.shape[-1] > 1:
         for coordinate in range(noise.shape[-1]):
-            own = cumulative_size(np.abs(noise[..., coordinate]), law, 1)
+            below_coordinate = cumulative_size(np.abs(noise[..., coordinate]), law, 1)
             where = f"coordinate {coordinate}"
-            yield from _tails(own.reshape(-1, 1), lambda _, name=where: name)
+            yield from _tails(below_coordinate.reshape(-1, 1), lambda _, name=where: name)
 
 
 def _of_groups(below: np.ndarray) -> Iterator[Result]:
@@ -79,29 +79,31 @@ def _of_groups(below: np.ndarray) -> Iterator[Result]:
         sizes = [below.shape[axis] for axis in axes]
         grouped = np.moveaxis(below, axes, range(-len(axes), 0)).reshape(-1, int(np.prod(sizes)))
 
-        def place(group, axes=axes, sizes=sizes):
+        def _describe(group, axes=axes, sizes=sizes):
             indices = np.unravel_index(group, sizes)
             return ", ".join(f"{_AXES[a]} {i}" for a, i in zip(axes, indices, strict=True))
 
-        yield from _tails(grouped, place)
+        yield from _tails(grouped, _describe)
 
 
-def _tails(below: np.ndarray, place) -> Iterator[Result]:
+def _tails(below: np.ndarray, describe) -> Iterator[Result]:
     """Count outcomes [positions, groups] within each tail.
 
     Unobserved outcomes (NaN) are in none.
     """
-    places, groups = below.shape
+    positions, groups = below.shape
     for tail in TAILS:
         for kind, inside in (("too small", below <= tail), ("too large", below >= 1.0 - tail)):
-            p = bdtrc(inside.sum(0) - 1, places, tail)
+            p = bdtrc(inside.sum(0) - 1, positions, tail)
             worst = int(np.argmin(p))
-            yield kind, place(worst), float(p[worst]), groups
+            yield kind, describe(worst), float(p[worst]), groups
 
 
-def _reused(noise: np.ndarray, seen: np.ndarray, law: str, resolution: float) -> Iterator[Result]:
+def _reused(
+    noise: np.ndarray, observed: np.ndarray, law: str, resolution: float
+) -> Iterator[Result]:
     runs, rounds, agents, _ = noise.shape
     if rounds * agents > 1:
         # a norm of 0 marks an unobserved vector: zeros are excluded from the comparison
-        norms = np.where(seen, size(noise, law), 0.0).reshape(runs, -1)
+        norms = np.where(observed, size(noise, law), 0.0).reshape(runs, -1)
         yield reused("norms of releases", norms, resolution, resolution)

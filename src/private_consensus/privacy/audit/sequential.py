@@ -115,15 +115,15 @@ def sequential(
     -------
     SequentialAudit
     """
-    p_value, taken = 1.0, []
+    p_value, looks = 1.0, []
     for look in planned_looks(runs, first=first):
         bounds = audit(look.runs, 1 - (1 - confidence) * look.share)
-        taken.append(look)
+        looks.append(look)
         p_value = min(p_value, claim_p_value(bounds, claim) / look.share)
         if p_value <= 1 - confidence:
             break
     contradicted = p_value <= 1 - confidence
-    return SequentialAudit(bounds, tuple(taken), p_value, contradicted, confidence)
+    return SequentialAudit(bounds, tuple(looks), p_value, contradicted, confidence)
 
 
 @cache

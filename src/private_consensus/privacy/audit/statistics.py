@@ -55,8 +55,8 @@ class _Candidate(NamedTuple):
 
 
 def audit_statistics(
-    one: np.ndarray | None,
-    other: np.ndarray | None,
+    transcripts: np.ndarray | None,
+    transcripts_other: np.ndarray | None,
     *,
     statistics: Mapping[str, Pair],
     delta: float,
@@ -68,7 +68,7 @@ def audit_statistics(
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, features) or (runs, ..., dim), or None
+    transcripts, transcripts_other : ndarray, shape (runs, features) or (runs, ..., dim), or None
         All observations of each run under D and under D', at least 40 runs; None to use the given
         statistics only. The number of non-finite values is an additional feature. If there are axes
             between, the last is that of one message's coordinates, and repetitions in a run are
@@ -89,30 +89,34 @@ def audit_statistics(
     list of Bound
         For each ordering, the most promising bound first.
     """
-    known = {"epsilon": Epsilon(delta), "mu": Mu()}
+    measures = {"epsilon": Epsilon(delta), "mu": Mu()}
     for ordering in orderings:
-        require(ordering in known, "orderings", ordering, "epsilon or mu")
+        require(ordering in measures, "orderings", ordering, "epsilon or mu")
     rng = np.random.default_rng(seed)
-    learned = one is not None and other is not None
-    counted = atom_statistics(one, other) if learned and np.ndim(one) > 2 else {}
-    given = {
+    learned = transcripts is not None and transcripts_other is not None
+    counted = (
+        atom_statistics(transcripts, transcripts_other)
+        if learned and np.ndim(transcripts) > 2
+        else {}
+    )
+    checked = {
         name: tuple(scalar_statistic(name, values) for values in pair)
         for name, pair in {**counted, **statistics}.items()
     }
-    splits = [_given(name, pair, rng) for name, pair in given.items()]
+    splits = [_given(name, pair, rng) for name, pair in checked.items()]
     if learned:
-        splits += _learned(_features(one), _features(other), rng)
+        splits += _learned(_features(transcripts), _features(transcripts_other), rng)
     require(bool(splits), "statistics", list(statistics), "at least one, or transcripts")
-    part = 1 / len(orderings)
-    level = ((1 - confidence) * part) ** _CAUTION
+    ordering_fraction = 1 / len(orderings)
+    level = ((1 - confidence) * ordering_fraction) ** _CAUTION
     return [
         Bound(
             candidate.event.counts(*candidate.judged),
-            delta, confidence, part * share, known[ordering], False, candidate.name,
+            delta, confidence, ordering_fraction * share, measures[ordering], False, candidate.name,
             candidate.event,
         )
         for ordering in orderings
-        for candidate, share in _ranked(splits, known[ordering], level)
+        for candidate, share in _ranked(splits, measures[ordering], level)
     ]  # fmt: skip
 
 
@@ -132,8 +136,8 @@ def _ranked(
 
 def best_bound(bounds: list[Bound]) -> Bound:
     """Return the largest bound on epsilon of a list, or the first bound if none is above 0."""
-    best, *others = bounds
-    for bound in others:
+    best, *candidates = bounds
+    for bound in candidates:
         # A bound that does not refute the best one so far is no larger and is not computed.
         if bound.refutes(best.epsilon) and bound.epsilon > best.epsilon:
             best = bound
@@ -151,18 +155,18 @@ def _given(name: str, pair: Pair, rng) -> _Split:
     return _Split(name, (halves[0][0], halves[1][0]), (halves[0][1], halves[1][1]))
 
 
-def _learned(one: np.ndarray, other: np.ndarray, rng) -> list[_Split]:
+def _learned(features_one: np.ndarray, features_other: np.ndarray, rng) -> list[_Split]:
     """Fit statistics on some runs, and keep those that vary on the runs that select."""
     (fit_one, choose_one, judge_one), (fit_other, choose_other, judge_other) = (
-        _thirds(features, rng) for features in (one, other)
+        _thirds(features, rng) for features in (features_one, features_other)
     )
     scorers = fit_distinguishers(fit_one, fit_other, int(rng.integers(2**31)))
     scorers["atoms"] = fit_atoms(fit_one, fit_other)
     splits = []
     for name, score in scorers.items():
-        chosen = score(choose_one), score(choose_other)
-        if np.unique(np.concatenate(chosen)).size >= 2:
-            splits.append(_Split(name, chosen, (score(judge_one), score(judge_other))))
+        selection_values = score(choose_one), score(choose_other)
+        if np.unique(np.concatenate(selection_values)).size >= 2:
+            splits.append(_Split(name, selection_values, (score(judge_one), score(judge_other))))
     return splits
 
 

@@ -107,10 +107,10 @@ def own_ratio_table(system: LinearSystem, observer: Observer, victims: Sequence[
 
 def _own_ratios(round_: Round, observer: Observer, victims: Sequence[int]) -> np.ndarray:
     ratio = _ratios(round_)
-    own = round_.owners & observer.unknown(round_)[:, None]
-    own &= own.sum(1, keepdims=True) == 1
+    sole_owner = round_.owners & observer.unknown(round_)[:, None]
+    sole_owner &= sole_owner.sum(1, keepdims=True) == 1
     return np.array(
-        [min((ratio(u, q) for q in np.flatnonzero(own[:, u])), default=inf) for u in victims]
+        [min((ratio(u, q) for q in np.flatnonzero(sole_owner[:, u])), default=inf) for u in victims]
     )
 
 
@@ -126,12 +126,12 @@ def _ratio(inputs: np.ndarray, noise: np.ndarray) -> float:
     """Return c with ``inputs = c * noise`` exactly; infinity if there is none."""
     if not inputs.any():
         return 0.0
-    places = np.flatnonzero(inputs)
-    if not np.array_equal(places, np.flatnonzero(noise)):
+    nonzero = np.flatnonzero(inputs)
+    if not np.array_equal(nonzero, np.flatnonzero(noise)):
         return inf
-    if len(places) == 1:  # the quotient of two floats is rounded like that of two fractions
-        return abs(float(inputs[places[0]] / noise[places[0]]))
-    pairs = [(Fraction(inputs[i]), Fraction(noise[i])) for i in places]
+    if len(nonzero) == 1:  # the quotient of two floats is rounded like that of two fractions
+        return abs(float(inputs[nonzero[0]] / noise[nonzero[0]]))
+    pairs = [(Fraction(inputs[i]), Fraction(noise[i])) for i in nonzero]
     first_in, first_noise = pairs[0]
     parallel = all(a * first_noise == first_in * b for a, b in pairs)
     return abs(float(first_in / first_noise)) if parallel else inf

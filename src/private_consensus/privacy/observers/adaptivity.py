@@ -78,9 +78,9 @@ class Inputs:
     expansion: float | None = None
 
     def __post_init__(self) -> None:
-        given = self.expansion
-        fine = given is None or (np.isfinite(given) and given >= 0)
-        require(bool(fine), "inputs.expansion", given, "a number >= 0")
+        expansion = self.expansion
+        fine = expansion is None or (np.isfinite(expansion) and expansion >= 0)
+        require(bool(fine), "inputs.expansion", expansion, "a number >= 0")
 
 
 @dataclass(frozen=True)
@@ -311,8 +311,8 @@ def _descent_terms(round_: Round) -> tuple[np.ndarray, float, float] | None:
     if not square or (mixing < 0).any() or not np.array_equal(round_.owners, np.eye(n)):
         return None
     gain, scale = inputs[0, 0], noise[0, 0]
-    own = np.array_equal(inputs, gain * np.eye(n)) and np.array_equal(noise, scale * np.eye(n))
-    return (mixing, gain, scale) if own and scale > 0 else None
+    diagonal = np.array_equal(inputs, gain * np.eye(n)) and np.array_equal(noise, scale * np.eye(n))
+    return (mixing, gain, scale) if diagonal and scale > 0 else None
 
 
 def contraction_bound(
@@ -358,8 +358,12 @@ def contraction_bound(
     InvalidInput
         For a system that is not a noisy descent with weights >= 0.
     """
-    known = {id(round_): _descent_terms(round_) for round_ in system.rounds}
-    terms = [found for round_ in system.rounds if (found := known[id(round_)]) is not None]
+    terms_by_round = {id(round_): _descent_terms(round_) for round_ in system.rounds}
+    terms = [
+        round_terms
+        for round_ in system.rounds
+        if (round_terms := terms_by_round[id(round_)]) is not None
+    ]
     fits = system.noised_state and system.filter is None and len(terms) == system.horizon
     require(fits, "system", "another", "noised descent with weights >= 0 and noise in every round")
     if isinstance(observer, FinalModels) and observer.members:
@@ -418,5 +422,5 @@ def _least_energy(
         return energy(start)[0] * unit**2
     options = {"maxiter": _ITERATIONS, "maxfun": 2 * _ITERATIONS, "ftol": 1e-12, "gtol": 1e-9}
     bounds = [(0.0, None)] * len(start)
-    found = minimize(energy, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return min(energy(found.x)[0], energy(start)[0]) * unit**2
+    solution = minimize(energy, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    return min(energy(solution.x)[0], energy(start)[0]) * unit**2

@@ -119,7 +119,7 @@ def _with_radius(
     matrix = np.einsum("rvs,rvt->vst", a, weights, optimize=True)
     matrix = (matrix + matrix.transpose(0, 2, 1)) / 2
     rounding = gamma(len(a) + 4) + view.relative_error
-    norms = [np.sqrt((part**2).sum((0, 2))) for part in (a_size, weights, residual)]
+    norms = [np.sqrt((array**2).sum((0, 2))) for array in (a_size, weights, residual)]
     response, weight, missed = norms
     radius = 2 * rounding * response * weight + weight * missed + missed**2 / smallest
     outside = np.zeros(matrix.shape[:2], dtype=bool)

@@ -167,8 +167,8 @@ class Cyclic(Changes):
 
     def patterns(self, horizon: int) -> list[np.ndarray]:
         sizes = per_round(self.size, horizon, "changes.size")
-        places = np.arange(horizon) % self.period
-        return [np.where(places == s, sizes, 0.0) for s in range(min(self.period, horizon))]
+        phases = np.arange(horizon) % self.period
+        return [np.where(phases == s, sizes, 0.0) for s in range(min(self.period, horizon))]
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
         r"""Return bounds on the largest :math:`\mu^2` from below and above.
@@ -184,11 +184,11 @@ class Cyclic(Changes):
         -------
         lower, upper : float
         """
-        parts = [
+        bounds = [
             Free().maximum(matrix[s :: self.period, s :: self.period], radius)
             for s in range(min(self.period, len(matrix)))
         ]
-        return max(low for low, _ in parts), max(high for _, high in parts)
+        return max(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def gradient_change(unit: str, clip: float, records: int | None = None) -> float:
@@ -255,8 +255,8 @@ def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
         along = (vectors * pulls).sum(1, keepdims=True)
         return -float(along.sum()), (-2 * (pulls - vectors * along) / lengths).ravel()
 
-    found = minimize(descent, rows.ravel(), jac=True, method="L-BFGS-B", options=_ASCENT)
-    return unit(found.x)[0]
+    solution = minimize(descent, rows.ravel(), jac=True, method="L-BFGS-B", options=_ASCENT)
+    return unit(solution.x)[0]
 
 
 def _start(matrix: np.ndarray) -> np.ndarray:

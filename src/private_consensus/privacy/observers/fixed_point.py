@@ -37,9 +37,9 @@ def fixed_point_information(
     for bits in BITS:
         c, a = _scaled(covariance, bits), _scaled(response, bits)
         inverse = _inverse(c, bits)
-        found = None if inverse is None else _verified(c, a, inverse, bits, victims)
-        if found is not None and found.sharp:
-            return found
+        information = None if inverse is None else _verified(c, a, inverse, bits, victims)
+        if information is not None and information.sharp:
+            return information
     return None
 
 
@@ -88,12 +88,12 @@ def _verified(
     weights = (inverse @ a) >> bits
     residual = np.abs((a << bits) - c @ weights) + np.abs(weights).sum(0) + (1 << bits)
     k = a.shape[1] // victims
-    values, weighed, left = (
-        _floats(part, shift).reshape(n, victims, k)
-        for part, shift in ((a, bits), (weights, bits), (residual, 2 * bits))
+    values, weighed, missed_response = (
+        _floats(array, shift).reshape(n, victims, k)
+        for array, shift in ((a, bits), (weights, bits), (residual, 2 * bits))
     )
     matrix = _products(a, weights, bits, victims)
-    norms = [np.sqrt((part**2).sum((0, 2))) for part in (values, weighed, left)]
+    norms = [np.sqrt((array**2).sum((0, 2))) for array in (values, weighed, missed_response)]
     radius = norms[1] * norms[2] + norms[2] ** 2 / smallest
     radius += 2.0**-50 * np.abs(matrix).sum((1, 2)) + np.sqrt(n * k) * 2.0**-bits * norms[1]
     return Information(matrix, radius * (1 + 1e-6), np.zeros((victims, k), dtype=bool))
@@ -101,9 +101,9 @@ def _verified(
 
 def _products(a: np.ndarray, weights: np.ndarray, bits: int, victims: int) -> np.ndarray:
     """Compute A^T Lambda of each target agent, summed in integers."""
-    parts = zip(np.split(a, victims, axis=1), np.split(weights, victims, axis=1), strict=True)
-    found = np.array([_floats(left.T @ right, 2 * bits) for left, right in parts])
-    return (found + found.transpose(0, 2, 1)) / 2
+    blocks = zip(np.split(a, victims, axis=1), np.split(weights, victims, axis=1), strict=True)
+    products = np.array([_floats(block.T @ weight, 2 * bits) for block, weight in blocks])
+    return (products + products.transpose(0, 2, 1)) / 2
 
 
 def _float(value: int, bits: int) -> float:

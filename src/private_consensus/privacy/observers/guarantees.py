@@ -141,8 +141,8 @@ def check_kinds(observer: Observer, changes: Changes) -> None:
     changes : Changes
         Checked for its type.
     """
-    known = "an observer: Eavesdropper(), agent(v), Coalition, SecureSums or FinalModels"
-    require(isinstance(observer, Observer), "observer", observer, known)
+    observers = "an observer: Eavesdropper(), agent(v), Coalition, SecureSums or FinalModels"
+    require(isinstance(observer, Observer), "observer", observer, observers)
     sets = "a set of changes: Constant, Once, Free or Cyclic"
     require(isinstance(changes, Changes), "changes", changes, sets)
 
@@ -237,10 +237,10 @@ def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
         return False
     if isinstance(observer, Eavesdropper):
         return True
-    others = set(range(system.n_agents)) - set(observer.members)
+    non_members = set(range(system.n_agents)) - set(observer.members)
     members = list(observer.members)
     return all(
-        others <= set(round_.senders[round_.receives[members].any(0)])
+        non_members <= set(round_.senders[round_.receives[members].any(0)])
         for round_ in set(system.rounds)
     )
 
@@ -252,22 +252,24 @@ def _every_innovation(
 
     Each round depends on its own input only.
     """
-    one = np.ones((1, 1))
-    places = [t for t in range(len(basis)) if dense(system.rounds[t].message_inputs).any()]
-    if not places:
+    unit_basis = np.ones((1, 1))
+    rounds_with_input = [
+        t for t in range(len(basis)) if dense(system.rounds[t].message_inputs).any()
+    ]
+    if not rounds_with_input:
         k = basis.shape[1]
         nothing = np.zeros((len(victims), k))
         return Information(np.zeros((len(victims), k, k)), nothing[:, 0], nothing > 0)
-    basis, rounds = basis[places], [system.rounds[t] for t in places]
+    basis, rounds = basis[rounds_with_input], [system.rounds[t] for t in rounds_with_input]
     alone = {}
     for round_ in rounds:
         if id(round_) not in alone:
             first = LinearSystem((round_,), system.n_agents)
-            alone[id(round_)] = _of_view(first, observer, one, victims)
-    each = [alone[id(round_)] for round_ in rounds]
-    values = np.array([part.matrix[:, 0, 0] for part in each])
-    radii = np.array([part.radius for part in each])
-    outside = np.array([part.outside[:, 0] for part in each])
+            alone[id(round_)] = _of_view(first, observer, unit_basis, victims)
+    by_round = [alone[id(round_)] for round_ in rounds]
+    values = np.array([information.matrix[:, 0, 0] for information in by_round])
+    radii = np.array([information.radius for information in by_round])
+    outside = np.array([information.outside[:, 0] for information in by_round])
     return Information(
         np.einsum("tv,ti,tj->vij", values, basis, basis, optimize=True),
         (1 + 1e-9) * (radii * (basis**2).sum(1)[:, None]).sum(0)
@@ -281,13 +283,13 @@ def _of_view(
 ) -> Information:
     view = linear_view(system, observer, basis, victims)
     cap = absorbed_information(system, observer, basis, view.arrives, victims)
-    found = certified_information(view)
-    if found is not None and found.sharp:
-        return replace(found, cap=cap)
+    certified = certified_information(view)
+    if certified is not None and certified.sharp:
+        return replace(certified, cap=cap)
     if np.isfinite(cap).all() and determines_noise(system, observer):
         return _own_shift_alone(cap)
     exact = _exactly(system, observer, basis, victims, len(view.covariance))
-    return replace(exact or found or _from_below(view), cap=cap)
+    return replace(exact or certified or _from_below(view), cap=cap)
 
 
 def _own_shift_alone(cap: np.ndarray) -> Information:
@@ -306,10 +308,12 @@ def _from_below(view: LinearView) -> Information:
     for share in (1e-12, 1e-10, 1e-8, 1e-6):
         extra = share * float(np.trace(view.covariance)) * np.eye(len(covariance))
         added = replace(view, covariance=covariance + extra, magnitude=view.magnitude + extra)
-        found = certified_information(added)
-        if found is not None and found.sharp:
-            shrunk = found.matrix - found.radius[:, None, None] * np.eye(found.matrix.shape[1])
-            return replace(found, matrix=shrunk, radius=np.full(len(shrunk), np.inf))
+        certified = certified_information(added)
+        if certified is not None and certified.sharp:
+            shrunk = certified.matrix - certified.radius[:, None, None] * np.eye(
+                certified.matrix.shape[1]
+            )
+            return replace(certified, matrix=shrunk, radius=np.full(len(shrunk), np.inf))
     victims, k = view.response.shape[1:]
     nothing = np.zeros((victims, k, k))
     return Information(nothing, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
@@ -331,11 +335,11 @@ def _exactly(
     covariance, response = exact_view(system, observer, basis, victims)
     if rows > MOST_ROWS:
         return fixed_point_information(covariance, response, len(victims))
-    found = exact_information(covariance, response, len(victims))
+    exact = exact_information(covariance, response, len(victims))
     k = basis.shape[1]
-    matrix = np.array([m.astype(float) for m, _ in found]).reshape(len(victims), k, k)
+    matrix = np.array([m.astype(float) for m, _ in exact]).reshape(len(victims), k, k)
     rounding = 2.0**-52 * np.abs(matrix).sum((1, 2))
-    return Information(matrix, rounding, np.array([outside for _, outside in found]))
+    return Information(matrix, rounding, np.array([outside for _, outside in exact]))
 
 
 def _bracket(information: Information, index: int, changes: Changes) -> Bracket:
@@ -349,9 +353,9 @@ def _bracket(information: Information, index: int, changes: Changes) -> Bracket:
 
 def _squares(information: Information, index: int, changes: Changes) -> tuple[float, float]:
     matrix, radius = information.matrix[index], float(information.radius[index])
-    known = np.isfinite(radius)
-    lower, upper = changes.maximum(matrix, radius if known else 0.0)
-    if not known:
+    is_bounded = np.isfinite(radius)
+    lower, upper = changes.maximum(matrix, radius if is_bounded else 0.0)
+    if not is_bounded:
         upper = np.inf
     if information.cap is not None and np.isfinite(information.cap[index]).all():
         upper = min(upper, changes.maximum(information.cap[index], 0.0)[1])

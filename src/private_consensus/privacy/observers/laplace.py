@@ -104,31 +104,33 @@ def laplace_epsilons(
     columns = noise.shape[1]
     require(columns <= MOST_NOISES, "observer", f"{columns} noises", f"at most {MOST_NOISES}")
     ratios = own_ratio_table(system, observer, victims)
-    one = isinstance(changes, Once | Constant)
+    single_change = isinstance(changes, Once | Constant)
     smallest = _smallest_eigenvalue(view)
-    found = {}
+    epsilons = {}
     for i, victim in enumerate(victims):
-        own = [_absorbed(change, ratios[:, i], view.arrives[:, i]) for change in basis.T]
+        absorbed = [_absorbed(change, ratios[:, i], view.arrives[:, i]) for change in basis.T]
         shifted = partial(_shifted, noise, view, smallest, i)
-        found[victim] = _costliest(own, shifted) if one else _together(own, shifted)
-    return found
+        epsilons[victim] = (
+            _costliest(absorbed, shifted) if single_change else _together(absorbed, shifted)
+        )
+    return epsilons
 
 
-def _costliest(own: Sequence[float], shifted: Callable[[int], float]) -> float:
+def _costliest(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
     """Return the largest cost of a change, by the own noise or by the shift program, if smaller.
 
     A program is solved only if the cost by the own noise exceeds the largest cost so far.
     """
-    found = 0.0
-    for k in np.argsort(own)[::-1]:
-        if own[k] <= found:
+    largest = 0.0
+    for k in np.argsort(absorbed)[::-1]:
+        if absorbed[k] <= largest:
             break
-        found = max(found, min(own[k], shifted(k)))
-    return found
+        largest = max(largest, min(absorbed[k], shifted(k)))
+    return largest
 
 
-def _together(own: Sequence[float], shifted: Callable[[int], float]) -> float:
-    return sum((min(cost, shifted(k)) for k, cost in enumerate(own) if cost), 0.0)
+def _together(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
+    return sum((min(cost, shifted(k)) for k, cost in enumerate(absorbed) if cost), 0.0)
 
 
 def _absorbed(column: np.ndarray, ratios: np.ndarray, arrives: np.ndarray) -> float:
@@ -145,10 +147,10 @@ def _smallest_eigenvalue(view: LinearView) -> float:
 
 
 def _shifted(
-    noise: np.ndarray, view: LinearView, smallest: float, place: int, change: int
+    noise: np.ndarray, view: LinearView, smallest: float, index: int, change: int
 ) -> float:
     """Return the feasible value of the program for one basis change of one target agent."""
-    response, size = view.response[:, place, change], view.response_magnitude[:, place, change]
+    response, size = view.response[:, index, change], view.response_magnitude[:, index, change]
     return _program(noise, response, size, view.relative_error, smallest)
 
 
@@ -178,20 +180,22 @@ def _least_shift(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
     units = np.abs(noise).max(), np.abs(a).max()
     if not all(units):
         return _solved(noise, a)
-    given = [
-        np.round(part / unit, _DIGITS) + 0.0  # no -0.0
-        for part, unit in zip((noise, a), units, strict=True)
+    scaled = [
+        np.round(array / unit, _DIGITS) + 0.0  # no -0.0
+        for array, unit in zip((noise, a), units, strict=True)
     ]
-    key = hashlib.sha256(b"".join(part.tobytes() for part in given)).digest()
+    key = hashlib.sha256(b"".join(array.tobytes() for array in scaled)).digest()
     if key not in _SHIFTS:
         if len(_SHIFTS) >= _MOST_SHIFTS:
             _SHIFTS.clear()
-        _SHIFTS[key] = _solved(*given)
+        _SHIFTS[key] = _solved(*scaled)
     shift = _SHIFTS[key]
     return None if shift is None else shift * (units[1] / units[0])
 
 
 def _solved(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
     costs = np.ones(2 * noise.shape[1])
-    found = linprog(costs, A_eq=np.hstack([noise, -noise]), b_eq=a, method="highs")
-    return None if found.x is None else found.x[: noise.shape[1]] - found.x[noise.shape[1] :]
+    solution = linprog(costs, A_eq=np.hstack([noise, -noise]), b_eq=a, method="highs")
+    return (
+        None if solution.x is None else solution.x[: noise.shape[1]] - solution.x[noise.shape[1] :]
+    )

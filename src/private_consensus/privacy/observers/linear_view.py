@@ -123,9 +123,9 @@ def noise_matrix(system: LinearSystem, observer: Observer) -> np.ndarray:
     backward = _Backward(system, observer)
     blocks = []
     for noise, _ in backward:
-        whole = np.zeros((backward.n_rows, noise.shape[1]))
-        whole[-len(noise) :] = noise
-        blocks.append(whole)
+        padded = np.zeros((backward.n_rows, noise.shape[1]))
+        padded[-len(noise) :] = noise
+        blocks.append(padded)
     return np.hstack(blocks[::-1])
 
 
@@ -166,14 +166,14 @@ class _Backward:
     @property
     def nonnegative(self) -> bool:
         filtered = self.system.filter is not None and (self.system.filter < 0).any()
-        parts = all(part.nonnegative for part in self._prepared.values())
-        return parts and not filtered and not (self.final < 0).any()
+        nonnegative_rounds = all(prepared.nonnegative for prepared in self._prepared.values())
+        return nonnegative_rounds and not filtered and not (self.final < 0).any()
 
     @property
     def depth(self) -> int:
         """Upper bound on the number of roundings of a covariance or response entry."""
         horizon = self.system.horizon
-        widest = max(part.most_terms for part in self._prepared.values())
+        widest = max(prepared.most_terms for prepared in self._prepared.values())
         noises = max(len(round_.owners) for round_ in self.system.rounds)
         return 2 * (horizon + 2) * (widest + 4) + noises + 4 * horizon + 32
 
@@ -181,10 +181,10 @@ class _Backward:
         """Yield noise blocks [rows so far, unknown noises] and input blocks [rows so far, N]."""
         z = self.final
         for round_ in reversed(self.system.rounds):
-            part = self._at(round_)
-            noise = np.concatenate([part.message_noise, _times(z, part.noise)])
-            inputs = np.concatenate([part.message_inputs, _times(z, part.inputs)])
-            z = np.concatenate([part.message_transition, _times(z, part.transition)])
+            prepared = self._at(round_)
+            noise = np.concatenate([prepared.message_noise, _times(z, prepared.noise)])
+            inputs = np.concatenate([prepared.message_inputs, _times(z, prepared.inputs)])
+            z = np.concatenate([prepared.message_transition, _times(z, prepared.transition)])
             yield noise, inputs
 
     def sums(self, basis: np.ndarray, victims: Sequence[int]) -> tuple[np.ndarray, ...]:
@@ -206,20 +206,20 @@ class _Backward:
         arrives : ndarray of bool, [T, victims]
             True if an input of a round affects the view.
         """
-        chosen = np.asarray(victims, dtype=int)
+        columns = np.asarray(victims, dtype=int)
         kind = object if self.final.dtype == object else float
-        response = np.zeros((self.n_rows, len(chosen), basis.shape[1]), dtype=kind)
+        response = np.zeros((self.n_rows, len(columns), basis.shape[1]), dtype=kind)
         covariance = np.zeros((self.n_rows, self.n_rows), dtype=kind)
-        arrives = np.zeros((len(basis), len(chosen)), dtype=bool)
+        arrives = np.zeros((len(basis), len(columns)), dtype=bool)
         coloured = []
         for t, (noise, inputs) in zip(reversed(range(len(basis))), self, strict=True):
-            known = len(inputs)
-            arrives[t] = (inputs[:, chosen] != 0).any(0)
-            response[-known:] += inputs[:, chosen, None] * basis[t]
+            n_known = len(inputs)
+            arrives[t] = (inputs[:, columns] != 0).any(0)
+            response[-n_known:] += inputs[:, columns, None] * basis[t]
             if self.system.filter is not None:
                 coloured.append(noise)
             elif noise.any():
-                covariance[-known:, -known:] += noise @ noise.T
+                covariance[-n_known:, -n_known:] += noise @ noise.T
         if coloured:
             covariance += self._coloured(coloured[::-1])
         return covariance, response, arrives
@@ -244,13 +244,15 @@ class _Prepared:
         unknown = observer.unknown(round_)
         self.rows = convert(observer.rows(round_))
         matrices = (round_.transition, round_.inputs, _columns(round_.noise, unknown))
-        self.transition, self.inputs, self.noise = (_operand(convert(part)) for part in matrices)
+        self.transition, self.inputs, self.noise = (
+            _operand(convert(matrix)) for matrix in matrices
+        )
         noise = _columns(round_.message_noise, unknown)
         messages = (round_.message_transition, round_.message_inputs, noise)
-        seen = [_seen(self.rows, convert(part)) for part in messages]
-        self.message_transition, self.message_inputs, self.message_noise = seen
-        self.nonnegative = not any((_values(part) < 0).any() for part in (*matrices, *seen))
-        terms = [int((part != 0).sum(0).max()) if part.shape[1] else 0 for part in matrices]
+        observed = [_seen(self.rows, convert(matrix)) for matrix in messages]
+        self.message_transition, self.message_inputs, self.message_noise = observed
+        self.nonnegative = not any((_values(matrix) < 0).any() for matrix in (*matrices, *observed))
+        terms = [int((matrix != 0).sum(0).max()) if matrix.shape[1] else 0 for matrix in matrices]
         self.most_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
 
 
@@ -263,8 +265,8 @@ def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
     return rows @ dense(system.output)
 
 
-def _columns(matrix: Any, chosen: np.ndarray) -> Any:
-    return matrix if chosen.all() else matrix[:, chosen]
+def _columns(matrix: Any, mask: np.ndarray) -> Any:
+    return matrix if mask.all() else matrix[:, mask]
 
 
 def _values(matrix: Any) -> np.ndarray:
@@ -289,7 +291,7 @@ def _times(rows: np.ndarray, operand: Any) -> np.ndarray:
     if isinstance(operand, np.ndarray):
         return rows @ operand
     if isinstance(operand, list):
-        products = [(rows[:, places] * values).sum(1) for places, values in operand]
+        products = [(rows[:, rows_used] * values).sum(1) for rows_used, values in operand]
         return np.stack(products, axis=1) if products else np.zeros((len(rows), 0), dtype=object)
     return np.ascontiguousarray((operand @ rows.T).T)
 

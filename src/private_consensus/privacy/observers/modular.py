@@ -58,15 +58,15 @@ def _full_rank(system: LinearSystem, observer: Observer, prime: int) -> bool:
         blocks.append(block.residues)
         visible.append(block.pattern.any(0))
         z = z.times(transition, prime).under(onward)
-    rows, shown = len(z.residues), np.concatenate(visible)
-    if rows < shown.sum() or rows * len(shown) > MOST_ENTRIES:
+    rows, visible_noise = len(z.residues), np.concatenate(visible)
+    if rows < visible_noise.sum() or rows * len(visible_noise) > MOST_ENTRIES:
         return False
-    matrix = np.zeros((rows, len(shown)), dtype=np.int64)
+    matrix = np.zeros((rows, len(visible_noise)), dtype=np.int64)
     column = 0
     for block in blocks:
         matrix[rows - len(block) :, column : column + block.shape[1]] = block
         column += block.shape[1]
-    return _rank(matrix[:, shown], prime) == shown.sum()
+    return _rank(matrix[:, visible_noise], prime) == visible_noise.sum()
 
 
 class _Parts(NamedTuple):
@@ -78,12 +78,12 @@ class _Parts(NamedTuple):
     residues: np.ndarray
     pattern: np.ndarray
 
-    def times(self, other: _Parts, prime: int) -> _Parts:
+    def times(self, factor: _Parts, prime: int) -> _Parts:
         """Return the product of two matrices modulo the prime.
 
         Parameters
         ----------
-        other : _Parts
+        factor : _Parts
             Right factor.
         prime : int
             Modulus.
@@ -92,11 +92,11 @@ class _Parts(NamedTuple):
         -------
         _Parts
         """
-        pattern = self.pattern.astype(float) @ other.pattern > 0
-        return _Parts(self.residues @ other.residues % prime, pattern)
+        pattern = self.pattern.astype(float) @ factor.pattern > 0
+        return _Parts(self.residues @ factor.residues % prime, pattern)
 
-    def columns(self, chosen: np.ndarray) -> _Parts:
-        return _Parts(self.residues[:, chosen], self.pattern[:, chosen])
+    def columns(self, mask: np.ndarray) -> _Parts:
+        return _Parts(self.residues[:, mask], self.pattern[:, mask])
 
     def under(self, above: _Parts) -> _Parts:
         return _Parts(*map(np.concatenate, zip(above, self, strict=True)))
@@ -110,13 +110,13 @@ def _output(system: LinearSystem) -> np.ndarray:
 def _prepared(round_: Round, observer: Observer, prime: int) -> list[_Parts]:
     """Return F, N and the observed H and L with columns of unknown noise, modulo the prime."""
     unknown, rows = observer.unknown(round_), observer.rows(round_)
-    seen = _Parts(_modulo(rows, prime), rows != 0)
+    observed = _Parts(_modulo(rows, prime), rows != 0)
     transition, noise, message_transition, message_noise = _of_round(round_, prime)
     return [
         transition,
         noise.columns(unknown),
-        seen.times(message_transition, prime),
-        seen.times(message_noise.columns(unknown), prime),
+        observed.times(message_transition, prime),
+        observed.times(message_noise.columns(unknown), prime),
     ]
 
 
@@ -131,9 +131,9 @@ def _of_round(round_: Round, prime: int) -> list[_Parts]:
 
 def _modulo(matrix: Any, prime: int) -> np.ndarray:
     """Reduce the rational numbers of a matrix modulo a prime that divides no denominator."""
-    values, places = np.unique(rational(dense(matrix)), return_inverse=True)
-    found = [_residue(Fraction(value), prime) for value in values]
-    return np.array(found, dtype=float)[places].reshape(np.shape(matrix))
+    values, inverse = np.unique(rational(dense(matrix)), return_inverse=True)
+    residues = [_residue(Fraction(value), prime) for value in values]
+    return np.array(residues, dtype=float)[inverse].reshape(np.shape(matrix))
 
 
 def _residue(value: Fraction, prime: int) -> int:
@@ -144,10 +144,10 @@ def _rank(matrix: np.ndarray, prime: int) -> int:
     """Compute the rank modulo a prime by elimination; products of two residues fit into 64 bits."""
     matrix, rank = matrix % prime, 0
     for column in range(matrix.shape[1]):
-        places = np.flatnonzero(matrix[rank:, column])
-        if not len(places):
+        nonzero = np.flatnonzero(matrix[rank:, column])
+        if not len(nonzero):
             continue
-        pivot = rank + int(places[0])
+        pivot = rank + int(nonzero[0])
         matrix[[rank, pivot]] = matrix[[pivot, rank]]
         matrix[rank] = matrix[rank] * pow(int(matrix[rank, column]), -1, prime) % prime
         below = rank + 1 + np.flatnonzero(matrix[rank + 1 :, column])

@@ -74,8 +74,8 @@ def chebyshev_gossip(
     steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, none]]))
     entered, quiet = np.vstack([eye, none]), np.zeros((2 * n, n))
     sent = Broadcast(mixing)
-    given = [entered if t == 0 else quiet for t in range(min(horizon, 3))]
-    rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, given, strict=False)]
+    entries = [entered if t == 0 else quiet for t in range(min(horizon, 3))]
+    rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, entries, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
     model = np.hstack([mixing, none] if horizon == 1 else [weight * mixing, (1 - weight) * eye])
     return LinearSystem(rounds, n, last_output(output, model, np.hstack([eye, none])))

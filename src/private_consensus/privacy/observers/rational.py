@@ -30,10 +30,10 @@ Pairs = list[tuple[Fraction | None, np.ndarray]]
 
 
 def _rational(value: float) -> Fraction | int:
-    given = Fraction(value)
-    near = given.limit_denominator(LARGEST_DENOMINATOR)
-    found = near if abs(near - given) <= _NEAR * abs(near) else given
-    return found.numerator if found.denominator == 1 else found
+    exact = Fraction(value)
+    near = exact.limit_denominator(LARGEST_DENOMINATOR)
+    fraction = near if abs(near - exact) <= _NEAR * abs(near) else exact
+    return fraction.numerator if fraction.denominator == 1 else fraction
 
 
 def rational(matrix: np.ndarray) -> np.ndarray:
@@ -48,9 +48,9 @@ def rational(matrix: np.ndarray) -> np.ndarray:
     matrix = dense(matrix)
     if matrix.dtype == object:
         return matrix
-    values, places = np.unique(matrix, return_inverse=True)
-    found = np.array([_rational(float(value)) for value in values], dtype=object)
-    return found[places].reshape(matrix.shape)
+    values, inverse = np.unique(matrix, return_inverse=True)
+    fractions = np.array([_rational(float(value)) for value in values], dtype=object)
+    return fractions[inverse].reshape(matrix.shape)
 
 
 def exact_view(
@@ -100,8 +100,8 @@ def exact_information(
     """
     pairs = eliminate(covariance, response)
     k = response.shape[1] // victims
-    parts = [slice(victim * k, (victim + 1) * k) for victim in range(victims)]
-    return [_gram(pairs, response.shape[1], part) for part in parts]
+    blocks = [slice(victim * k, (victim + 1) * k) for victim in range(victims)]
+    return [_gram(pairs, response.shape[1], block) for block in blocks]
 
 
 def eliminate(covariance: np.ndarray, response: np.ndarray) -> Pairs:
@@ -152,9 +152,9 @@ def _gram(pairs: Pairs, width: int, columns: slice) -> tuple[np.ndarray, np.ndar
     outside = np.zeros(width, dtype=bool)[columns]
     total = np.zeros((len(outside),) * 2, dtype=object)
     for weight, row in pairs:
-        part = row[columns]
+        entries = row[columns]
         if weight is None:
-            outside |= part != 0
-        elif part.any():
-            total = total + np.multiply.outer(part, part) * weight
+            outside |= entries != 0
+        elif entries.any():
+            total = total + np.multiply.outer(entries, entries) * weight
     return total, outside

@@ -64,7 +64,7 @@ def _run(
     generator: np.random.Generator,
 ) -> np.ndarray:
     state = np.zeros((runs, system.rounds[0].transition.shape[0]))
-    seen = []
+    views = []
     for round_, moved in zip(system.rounds, change, strict=True):
         # The observer subtracts the noise that it knows, which is equivalent to no noise.
         z = generator.standard_normal((runs, len(round_.owners))) * observer.unknown(round_)
@@ -72,13 +72,13 @@ def _run(
         inputs[victim] = moved
         sent = state @ dense(round_.message_transition).T + z @ dense(round_.message_noise).T
         sent = sent + dense(round_.message_inputs) @ inputs
-        seen.append(sent @ observer.rows(round_).T)
+        views.append(sent @ observer.rows(round_).T)
         state = state @ dense(round_.transition).T + z @ dense(round_.noise).T
         state = state + dense(round_.inputs) @ inputs
     rows = observer.final_rows(system)
     if len(rows):
-        seen.append(state @ dense(system.output).T @ rows.T)
-    return np.hstack(seen)
+        views.append(state @ dense(system.output).T @ rows.T)
+    return np.hstack(views)
 
 
 def discriminant_mu(without: np.ndarray, with_change: np.ndarray) -> float:

@@ -67,10 +67,10 @@ def _sum(
     mixing: np.ndarray, horizon: int, observer: int, counts: np.ndarray, power: int = 2
 ) -> np.ndarray:
     mixing = one_graph(mixing)
-    heard = np.flatnonzero((mixing[observer] != 0) & (np.arange(len(mixing)) != observer))
+    neighbours = np.flatnonzero((mixing[observer] != 0) & (np.arange(len(mixing)) != observer))
     total, now = np.zeros(len(mixing)), np.eye(len(mixing))
     for count in counts:
-        rows = now[heard]
+        rows = now[neighbours]
         total += count * (rows**power / (rows**2).sum(1, keepdims=True)).sum(0)
         now = now @ mixing
     return total

@@ -146,12 +146,12 @@ def links(mixing: np.ndarray, adjacency: np.ndarray | None) -> np.ndarray:
     ndarray of bool, [receiver, sender]
         False on the diagonal.
     """
-    heard = mixing != 0
+    receives = mixing != 0
     if adjacency is not None:
         shape = np.shape(adjacency)
         require(shape == mixing.shape, "adjacency", shape, f"the shape of mixing, {mixing.shape}")
-        heard = heard | np.asarray(adjacency, dtype=bool)
-    return heard & ~np.eye(len(mixing), dtype=bool)
+        receives = receives | np.asarray(adjacency, dtype=bool)
+    return receives & ~np.eye(len(mixing), dtype=bool)
 
 
 def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = False) -> np.ndarray:
@@ -182,8 +182,8 @@ def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = Fals
     values = np.broadcast_to(values, (horizon,))
     fine = np.isfinite(values).all() and (values > 0 if positive else values >= 0).all()
     require(bool(fine), key, value, expected)
-    held = (values == 0) | ((values >= 1 / LARGEST) & (values <= LARGEST))
-    require(bool(held.all()), key, value, f"0 or from {1 / LARGEST:g} to {LARGEST:g}")
+    in_range = (values == 0) | ((values >= 1 / LARGEST) & (values <= LARGEST))
+    require(bool(in_range.all()), key, value, f"0 or from {1 / LARGEST:g} to {LARGEST:g}")
     return values
 
 
@@ -234,11 +234,11 @@ class Broadcast:
     own: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        heard = links(self.mixing, self.adjacency)
-        uses = np.where(np.eye(len(heard), dtype=bool), 0.0, self.mixing)
-        object.__setattr__(self, "heard", heard)
+        receives = links(self.mixing, self.adjacency)
+        uses = np.where(np.eye(len(receives), dtype=bool), 0.0, self.mixing)
+        object.__setattr__(self, "heard", receives)
         object.__setattr__(self, "uses", uses)
-        object.__setattr__(self, "own", np.eye(len(heard), dtype=bool))
+        object.__setattr__(self, "own", np.eye(len(receives), dtype=bool))
 
     def round(
         self, transition: Any, inputs: Any, noise: Any, owners: np.ndarray | None = None
@@ -329,14 +329,14 @@ def noised_descent(
     n = len(graphs[0])
     eye = stored(np.eye(n))
     sent = {id(W): Broadcast(W, adjacency) for W in graphs}
-    kept = {id(F): stored(F) for F in moves}
-    made: dict[tuple, Round] = {}
+    transitions = {id(F): stored(F) for F in moves}
+    rounds: dict[tuple, Round] = {}
     keys = [(id(F), id(W), g, s) for F, W, g, s in zip(moves, graphs, gains, scales, strict=True)]
     for key in keys:
         F, W, g, s = key
-        if key not in made:
-            made[key] = sent[W].round(kept[F], eye * g, eye * s)
-    return LinearSystem([made[key] for key in keys], n, eye, filter, noised_state=True)
+        if key not in rounds:
+            rounds[key] = sent[W].round(transitions[F], eye * g, eye * s)
+    return LinearSystem([rounds[key] for key in keys], n, eye, filter, noised_state=True)
 
 
 def gossip(

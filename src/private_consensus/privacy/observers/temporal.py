@@ -163,14 +163,14 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
             return _OUTSIDE * start_error, np.zeros_like(flat)
         inverse = np.linalg.inv(x)
         slope = -inverse @ gram @ inverse
-        own = np.diag(slope)
-        mean = np.bincount(phase, own * diagonal, minlength=period)[phase]
-        slopes = np.concatenate([diagonal * (own - mean), 2 * slope[rows, columns]])
+        diagonal_slope = np.diag(slope)
+        mean = np.bincount(phase, diagonal_slope * diagonal, minlength=period)[phase]
+        slopes = np.concatenate([diagonal * (diagonal_slope - mean), 2 * slope[rows, columns]])
         return float(np.trace(gram @ inverse)), slopes
 
     start = np.zeros(size + len(rows))
     start_error = float((np.diag(gram) * counts[phase]).sum())
     options = {"maxiter": _STEPS, "ftol": _TOLERANCE, "gtol": 1e-10}
-    found = minimize(error, start, jac=True, method="L-BFGS-B", options=options)
-    best = found.x if error(found.x)[0] <= start_error else start
+    solution = minimize(error, start, jac=True, method="L-BFGS-B", options=options)
+    best = solution.x if error(solution.x)[0] <= start_error else start
     return cholesky(matrix(best)[0][::-1, ::-1], lower=False)[::-1, ::-1].copy()

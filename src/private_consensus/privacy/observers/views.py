@@ -119,10 +119,10 @@ class Coalition(Observer):
         sent = system.noised_state and _outputs_messages(system)
         expected = "agents that send their state, and a system whose output is the last message"
         require(sent, "observer.last_states", True, expected)
-        seen = self.rows(system.rounds[-1])
-        others = np.eye(system.n_agents)[~np.isin(np.arange(system.n_agents), self.members)]
-        kept = independent_rows(np.vstack([seen, others]))
-        return others[kept[kept >= len(seen)] - len(seen)]
+        observed = self.rows(system.rounds[-1])
+        identity_rows = np.eye(system.n_agents)[~np.isin(np.arange(system.n_agents), self.members)]
+        independent = independent_rows(np.vstack([observed, identity_rows]))
+        return identity_rows[independent[independent >= len(observed)] - len(observed)]
 
     def check(self, n_agents: int) -> None:
         super().check(n_agents)
@@ -170,8 +170,10 @@ class FinalModels(Observer):
 
     def check(self, n_agents: int) -> None:
         super().check(n_agents)
-        seen = whole_agents(self.of, "observer.of") if self.of is not None else (0,)
-        inside = len(seen) > 0 and all(0 <= agent < n_agents for agent in seen)
+        observed_agents = whole_agents(self.of, "observer.of") if self.of is not None else (0,)
+        inside = len(observed_agents) > 0 and all(
+            0 <= agent < n_agents for agent in observed_agents
+        )
         require(inside, "observer.of", self.of, f"agents 0 to {n_agents - 1}, at least one")
 
     def rows(self, round_: Round) -> np.ndarray:
@@ -212,7 +214,7 @@ def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
         If an entry is not an integer.
     """
     try:
-        return tuple(operator.index(one) for one in agents)
+        return tuple(operator.index(member) for member in agents)
     except TypeError:
         raise InvalidInput(key, agents, "whole numbers, of agents from 0") from None
 
@@ -259,21 +261,21 @@ def _independent(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
     from .rational import rational
 
     rows = np.frombuffer(content).reshape(shape)
-    kept: list[tuple[int, np.ndarray]] = []
+    pivots: list[tuple[int, np.ndarray]] = []
     indices = []
     for index, row in enumerate(rational(rows)):
-        rest = _reduced(row, kept)
-        places = np.flatnonzero(rest)
-        if len(places):
-            kept.append((places[0], rest * (Fraction(1) / rest[places[0]])))
+        reduced = _reduced(row, pivots)
+        nonzero = np.flatnonzero(reduced)
+        if len(nonzero):
+            pivots.append((nonzero[0], reduced * (Fraction(1) / reduced[nonzero[0]])))
             indices.append(index)
-    found = np.array(indices, dtype=int)
-    found.flags.writeable = False
-    return found
+    result_indices = np.array(indices, dtype=int)
+    result_indices.flags.writeable = False
+    return result_indices
 
 
-def _reduced(row: np.ndarray, kept: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
-    for place, pivot in kept:
-        if row[place]:
-            row = row - pivot * row[place]
+def _reduced(row: np.ndarray, pivots: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
+    for column, pivot in pivots:
+        if row[column]:
+            row = row - pivot * row[column]
     return row
