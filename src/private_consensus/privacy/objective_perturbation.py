@@ -1,35 +1,37 @@
 r"""Gaussian objective perturbation of generalised linear models, in Renyi divergences.
 
-Let out is the exact minimiser :math:`o = \arg\min_x J_D(x) + b^Tx`, :math:`b\sim N(0,\sigma^2I)`,
-of an objective with curvature of at least m in which a record has the term
+The release is the exact minimiser :math:`o = \arg\min_x J_D(x) + b^Tx`,
+:math:`b\sim N(0,\sigma^2I)`, of an objective with curvature of at least m,
+in which a record has the term
 :math:`w\,\ell(z^Tx)`, :math:`\|z\|_2\le R,\ |\ell'|\le L,\ 0\le\ell''\le c_1`. On neighbouring
-data, z replaced by z', the noise that leads to the same o is :math:`b - \Delta`, and the log-ratio
+data, z replaced by z', the noise that gives an equal o is :math:`b - \Delta`, and the log-ratio
 of the densities at o is
 
 .. math:: -\frac{b^T\Delta}{\sigma^2} + \frac{\|\Delta\|_2^2}{2\sigma^2}
     + \ln\frac{\det\nabla^2J_D}{\det\nabla^2J_{D'}}, \qquad
     \Delta = w\left(\ell'(z'^To)\,z' - \ell'(z^To)\,z\right).
 
-:math:`\Delta` depends on b, through o, so that this is no Gaussian mechanism (errata E4.3); its
-direction does not leave the span of two rows (Redberg, Koskela, Wang, "Improving the privacy and
+:math:`\Delta` depends on b, through o. Therefore this is no Gaussian mechanism (errata E4.3). Its
+direction stays in the span of two rows (Redberg, Koskela, Wang, "Improving the privacy and
 practicality of objective perturbation for differentially private linear learners", NeurIPS 2023,
-for a record more or less). The last term is at most :math:`\ln(1+\kappa)`,
-:math:`\kappa = w c_1R^2/m`: each record adds one positive eigenvalue. Of the rest, with
-:math:`\mu = 2wLR/\sigma`, :math:`s = \alpha - 1`, :math:`X\sim N(0,1)`:
+for adding or removing a record). The last term is at most :math:`\ln(1+\kappa)`,
+:math:`\kappa = w c_1R^2/m`: each record adds one positive eigenvalue. The other terms have
+two bounds, with :math:`\mu = 2wLR/\sigma`, :math:`s = \alpha - 1`, :math:`X\sim N(0,1)`:
 
-*Whatever the shift.* :math:`\|g'z'-gz\|^2 \le 2\|g'z'\|^2 + 2\|gz\|^2` makes it at most the mean of
-two terms, one of each record, and by Cauchy and Schwarz its moment is at most the larger of theirs.
-A term is at most :math:`\mu|X|+\mu^2/2`, or :math:`\max(0, \mu X+\mu^2/2)` where :math:`\ell'` has
-one sign, as that of a logistic loss:
+*Any shift.* :math:`\|g'z'-gz\|^2 \le 2\|g'z'\|^2 + 2\|gz\|^2` bounds them by the mean of
+two terms, one per record. By Cauchy and Schwarz the moment is at most the larger of theirs.
+A term is at most :math:`\mu|X|+\mu^2/2`, or :math:`\max(0, \mu X+\mu^2/2)` if :math:`\ell'` has
+one sign, as for a logistic loss:
 
 .. math:: E_1 = 2e^{\alpha s\mu^2/2}\,\Phi(s\mu), \qquad
     E_1^+ = \Phi(-\mu/2) + e^{\alpha s\mu^2/2}\,\Phi((\alpha-\tfrac12)\mu).
 
-*Slow shifts.* Along z' the derivative :math:`\ell'(z'^To)` falls in
-:math:`X = b^Tz'/(\sigma\|z'\|)` by at most :math:`c_1\sigma R/m` a unit, since
+*Slow shifts.* Along z' the derivative :math:`\ell'(z'^To)` decreases in
+:math:`X = b^Tz'/(\sigma\|z'\|)` by at most :math:`c_1\sigma R/m` per unit, since
 :math:`\partial o/\partial b` is minus the inverse of the Hessian. It is its value at X = 0, which
-is independent of X, and a rest that adds at most :math:`\kappa X^2`; that of z, which enters with
-the other sign, takes off. Hence, by Cauchy and Schwarz again, for :math:`4s\kappa<1`,
+is independent of X, plus a remainder that adds at most :math:`\kappa X^2`. The remainder of z has
+the opposite sign and only decreases the loss. Hence, by Cauchy and Schwarz again, for
+:math:`4s\kappa<1`,
 
 .. math:: E_2 = \exp\left(\frac{s\mu^2}2 + \frac{s^2\mu^2}4
     \left(1+\frac1{1-4s\kappa}\right)\right)(1-4s\kappa)^{-1/4}.
