@@ -41,12 +41,12 @@ class FewRecords(LogisticRegression):
     def records(self) -> int:
         return self.total
 
-    def part(self, taken: slice) -> FewRecords:
+    def part(self, selection: slice) -> FewRecords:
         """The first record is in the first place, all others have the same, or are empty."""
-        places = np.arange(self.total)[taken]
-        first = float((places == 0).any())
-        counts = np.array([first, len(places) - first])[: len(self.counts)]
-        return self.with_valid(counts=counts, total=len(places))
+        indices = np.arange(self.total)[selection]
+        first = float((indices == 0).any())
+        counts = np.array([first, len(indices) - first])[: len(self.counts)]
+        return self.with_valid(counts=counts, total=len(indices))
 
     def _margins(self, x: np.ndarray) -> np.ndarray:
         return np.matvec(self._signed, x)
@@ -76,9 +76,9 @@ class FewRecords(LogisticRegression):
         weighted = np.einsum("nkd,...nk->...ndk", self._signed, curvature)
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
-    def hessian_of(self, x: np.ndarray, asked: np.ndarray) -> np.ndarray:
-        """Return the Hessians of some points; ``asked`` [..., agents] selects them."""
-        return self.hessian(x)[asked]
+    def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
+        """Return the Hessians of some points; ``selected`` [..., agents] marks them."""
+        return self.hessian(x)[selected]
 
     def own_errors(self, x: np.ndarray) -> np.ndarray:
         """Return how many of its records each model gets wrong; empty records have label 1."""

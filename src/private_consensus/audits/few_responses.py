@@ -30,12 +30,12 @@ class FewResponses(Lasso):
     def records(self) -> int:
         return self.total
 
-    def part(self, taken: slice) -> FewResponses:
+    def part(self, selection: slice) -> FewResponses:
         """The record is in the first place."""
-        places = np.arange(self.total)[taken]
-        first = float((places == 0).any())
+        indices = np.arange(self.total)[selection]
+        first = float((indices == 0).any())
         features, responses = first * self.features, first * self.responses
-        return self.with_valid(features=features, responses=responses, total=len(places))
+        return self.with_valid(features=features, responses=responses, total=len(indices))
 
     @cached_property
     def _groups(self) -> tuple[tuple[slice, Lasso], ...]:

@@ -279,7 +279,7 @@ class Engine:
         kind = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
-        def keep(t: int, active: np.ndarray, quantities: Mapping[str, np.ndarray]) -> None:
+        def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
             """Record the released quantities of the last iteration.
 
             Parameters
@@ -288,13 +288,13 @@ class Engine:
                 Iteration.
             active : ndarray of bool
                 Settings that are still running.
-            quantities : mapping of str to ndarray
+            seen : mapping of str to ndarray
                 Quantities of the iteration.
             """
             if t != horizon:
                 return
-            recorded.update({key: np.array(quantities[key]) for key in SEEN if key in quantities})
-            if "released" in quantities and isinstance(network, UnreliableNetwork):
+            recorded.update({key: np.array(seen[key]) for key in SEEN if key in seen})
+            if "released" in seen and isinstance(network, UnreliableNetwork):
                 recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
         algorithm = stack([setting.calibrated.algorithm for setting in batch])
