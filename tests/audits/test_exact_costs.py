@@ -9,9 +9,9 @@ import pytest
 import private_consensus
 from private_consensus import networks
 from private_consensus.algorithms.base import Iterative, column, origin
-from private_consensus.audits.exact_costs import exact_costs
+from private_consensus.audits.exact_costs import _Pairs, exact_costs
 from private_consensus.audits.judging import declaration
-from private_consensus.audits.noise_response import Response, Row, shift
+from private_consensus.audits.noise_response import Layout, Response, Row, shift
 from private_consensus.audits.probing import agent_classes, pairs_of_agents
 from private_consensus.audits.result import DIFFERS, CheckReport, Coverage, Untested
 from private_consensus.privacy import Budget, Relation, Release, Sampling, gaussian_dp, gaussian_mu
@@ -299,6 +299,128 @@ def test_rounded_messages_are_not_accused():
     for problem in (means(), logistic()):
         assert not cost(Rounded(), problem).findings
     assert not cost(Rounded()).untested
+
+
+# --- Algorithms that stop -----------------------------------------------------------------------
+
+
+class Stopping(NamedTuple):
+    """Messages, and which agents are active, [settings, runs, agents, dim or 1]."""
+
+    x: np.ndarray
+    active: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopsByMessages(Descent):
+    """An agent repeats the mixture of messages after a message that changed little.
+
+    ``tolerance`` is in standard deviations of the noise in a message.
+    """
+
+    tolerance: float = 0.5
+
+    def start(self, problem, network, streams, settings):
+        zero = origin(problem, streams, settings)
+        return Stopping(zero, np.ones((*zero.shape[:-1], 1), bool))
+
+    def value_after_stop(self, problem, mixed):
+        return mixed
+
+    def goes_on(self, problem, before, after):
+        change = np.linalg.norm(after - before, axis=-1, keepdims=True)
+        return change >= self.tolerance * STEP * column(self.sigma)
+
+    def step(self, state, problem, network, draw, t):
+        z = network.mix(state.x)
+        moved = z - STEP * (problem.gradient(z) + column(self.sigma) * draw)
+        x = np.where(state.active, moved, self.value_after_stop(problem, z))
+        return Stopping(x, state.active & self.goes_on(problem, state.x, x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class StopsByGradient(StopsByMessages):
+    """An agent stops by its exact gradient, which depends on its data."""
+
+    def goes_on(self, problem, before, after):
+        length = np.linalg.norm(problem.gradient(after), axis=-1, keepdims=True)
+        return length >= problem.record_change("l2")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepsWithoutNoise(StopsByMessages):
+    """An agent that has stopped sends exact gradient steps."""
+
+    def value_after_stop(self, problem, mixed):
+        return mixed - STEP * problem.gradient(mixed)
+
+
+TOLERANCES = (0.2, 0.5, 1.0)
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_stopping_by_messages_is_not_accused(tolerance, problem):
+    """After the stop a message is a function of earlier messages and needs no noise."""
+    report = cost(StopsByMessages(tolerance=tolerance), problem(), horizon=4)
+    assert not report.findings
+    assert not any(part.decisive for part in report.untested), report.untested
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+def test_stopping_by_a_gradient_is_found(problem):
+    found = audited(StopsByGradient(), problem())
+    assert any("carries no noise" in finding.text for finding in found.findings)
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+@pytest.mark.parametrize("tolerance", TOLERANCES)
+def test_exact_steps_after_a_stop_are_found(tolerance, problem):
+    """With the smallest tolerance an agent stops at few values of the noise only."""
+    report = cost(StepsWithoutNoise(tolerance=tolerance), problem(), horizon=4)
+    assert any("determine a value without noise" in text for text in texts(report))
+
+
+def all_shifts(algorithm):
+    """Return the shifts of all agents' pairs and base points, on means."""
+    noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
+    pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
+    tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
+    tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
+    parts = [
+        part for of_agent in pairs.values() for pair in of_agent for part in tested.shifts(pair)
+    ]
+    return [part for shifts in parts if not isinstance(shifts, str) for part in shifts]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thresholded(Descent):
+    """Messages of which small coordinates are replaced by 0 after the noise is added."""
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        is_small = np.abs(after.x) < STEP * column(self.sigma)
+        return after._replace(x=np.where(is_small, 0.0, after.x))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "is_certain"), [(StepsWithoutNoise(tolerance=0.2), True), (Thresholded(), False)]
+)
+def test_a_value_below_a_threshold_does_not_certainly_lack_noise(algorithm, is_certain):
+    """Small noise does not change such a value, large noise does."""
+    shifts = all_shifts(algorithm)
+    assert shifts and any(part.is_certain for part in shifts) is is_certain
+
+
+@pytest.mark.parametrize("tolerance", [0.05, 0.1])
+def test_the_noise_of_an_agent_that_has_stopped_costs_nothing(tolerance):
+    """At each base point the shift is at most that of all declared steps."""
+    algorithm = StopsByMessages(tolerance=tolerance)
+    noisy = algorithm.calibrate(BUDGET, means(), ring(), HORIZON)
+    mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
+    lengths = [np.linalg.norm(part.units) for part in all_shifts(algorithm)]
+    assert len(lengths) >= 3 * AGENTS
+    assert max(lengths) <= mu * (1 + 1e-6)
 
 
 def test_missing_noise_from_generators_is_found():

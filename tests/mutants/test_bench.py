@@ -90,6 +90,23 @@ def test_an_algorithm_of_the_outside_package_is_audited_by_its_name(module):
     assert row["caught"] is not row["correct"], row["findings"]
 
 
+STOPS = {
+    "released_stop_descent": False,
+    "private_stop_descent": True,
+    "censored_descent": True,
+    "accepting_descent": True,
+    "half_noise_descent": True,
+}
+"""Algorithms that stop or repeat messages, or lack noise, and whether they have a fault."""
+
+
+@pytest.mark.parametrize(("module", "is_broken"), STOPS.items())
+def test_a_stop_is_a_fault_only_if_it_depends_on_private_data(module, is_broken):
+    row = judged(Asked(module, outsiders.BY_NAME), RUNS // 2)
+    assert row["correct"] is not is_broken
+    assert row["caught"] is is_broken, row["findings"]
+
+
 def test_the_outside_package_is_found_by_its_entry_points():
     outsiders.install()
     known = algorithms.names()

@@ -40,6 +40,8 @@ NOT_SMOOTH = "the messages are not an affine or smooth function of the noise"
 NO_BASE = "the cost is known at random noise only, where a rotation of the noise is no fault"
 BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
+NEARBY = 1e-3
+"""Deviation of the draws at which a value without noise has to be found again."""
 EXACT = 1e-5
 """Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
@@ -98,6 +100,7 @@ def _tested(
     """Return the faults that all base points show, and why the pair was not tested.
 
     Without a solution at the first base point a rotation of the noise could be taken for a fault.
+    A message that certainly has no noise is a fault at any base point: no other point disproves it.
     """
     first: list[Fault] | None = None
     reasons: list[str] = []
@@ -106,6 +109,8 @@ def _tested(
             reasons.append(parts)
             continue
         faults = [fault for part in parts for fault in faults_of(part)]
+        if any(part.is_certain for part in parts):
+            return faults, ""
         if not faults:
             return [], ""
         if index == 0 or len(reasons) == BASES:  # without noise, or on average
@@ -223,7 +228,9 @@ class _Pairs:
         """Yield, by base point, the shifts between the data sets, or why there are none.
 
         A fault has to show at each base point. The first base point is the absence of noise. The
-        others are random draws, at which no message is at a kink.
+        others are random draws, at which no message is at a kink. A value that certainly has no
+        noise has to be found again near the base point, so that a base point at which the code
+        takes an exceptional branch, such as a gradient of length 0, is no fault.
         """
         both = [self.executed(attack, index) for index in (0, 1)]
         near = [self._response(executed) for executed in both]
@@ -239,15 +246,22 @@ class _Pairs:
             if base:
                 random = generator(ROOT, "base", base)
                 start = BASE_SIZE * random.standard_normal(len(start))
-            try:
-                target = both[0].values(start[None], near[1].rows)[0]
-                part = self._solved(both[1], near[1], target, start)
-            except OtherMessages:
-                part = None
+            part = self._at(both, near[1], start)
+            if part is not None and part.is_certain:
+                random = generator(ROOT, "nearby", base).standard_normal(len(start))
+                again = self._at(both, near[1], start + NEARBY * random)
+                part = part._replace(is_certain=again is not None and again.is_certain)
             solved += part is not None
             yield NOT_SMOOTH if part is None else [part]
         if not solved:
             yield self._rough(both)
+
+    def _at(self, both: list[Executed], near: Response, start: np.ndarray) -> Shift | None:
+        """Return the shift at a base point; None if it cannot be computed."""
+        try:
+            return self._solved(both[1], near, both[0].values(start[None], near.rows)[0], start)
+        except OtherMessages:
+            return None
 
     def _of_affine(self, near: list[Response]) -> list[Shift] | str:
         equal = near[0].matrix is near[1].matrix

@@ -56,6 +56,8 @@ PRECISION = 1e-10
 NEWTON_STEPS, CHORD_STEPS = 8, 40
 ROUGH, AVERAGED = 0.5, 300
 """Largest error of messages that are affine on average, in deviations, and number of draws."""
+REMAINING, SIZES = 24, (1.0, FAR, 1e3)
+"""Number of draws that test whether a message has noise, and their sizes in deviations."""
 LEAK = 1e-6
 """Smallest difference that no noise explains, in deviations of the noise in its row."""
 FINE = 1e-10
@@ -448,6 +450,9 @@ class Shift(NamedTuple):
     change : ndarray, shape (rows,)
     near : Response
         The response that was solved for.
+    is_certain : bool
+        Whether an unexplained message stays equal for all draws, of any size, that no earlier
+        message depends on.
     """
 
     units: np.ndarray
@@ -455,6 +460,7 @@ class Shift(NamedTuple):
     unique: bool
     change: np.ndarray
     near: Response
+    is_certain: bool = False
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -579,11 +585,53 @@ def solved_by_blocks(
         if silent.any():
             return None
         if size <= FINE or (size <= CONVERGED and not size < 0.8 * before):
+            units = _without_idle_draws(executed, blocks, target, start, units, max(FINE, size))
             return Shift(units - start, np.zeros(len(target)), True, change, near)
         if not size < 0.8 * before:
             return None
         units, before = units + blocks.solve(gap), size
     return None
+
+
+def _without_idle_draws(
+    executed: Executed, blocks: Blocks, target: np.ndarray, start: np.ndarray, units: np.ndarray,
+    error: float,
+) -> np.ndarray:  # fmt: skip
+    """Return draws with which the messages equal ``target``, equal to ``start`` where possible.
+
+    A draw that no message depends on at the solution has an arbitrary value after Newton's method
+    with the response at another point. An example is the noise of an agent that has stopped.
+
+    Parameters
+    ----------
+    executed : Executed
+    blocks : Blocks
+        Of the response with which ``units`` were computed.
+    target : ndarray, shape (rows,)
+    start, units : ndarray, shape (units,)
+        Draws before and after Newton's method.
+    error : float
+        Largest error of the messages with ``units``, in deviations.
+
+    Returns
+    -------
+    ndarray, shape (units,)
+        ``units`` itself if other draws change a message by more than twice ``error``.
+    """
+    near = blocks.near
+    allowed = np.where(near.scale > 0, 2.0 * error * near.scale, 1e-9 * np.abs(target))
+    without = np.repeat(units[None], len(blocks.columns), axis=0)
+    for index in range(len(without)):
+        later = np.concatenate(blocks.columns[index:])
+        without[index, later] = start[later]
+    shorter = units.copy()
+    values = executed.values(without, near.rows)
+    for of_block, rows, columns in zip(values, blocks.rows, blocks.columns, strict=True):
+        changed = rows[np.abs(target - of_block)[rows] > allowed[rows]]
+        idle = columns[~(near.matrix[np.ix_(changed, columns)] != 0).any(0)]
+        shorter[idle] = start[idle]
+    gap = np.abs(target - executed.values(shorter[None], near.rows)[0])
+    return shorter if (gap <= allowed).all() else units
 
 
 def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool:
@@ -610,13 +658,16 @@ def solved_in_order(
     """Find draws with which the messages equal ``target``, iteration by iteration.
 
     The messages of an iteration are solved for with the draws that no earlier message depends on,
-    by Newton's method, while all earlier messages equal their targets.
+    by Newton's method, while all earlier messages equal their targets. Which draws enter a message
+    can depend on earlier messages: an algorithm that stops by its messages adds no more noise. If
+    the draws of ``near`` do not explain the messages, the draws that enter are determined again,
+    with all earlier messages equal to their targets.
 
     Parameters
     ----------
     executed : Executed
     near : Response
-        At ``start``; it states which draws a message depends on.
+        It states which draws a message depends on without noise.
     target : ndarray, shape (rows,)
     start : ndarray, shape (units,)
 
@@ -627,42 +678,153 @@ def solved_in_order(
     """
     times, first = _order(near)
     units, unexplained = start.copy(), np.zeros(len(times))
-    values = executed.values(start[None], near.rows)[0]
-    change, floor = target - values, FINE
+    change, floor = target - executed.values(start[None], near.rows)[0], FINE
+    is_solved, is_certain = np.zeros(len(units), bool), False
     for t in np.unique(times):
-        rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
-        scale = near.scale[rows]
-        size = np.where(scale > 0, scale, 1e-300)
-        left, before, rank = np.inf, np.inf, 0
-        kept = np.zeros(len(rows), bool)
-        for _ in range(NEWTON_STEPS if len(columns) else 0):
-            single = np.zeros((len(columns), len(units)))
-            single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
-            both = units + np.concatenate([single, -single])
-            ahead, behind = np.split(executed.values(both, near.rows)[:, rows], 2)
-            matrix = (ahead - behind).T / (2 * STEP_OF_NEWTON) / size[:, None]
-            kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
-            gap = (target - values)[rows]
-            step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
-            if rank < len(columns) or not np.isfinite(step).all():
+        rows, columns = np.flatnonzero(times == t), np.flatnonzero((first == t) & ~is_solved)
+        step = _solved_step(executed, near, target, units, rows, columns, near.scale[rows], floor)
+        if step is None or step.unexplained.any():
+            columns, scale = _entering(executed, near, units, is_solved, t)
+            step = _solved_step(executed, near, target, units, rows, columns, scale, floor)
+            if step is None:
                 return None
-            units[columns] += step
-            values = executed.values(units[None], near.rows)[0]
-            gap = (target - values)[rows]
-            before, left = left, float(np.abs(gap[kept] / size[kept]).max(initial=0.0))
-            if left <= FINE or not left < 0.5 * before:
-                break
-        if not len(columns):
-            left = 0.0
-        excess = kept.sum() > rank and np.isfinite(before)
-        if left > CONVERGED and not excess:
-            return None
-        floor = max(floor, left if left <= CONVERGED else 0.0)
-        allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
-        unexplained[rows] = _leaks((target - values)[rows], scale, allowed, 1e3 * floor)
+        units, floor = step.units, step.floor
+        is_solved[columns] = True
+        unexplained[rows] = step.unexplained
         if unexplained.any():
+            constant = _constant_rows(executed, near, units, is_solved, t)
+            is_certain = bool((constant & (unexplained > 0)).any())
             break
-    return Shift(units - start, unexplained, True, change, near)
+    return Shift(units - start, unexplained, True, change, near, is_certain)
+
+
+class _Step(NamedTuple):
+    """Draws that solve for the messages of one iteration.
+
+    Parameters
+    ----------
+    units : ndarray, shape (units,)
+        All draws.
+    unexplained : ndarray, shape (rows of the iteration,)
+        Difference of the messages that no draws explain, in deviations of the row's noise.
+    floor : float
+        Largest error of a solved message so far, in deviations.
+    """
+
+    units: np.ndarray
+    unexplained: np.ndarray
+    floor: float
+
+
+def _solved_step(
+    executed: Executed, near: Response, target: np.ndarray, units: np.ndarray, rows: np.ndarray,
+    columns: np.ndarray, scale: np.ndarray, floor: float,
+) -> _Step | None:  # fmt: skip
+    """Solve for the messages ``rows`` of one iteration with the draws ``columns``."""
+    units, size = units.copy(), np.where(scale > 0, scale, 1e-300)
+    gap = (target - executed.values(units[None], near.rows)[0])[rows]
+    left, before, rank = np.inf, np.inf, 0
+    kept = np.zeros(len(rows), bool)
+    for _ in range(NEWTON_STEPS if len(columns) else 0):
+        matrix = _slopes(executed, near, units, columns)[rows] / size[:, None]
+        kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
+        step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
+        if rank < len(columns) or not np.isfinite(step).all():
+            return None
+        units[columns] += step
+        gap = (target - executed.values(units[None], near.rows)[0])[rows]
+        before, left = left, float(np.abs(gap[kept] / size[kept]).max(initial=0.0))
+        if left <= FINE or not left < 0.5 * before:
+            break
+    if not len(columns):
+        left = 0.0
+    excess = kept.sum() > rank and np.isfinite(before)
+    if left > CONVERGED and not excess:
+        return None
+    floor = max(floor, left if left <= CONVERGED else 0.0)
+    allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
+    return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor)
+
+
+def _slopes(
+    executed: Executed, near: Response, units: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return the response of all rows to selected draws at ``units``, [rows, columns]."""
+    if not len(columns):
+        return np.zeros((len(near.rows), 0))
+    single = np.zeros((len(columns), len(units)))
+    single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
+    both = units + np.concatenate([single, -single])
+    ahead, behind = np.split(executed.values(both, near.rows), 2)
+    return (ahead - behind).T / (2 * STEP_OF_NEWTON)
+
+
+def _entering(
+    executed: Executed, near: Response, units: np.ndarray, is_solved: np.ndarray, t: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the draws that enter the messages of an iteration first, and the scale of its rows.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+        It states the rows.
+    units : ndarray, shape (units,)
+        Draws with which all earlier messages equal their targets.
+    is_solved : ndarray of bool, shape (units,)
+        Draws that follow from earlier messages.
+    t : int
+        Iteration.
+
+    Returns
+    -------
+    columns : ndarray
+        Draws that change the messages of iteration ``t`` and no earlier message.
+    scale : ndarray
+        Standard deviation of the noise in each message of iteration ``t``.
+    """
+    times = np.array([row.iteration for row in near.rows])
+    matrix = _slopes(executed, near, units, np.arange(len(units)))
+    scale = np.linalg.norm(matrix, axis=1)
+    responds = np.abs(matrix) > PRECISION * scale[:, None]
+    enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved
+    return np.flatnonzero(enters), scale[times == t]
+
+
+def _constant_rows(
+    executed: Executed, near: Response, units: np.ndarray, is_solved: np.ndarray, t: int
+) -> np.ndarray:
+    """Return which messages of an iteration are functions of earlier messages.
+
+    These messages stay equal for draws of any size that no earlier message depends on. A message
+    that small draws do not change, such as a value below a threshold, is not one of them.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+        It states the rows.
+    units : ndarray, shape (units,)
+        Draws with which all earlier messages equal their targets.
+    is_solved : ndarray of bool, shape (units,)
+        Draws that follow from earlier messages.
+    t : int
+        Iteration.
+
+    Returns
+    -------
+    ndarray of bool, shape (rows,)
+        False everywhere if such draws change an earlier message.
+    """
+    times = np.array([row.iteration for row in near.rows])
+    random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
+    random *= np.resize(SIZES, (REMAINING, 1)) * ~is_solved
+    try:
+        values = executed.values(units + np.concatenate([0.0 * random[:1], random]), near.rows)
+    except OtherMessages:
+        return np.zeros(len(times), bool)
+    equal = (np.abs(values[1:] - values[0]) <= PRECISION * np.abs(values[0])).all(0)
+    return equal & (times == t) & equal[times < t].all()
 
 
 def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: float) -> np.ndarray:
