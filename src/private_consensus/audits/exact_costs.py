@@ -246,13 +246,13 @@ class _Pairs:
             if base:
                 random = generator(ROOT, "base", base)
                 start = BASE_SIZE * random.standard_normal(len(start))
-            part = self._at(both, near[1], start)
-            if part is not None and part.is_certain:
+            shift = self._at(both, near[1], start)
+            if shift is not None and shift.is_certain:
                 random = generator(ROOT, "nearby", base).standard_normal(len(start))
                 again = self._at(both, near[1], start + NEARBY * random)
-                part = part._replace(is_certain=again is not None and again.is_certain)
-            solved += part is not None
-            yield NOT_SMOOTH if part is None else [part]
+                shift = shift._replace(is_certain=again is not None and again.is_certain)
+            solved += shift is not None
+            yield NOT_SMOOTH if shift is None else [shift]
         if not solved:
             yield self._rough(both)
 
