@@ -89,4 +89,6 @@ def test_what_the_readme_shows_runs(capsys):
     done = shown["done"]
     assert 0.5 < done.guarantee.epsilon <= 1.0
     assert done.measurements["t"].max() == 20
+    last = done.measurements.filter(done.measurements["t"] == 20)
+    assert last["metric"].unique().to_list() == ["normalised_error"] and last["value"].max() < 0.02
     assert "Guarantee(" in capsys.readouterr().out

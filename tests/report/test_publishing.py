@@ -152,6 +152,21 @@ def test_loops_compiled_for_another_processor_are_named(reference, run, monkeypa
     assert compare(run[1], reference).machines == expected
 
 
+def test_the_readme_states_the_counts_of_the_published_scorecard():
+    root = Path(__file__).parents[2]
+    counts = json.loads((root / "results/reference/scorecard.json").read_text())["counts"]
+    number = {row["verdict"]: row["count"] for row in counts}
+    standing = {row["verdict"]: row["standing"] for row in counts}
+    text = " ".join((root / "README.md").read_text().split())
+    held, in_part, not_held, undecided, untestable = (number[row["verdict"]] for row in counts)
+    assert (
+        f"Of {sum(number.values())} claims, {held} hold, {in_part} hold in part, {not_held} do not "
+        f"hold, {undecided} are undecided and {untestable} cannot be tested. After Holm's "
+        f"adjustment, {standing['held']}, {standing['held in part']} and "
+        f"{standing['did not hold']} of the first three numbers remain"
+    ) in text
+
+
 def test_links_of_the_gallery_stay_in_the_folder(reference):
     import re
 

@@ -723,25 +723,26 @@ def _solved_step(
     """Solve for the messages ``rows`` of one iteration with the draws ``columns``."""
     units, size = units.copy(), np.where(scale > 0, scale, 1e-300)
     gap = (target - executed.values(units[None], near.rows)[0])[rows]
-    left, before, rank = np.inf, np.inf, 0
-    kept = np.zeros(len(rows), bool)
+    error, previous_error, rank = np.inf, np.inf, 0
+    has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
         matrix = _slopes(executed, near, units, columns)[rows] / size[:, None]
-        kept = np.abs(matrix).max(1, initial=0.0) > 1e-6
-        step, _, rank, _ = lstsq(matrix[kept], gap[kept] / size[kept], cond=1e-6)
+        has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
+        step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
             return None
         units[columns] += step
         gap = (target - executed.values(units[None], near.rows)[0])[rows]
-        before, left = left, float(np.abs(gap[kept] / size[kept]).max(initial=0.0))
-        if left <= FINE or not left < 0.5 * before:
+        previous_error = error
+        error = float(np.abs(gap[has_noise] / size[has_noise]).max(initial=0.0))
+        if error <= FINE or not error < 0.5 * previous_error:
             break
     if not len(columns):
-        left = 0.0
-    excess = kept.sum() > rank and np.isfinite(before)
-    if left > CONVERGED and not excess:
+        error = 0.0
+    excess = has_noise.sum() > rank and np.isfinite(previous_error)
+    if error > CONVERGED and not excess:
         return None
-    floor = max(floor, left if left <= CONVERGED else 0.0)
+    floor = max(floor, error if error <= CONVERGED else 0.0)
     allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor)
 
@@ -820,7 +821,9 @@ def _constant_rows(
     random = generator(ROOT, "remaining draws", t).standard_normal((REMAINING, len(units)))
     random *= np.resize(SIZES, (REMAINING, 1)) * ~is_solved
     try:
-        values = executed.values(units + np.concatenate([0.0 * random[:1], random]), near.rows)
+        values = executed.values(
+            units + np.concatenate([np.zeros((1, len(units))), random]), near.rows
+        )
     except OtherMessages:
         return np.zeros(len(times), bool)
     equal = (np.abs(values[1:] - values[0]) <= PRECISION * np.abs(values[0])).all(0)

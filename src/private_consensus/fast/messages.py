@@ -208,7 +208,8 @@ def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse)
     """
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
-        x[j] += change * inverse if u[j] < share else _NOTHING
+        moved = x[j] + change * inverse  # a fused multiply-add, as in whole vectors
+        x[j] = moved if u[j] < share else x[j]
 
 
 @uncounted
