@@ -10,6 +10,7 @@ are drawn. Here it is planned, run and drawn in one process; in a study of one's
 # %%
 # The configuration, ``mine.yaml`` beside this tutorial, as it would stand in ``config/papers``.
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from private_consensus.experiments.numbers import figure_numbers
 from private_consensus.plotting import draw
 from private_consensus.studies import HOME
 
-MINE = Path(__file__).with_name("mine.yaml").read_text()
+MINE = Path(sys.argv[0]).with_name("mine.yaml").read_text()
 print(MINE)
 
 folder = Path(tempfile.mkdtemp())

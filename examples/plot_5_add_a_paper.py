@@ -9,6 +9,7 @@ of one's own is such a paper with an algorithm, and it is written for you.
 # %%
 # ``private-consensus init`` from the command line; here by its function.
 
+import sys
 import tempfile
 from pathlib import Path
 
@@ -42,7 +43,7 @@ claims:
     against: gradient_descent.literal
 """
 
-mine = Path(__file__).with_name("mine.yaml").read_text()
+mine = Path(sys.argv[0]).with_name("mine.yaml").read_text()
 (folder / "config" / "papers" / "mine.yaml").write_text(mine + CLAIMS)
 
 config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}

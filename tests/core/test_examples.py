@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SCRIPTS = sorted(EXAMPLES.glob("*.py"))
+SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
 
 
 @pytest.fixture(autouse=True)
@@ -33,6 +33,13 @@ def test_every_tutorial_has_a_title_and_a_test_here():
     for script in SCRIPTS:
         title, line, *_ = ast.get_docstring(ast.parse(script.read_text())).splitlines()
         assert title and set(line) == {"="} and len(line) == len(title)
+
+
+def test_no_tutorial_uses_a_name_that_the_documentation_does_not_define():
+    """Sphinx-Gallery executes scripts without ``__file__``."""
+    for script in SCRIPTS:
+        names = {n.id for n in ast.walk(ast.parse(script.read_text())) if isinstance(n, ast.Name)}
+        assert "__file__" not in names, script.name
 
 
 def test_a_noise_is_calibrated_to_the_budget_and_its_cost_grows_with_the_releases():
