@@ -126,7 +126,7 @@ class Streams:
 
         Returns
         -------
-        ndarray [runs, *shape]
+        ndarray, shape ``(runs, *shape)``
         """
         arguments.choice("law", law, UNIT_LAWS)
         shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
@@ -150,7 +150,7 @@ class Streams:
 
         Yields
         ------
-        ndarray [runs, *shape]
+        ndarray, shape ``(runs, *shape)``
             Samples of one iteration.
         """
         if not callable(law):

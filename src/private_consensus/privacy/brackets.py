@@ -74,7 +74,7 @@ class LowerBound:
     method : str
         One of :data:`LOWER_METHODS`.
     because : str
-            Reasons why it may be too low: fractions that are attained, releases left out. Empty if
+        Reasons why it may be too low: fractions that are attained, releases left out. Empty if
         none.
     """
 

@@ -179,26 +179,22 @@ class Release:
     dim : int, optional
         Number of coordinates of ``gamma_norm`` noise. Used by lower bounds only.
     attained : float or 1-D array, optional
-            Fraction of the stated sensitivity that ONE pair of neighbours attains at EVERY release
-        of the
-            series, for all earlier outcomes (a limit of pairs counts as one pair). For ``laplace``:
-        by a
-        change of a single coordinate. For ``discrete_gaussian``: by whole steps of one coordinate.
-        None if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair has different
-        values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed from it, see
-        :mod:`private_consensus.privacy.brackets`; no accountant uses it.
+        Fraction of the stated sensitivity that ONE pair of neighbours attains at EVERY release of
+        the series, for all earlier outcomes (a limit of pairs counts as one pair). For ``laplace``:
+        by a change of a single coordinate. For ``discrete_gaussian``: by whole steps of one
+        coordinate. None if no such fraction is known. For ``exact`` and ``profile``: 1 if a pair
+        has different values, or attains :meth:`PrivacyProfile.attained`. Lower bounds are computed
+        from it, see :mod:`private_consensus.privacy.brackets`; no accountant uses it.
     reached : float or 1-D array, optional
-            Fraction that one pair approaches arbitrarily closely along SOME sequence of outcomes,
-        each with
-        a positive density. At delta 0 only this fraction matters. For ``laplace``: in any shape.
-        None: equal to ``attained``.
+        Fraction that one pair approaches arbitrarily closely along SOME sequence of outcomes, each
+        with a positive density. At delta 0 only this fraction matters. For ``laplace``: in any
+        shape. None: equal to ``attained``.
     attack : Release, optional
         Release of known distribution that reveals at most as much as this one. It replaces this
         release in lower bounds.
     log_tolerance : float
-            b, for an attack: on both data sets the observation has the stated distribution up to
-        factors
-        within :math:`[e^{-b}, e^b]`.
+        b, for an attack: on both data sets the observation has the stated distribution up to
+        factors within :math:`[e^{-b}, e^b]`.
 
     Raises
     ------

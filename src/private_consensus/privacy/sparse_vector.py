@@ -42,9 +42,8 @@ def sparse_vector_release(
 
     ``once``
         :math:`\Delta/s_1 + 2c\Delta/s_2`. Increase the threshold's noise by :math:`\Delta`, at the
-            cost :math:`\Delta/s_1`. Each "below" is then at least as likely on the neighbouring
-        data, and
-        each "above" needs a change of its query's noise by at most :math:`2\Delta`.
+        cost :math:`\Delta/s_1`. Each "below" is then at least as likely on the neighbouring data,
+        and each "above" needs a change of its query's noise by at most :math:`2\Delta`.
     ``after_release``
         :math:`c\,(\Delta/s_1 + 2\Delta/s_2)`. Between two draws this is the case above with one
         "above". After the c-th no test is made, so that there are at most c draws.

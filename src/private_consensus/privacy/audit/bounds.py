@@ -90,9 +90,8 @@ class Bound:
     ordering : Epsilon or Mu
         Measure that orders the outcomes: the bound on it is the tighter one.
     both : bool
-            True if the event may be likelier on either data set, which halves the level. False if
-        it was
-        selected to be likelier on D.
+        True if the event may be likelier on either data set, which halves the level. False if it
+        was selected to be likelier on D.
     statistic, event : str, object
         Statistic that defines the event, and the event, if known.
     """

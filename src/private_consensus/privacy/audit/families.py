@@ -62,9 +62,8 @@ def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]
     Returns
     -------
     list of dict
-            The rows with ``adjusted``, the smallest family-wise level at which the claim is
-        contradicted
-        (0 or 1 if computed), and ``contradicted``.
+        The rows with ``adjusted``, the smallest family-wise level at which the claim is
+        contradicted (0 or 1 if computed), and ``contradicted``.
     """
     require(0 < level < 1, "level", level, "a number in (0, 1)")
     p_values = np.array([np.nan if row["p_value"] is None else row["p_value"] for row in rows])

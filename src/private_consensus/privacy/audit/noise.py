@@ -140,9 +140,8 @@ def noise_test(
     noise : ndarray, shape (runs, rounds, agents, dim)
         Recovered noise.
     scale : float or ndarray
-            Declared scale; broadcast against ``noise``. For ``gamma_norm`` constant along the last
-        axis,
-        for ``discrete_gaussian`` one number.
+        Declared scale; broadcast against ``noise``. For ``gamma_norm`` constant along the last
+        axis, for ``discrete_gaussian`` one number.
     law : {"gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian"}
         Declared distribution.
     confidence : float
@@ -151,7 +150,7 @@ def noise_test(
         Noise of the same rounds under the other data set, with equally many runs; the two must
         be independent.
     resolution : float
-            Precision of the recovered values, in units of the scale; not used for
+        Precision of the recovered values, in units of the scale; not used for
         ``discrete_gaussian``.
 
     Returns

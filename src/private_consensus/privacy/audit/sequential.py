@@ -41,7 +41,7 @@ class SequentialAudit:
     Parameters
     ----------
     bounds : list of Bound
-            Bounds of the last look; they hold at ``confidence``, simultaneously with those of all
+        Bounds of the last look; they hold at ``confidence``, simultaneously with those of all
         looks.
     looks : tuple of Look
         Looks that were taken.
@@ -101,9 +101,8 @@ def sequential(
     Parameters
     ----------
     audit : callable
-            From a number of runs on each data set and a confidence to bounds. A larger number of
-        runs may
-        contain the runs of a smaller one.
+        From a number of runs on each data set and a confidence to bounds. A larger number of runs
+        may contain the runs of a smaller one.
     claim : mapping
         ``{"epsilon": value}``, ``{"mu": value}`` or ``{"profile": Profile}``.
     runs, first : int

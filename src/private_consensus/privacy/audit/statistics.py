@@ -71,7 +71,7 @@ def audit_statistics(
     transcripts, transcripts_other : ndarray, shape (runs, features) or (runs, ..., dim), or None
         All observations of each run under D and under D', at least 40 runs; None to use the given
         statistics only. The number of non-finite values is an additional feature. If there are axes
-            between, the last is that of one message's coordinates, and repetitions in a run are
+        between, the last is that of one message's coordinates, and repetitions in a run are
         counted.
     statistics : mapping from name to (array, array)
         One number per run under D and under D', for example a log-likelihood ratio; values may be

@@ -120,9 +120,8 @@ def statement(
     victim : int
         Target agent, whose input changes; no member of the observer.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
     inputs : Inputs
         Dependence of private inputs on the states at which they are computed.
 
@@ -155,9 +154,8 @@ def statements(
     observer : Observer
         Observing agents or eavesdropper.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
     inputs : Inputs
         Dependence of private inputs on the states at which they are computed.
     victims : sequence of int, optional
@@ -273,9 +271,8 @@ def light_cone_bound(
     victim : int
         Target agent, whose input changes; no member of the observer.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
 
     Returns
     -------
@@ -342,9 +339,8 @@ def contraction_bound(
     victim : int
         Target agent, whose input changes; no member of the observer.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
     expansion : float
         c, by which a local map may expand distances (l2), for all agents and all of their data.
 

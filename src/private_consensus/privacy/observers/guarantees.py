@@ -72,9 +72,8 @@ def mu(system: LinearSystem, observer: Observer, victim: int, changes: Changes) 
     victim : int
         Target agent, whose input changes; no member of the observer.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
 
     Returns
     -------
@@ -105,9 +104,8 @@ def all_victims(
     observer : Observer
         Observing agents or eavesdropper.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
     victims : sequence of int, optional
         Target agents; by default every agent except the members.
 
@@ -157,9 +155,8 @@ def pairwise(
     system : LinearSystem
         Algorithm.
     changes : Changes
-            Allowed changes of the target agent's private input, in l2. Only they depend on the
-        neighbouring
-        relation.
+        Allowed changes of the target agent's private input, in l2. Only they depend on the
+        neighbouring relation.
     secure : bool
         True if an observer receives in each round only the weighted sum over its neighbours.
 

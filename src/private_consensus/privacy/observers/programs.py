@@ -52,9 +52,8 @@ def chebyshev_gossip(
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
     output : {"model", "message"}
-            Final models that :class:`FinalModels` observes: :math:`x_T` after round T, or the last
-        message
-        :math:`x_{T-1}`.
+        Final models that :class:`FinalModels` observes: :math:`x_T` after round T, or the last
+        message :math:`x_{T-1}`.
 
     Returns
     -------

@@ -41,9 +41,8 @@ class Round:
     transition, inputs, noise : ndarray or csr_array, [states, states], [states, N] and so on
         F, G and N of the state's recursion.
     message_transition, message_inputs, message_noise : ndarray or csr_array, [messages, ...]
-            H, J and L: the messages as functions of the state *before* the round, of its inputs and
-        of its
-        noise.
+        H, J and L: the messages as functions of the state *before* the round, of its inputs and of
+        its noise.
     senders : ndarray of int, [messages]
         -1 for no sender: a sum over agents whose terms are not observed.
     receives : ndarray of bool, [N, messages]
@@ -53,9 +52,8 @@ class Round:
     owners : ndarray of bool, [noises, N]
         True if an agent knows a noise variable: the agent that samples it, and both for pair noise.
     kinds : ndarray of int, [messages], optional
-            Kinds of messages that are summed separately: coordinates, or vectors of different
-        meaning. One
-        kind if not given.
+        Kinds of messages that are summed separately: coordinates, or vectors of different meaning.
+        One kind if not given.
     """
 
     transition: Any
@@ -90,9 +88,8 @@ class LinearSystem:
         True if an agent sends all of its state, with its fresh noise. The later behaviour of every
         agent then depends only on values that an eavesdropper observed.
     one_model : bool
-            True if in each round every agent receives the one state from which all continue. Its
-        receivers
-        know everything to which inputs react.
+        True if in each round every agent receives the one state from which all continue. Its
+        receivers know everything to which inputs react.
     """
 
     rounds: Sequence[Round]
@@ -357,11 +354,9 @@ def gossip(
     noise : float
         :math:`\sigma > 0` of the one draw at the start.
     output : {"model", "message"}
-            Final models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}` after round T,
-        or the
-            last message :math:`x_{T-1}`. A single model depends on agents one edge farther away
-        than the
-        last message of that agent.
+        Final models that :class:`FinalModels` observes: :math:`x_T = W x_{T-1}` after round T, or
+        the last message :math:`x_{T-1}`. A single model depends on agents one edge farther away
+        than the last message of that agent.
 
     Returns
     -------
