@@ -376,7 +376,7 @@ class ADMMFamily(Iterative):
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return minimisers, messages and, with noise, the mean accumulated loss.
+        """Return minimisers, messages and, with noise and a formula, the mean accumulated loss.
 
         Parameters
         ----------
@@ -393,7 +393,9 @@ class ADMMFamily(Iterative):
             ``internal`` and ``released`` iterates; ``worst_case``, [settings, runs].
         """
         iterates = {"internal": state.minimiser, "released": state.x}
-        return iterates | {"worst_case": state.spent.mean(-1)} if self.noisy else iterates
+        has_formula = type(self).loss_by_formula is not ADMMFamily.loss_by_formula
+        accumulated = self.noisy and has_formula
+        return iterates | {"worst_case": state.spent.mean(-1)} if accumulated else iterates
 
     # Privacy.
 
