@@ -37,6 +37,7 @@ _PLACES = {
     "audit": "audits.audit",
     "calibrate": "privacy",
     "simulate": "library",
+    "split": "splitting",
     "zcdp_epsilon": "privacy",
 }
 __all__ = sorted([*_MODULES, *_PLACES])

@@ -20,6 +20,7 @@ from .privacy import observers as observers
 from .privacy import zcdp_epsilon as zcdp_epsilon
 from .problems import Problem as Problem
 from .randomness import Streams as Streams
+from .splitting import split as split
 
 __version__: str
 __all__: list[str]

@@ -175,8 +175,9 @@ def _replaced(problem: LogisticRegression, records: Records, agent: int) -> tupl
     """Replace the agent's first record in the problem's data of the first run."""
     features = problem.features.reshape(-1, *problem.features.shape[-3:])[0]
     labels = problem.labels.reshape(-1, *problem.labels.shape[-2:])[0]
-    tests = problem.test_features.reshape(-1, *problem.test_features.shape[-2:])[0]
-    answers = problem.test_labels.reshape(-1, problem.test_labels.shape[-1])[0]
+    tests, answers = problem.test_features, problem.test_labels
+    if tests.ndim == 3:
+        tests, answers = tests[0], answers[0]
 
     def holding(row, label) -> LogisticRegression:
         rows, signs = np.array(features, float), np.array(labels, float)
@@ -207,7 +208,7 @@ def _few(
         features[agent, 0], labels[agent, 0] = row, label
         parts: dict[str, Any] = {
             "features": features, "labels": labels,
-            "test_features": features[agent], "test_labels": labels[agent],
+            "test_features": features[agent], "test_labels": labels[agent], "sizes": None,
         }  # fmt: skip
         if not compressed:
             return replace(problem, **parts)

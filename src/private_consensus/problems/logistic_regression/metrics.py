@@ -35,7 +35,7 @@ def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
         np.broadcast_to(star, (*star.shape[:-2], problem.n_agents, problem.dim))
     ).sum(-1)
     return (problem.objective(everywhere).sum(-1) - best) / (
-        problem.n_agents * problem.records * problem.weight
+        problem.record_counts.sum() * problem.weight
     )
 
 
@@ -111,11 +111,15 @@ def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (...)
     """
-    return problem.clipped_loss_of(x, np.inf, np.ones(x.shape[:-1], bool)).mean(-1)
+    losses = problem.clipped_loss_of(x, np.inf, np.ones(x.shape[:-1], bool))
+    if problem.sizes is None:
+        return losses.mean(-1)
+    padding = (problem.records - problem.sizes) * math.log(2.0)  # of zero rows
+    return ((losses * problem.records - padding) / problem.sizes).mean(-1)
 
 
 def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
-    """Compute the mean over agents of the local model's error on the local records.
+    """Compute the fraction of all local records that their agent's model misclassifies.
 
     Parameters
     ----------
@@ -128,7 +132,7 @@ def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (...)
     """
-    return problem.own_errors(x).sum(-1) / math.prod(problem.labels.shape[-2:])
+    return problem.own_errors(x).sum(-1) / problem.record_counts.sum()
 
 
 def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
@@ -158,6 +162,14 @@ def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
     )
 
 
+def _train_majority(problem: Any, x: np.ndarray) -> np.ndarray:
+    """Compute the fraction of the more frequent label among all local records."""
+    if problem.sizes is None:
+        return _majority(problem.labels, 2, x)
+    positive = (problem.labels > 0).sum((-1, -2)) / problem.sizes.sum()
+    return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
+
+
 def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
     """Compute the fraction of the more frequent label, repeated for each model of x.
 
@@ -173,7 +185,7 @@ METRICS = {
     "own_train_accuracy": lambda problem, x: 1.0 - own_error(problem, x),
     "own_test_error": own_test_error,
     "own_test_accuracy": lambda problem, x: 1.0 - own_test_error(problem, x),
-    "majority_train_accuracy": lambda problem, x: _majority(problem.labels, 2, x),
+    "majority_train_accuracy": _train_majority,
     "majority_test_accuracy": lambda problem, x: _majority(problem.test_labels, 1, x),
     "majority_test_error": lambda problem, x: 1.0 - _majority(problem.test_labels, 1, x),
     "log_distance": log_distance,

@@ -201,6 +201,20 @@ def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarr
     return values
 
 
+def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negative: float) -> None:
+    """Refuse numbers of records that the arrays do not have, and padding that is not empty."""
+    require_array("problem.sizes", sizes, ("agent",), kinds="iu")
+    require_shape("problem.sizes", sizes, features.shape[-3:-2], "the agents")
+    largest = features.shape[-2]
+    expected = f"a whole number between 1 and {largest}, the rows of an agent"
+    require_each((sizes >= 1) & (sizes <= largest), "problem.sizes", sizes, ("agent",), expected)
+    axes = ("run", "agent", "record")
+    is_record = np.arange(largest) < sizes[:, None]
+    empty = (features == 0).all(-1) & (labels == negative)
+    expected = f"padding after the agent's records: zeros with the label {negative}"
+    require_each(empty | is_record, "problem.labels", labels, axes, expected)
+
+
 @dataclass(frozen=True)
 class LogisticRegression(Problem):
     r"""Logistic regression on the agents' records, with a test set that no agent holds.
@@ -222,6 +236,11 @@ class LogisticRegression(Problem):
     coding : {"signed", "zero_one"}
         Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding,
         and on whether all features are >= 0: both are public.
+    sizes : ndarray of int, shape (agents,), optional
+        Numbers of records of agents that hold different numbers. Further rows are padding: zeros
+        with the negative label. Padding has a constant loss and no gradient, and metrics ignore it.
+        The padded data are data of the universe that every bound covers, so that all sensitivities
+        hold. None: every agent holds ``records`` records.
     """
 
     features: np.ndarray
@@ -232,6 +251,7 @@ class LogisticRegression(Problem):
     ridge: float
     box: float = np.inf
     coding: str = "signed"
+    sizes: np.ndarray | None = None
 
     def __post_init__(self):
         axes = ("run", "agent", "record", "coordinate")
@@ -255,6 +275,8 @@ class LogisticRegression(Problem):
         require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
         require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
         require_finite("problem.test_features", test, axes)
+        if self.sizes is not None:
+            _require_padding(features, labels, self.sizes, negative)
 
     @property
     def n_runs(self) -> int | None:
@@ -267,6 +289,11 @@ class LogisticRegression(Problem):
     @property
     def records(self) -> int:
         return self.features.shape[-2]
+
+    @property
+    def record_counts(self) -> np.ndarray:
+        """Number of records of each agent, without padding; shape (agents,)."""
+        return np.full(self.n_agents, self.records) if self.sizes is None else self.sizes
 
     @property
     def dim(self) -> int:
@@ -449,7 +476,10 @@ class LogisticRegression(Problem):
     def part(self, selection: slice) -> LogisticRegression:
         """Return the problem with a subset of each agent's records, weighted as before."""
         rows, labels = self.features[..., selection, :], self.labels[..., selection]
-        return self.with_valid(features=rows, labels=labels)
+        sizes = self.sizes
+        if sizes is not None:
+            sizes = (np.arange(self.records)[selection] < sizes[:, None]).sum(-1)
+        return self.with_valid(features=rows, labels=labels, sizes=sizes)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         return -self.weight * self._sums_of_shares(x) + self.ridge * x

@@ -1,0 +1,242 @@
+"""Own data: equal problems from every kind of table, and bounds that no record decides."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import private_consensus as pc
+from private_consensus.errors import InvalidInput
+from private_consensus.problems.logistic_regression import LogisticRegression
+
+RANDOM = np.random.default_rng(7)
+SITES = np.repeat(["c", "a", "b"], [4, 9, 2])
+TABLE = pl.DataFrame(
+    {
+        "age": RANDOM.uniform(20, 60, 15),
+        "income": RANDOM.normal(0, 1, 15),
+        "sex": np.where(np.arange(15) % 2, "f", "m"),
+        "site": SITES,
+        "ill": np.arange(15) % 3 % 2,
+    }
+)
+OPTIONS = {
+    "label": "ill",
+    "agent": "site",
+    "bounds": {"age": (0, 100)},
+    "categories": {"sex": ["f", "m"]},
+    "clip": 1.5,
+}
+
+
+def same(a, b):
+    assert a.agents == b.agents and a.columns == b.columns and a.bound == b.bound
+    for name in ("features", "labels", "sizes", "test_features", "test_labels"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
+
+
+def test_every_kind_of_table_gives_equal_shares(tmp_path):
+    shares = pc.split(TABLE, **OPTIONS)
+    assert shares.agents == ("a", "b", "c") and shares.sizes.tolist() == [9, 2, 4]
+    assert shares.columns == ("age", "income", "sex=f", "sex=m")
+    TABLE.write_csv(tmp_path / "own.csv")
+    same(shares, pc.split(tmp_path / "own.csv", **OPTIONS))
+    same(shares, pc.split(str(tmp_path / "own.csv"), **OPTIONS))
+    same(shares, pc.split(TABLE.lazy(), **OPTIONS))
+    same(shares, pc.split({name: TABLE[name].to_list() for name in TABLE.columns}, **OPTIONS))
+    labels, sites = TABLE["ill"].to_numpy(), TABLE["site"].to_list()
+    separate = {**OPTIONS, "label": labels, "agent": sites}
+    same(shares, pc.split(TABLE.drop("ill", "site"), **separate))
+
+
+def test_a_pandas_table_gives_the_same_shares():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({name: TABLE[name].to_list() for name in TABLE.columns})
+    same(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
+    frame["sex"] = frame["sex"].astype("category")
+    same(pc.split(TABLE, **OPTIONS), pc.split(frame, **OPTIONS))
+
+
+def test_an_array_has_numbered_columns():
+    array = TABLE.select("age", "income").to_numpy()
+    shares = pc.split(array, label=TABLE["ill"], agent=SITES, clip=30.0)
+    assert shares.columns == ("x0", "x1")
+    assert np.linalg.norm(shares.features, axis=-1).max() == pytest.approx(30.0)
+
+
+def test_the_objective_is_the_mean_of_all_records_and_padding_counts_nowhere():
+    """Against sums over the records of each agent, which have no padding."""
+    shares = pc.split(TABLE, **OPTIONS)
+    problem, ridge = shares.logistic_regression(0.1), 0.1
+    x = RANDOM.normal(size=(3, problem.dim))
+    losses, gradients, errors = [], [], []
+    for agent, count in enumerate(shares.sizes):
+        rows = np.c_[shares.features[agent, :count] / 1.5, np.ones(count)] / np.sqrt(2)
+        signed = shares.labels[agent, :count, None] * rows
+        margins = signed @ x[agent]
+        losses.append(np.log1p(np.exp(-margins)))
+        gradients.append(-3 / 15 * signed.T @ (1 / (1 + np.exp(margins))) + ridge * x[agent])
+        errors.append((rows @ x[agent] > 0) != (shares.labels[agent, :count] > 0))
+    np.testing.assert_allclose(problem.gradient(x), gradients)
+    assert problem.measure("own_loss", x) == pytest.approx(np.mean([v.mean() for v in losses]))
+    assert problem.measure("own_train_error", x) == pytest.approx(np.concatenate(errors).mean())
+    positive = TABLE["ill"].mean()
+    majority = problem.measure("majority_train_accuracy", x)
+    assert majority == pytest.approx(max(positive, 1 - positive))
+    same_model = np.broadcast_to(x[0], x.shape)
+    per_record = (
+        problem.objective(same_model).sum() / 3
+        - problem.objective(np.broadcast_to(problem.optimum, x.shape)).sum() / 3
+    )
+    assert problem.measure("excess_loss", same_model) == pytest.approx(per_record)
+    assert problem.part(slice(0, 3)).sizes.tolist() == [3, 2, 3]
+
+
+@pytest.mark.parametrize("agent", [0, 1, 2])
+def test_a_record_moves_the_gradient_of_a_large_and_of_a_small_share_by_at_most_2w(agent):
+    """Two opposite rows far on the wrong side approach the bound, whatever the share."""
+    problem = pc.split(TABLE, **OPTIONS).logistic_regression()
+    bound = problem.record_change("l2")
+    assert bound == pytest.approx(2 * 3 / 15)
+    first, second = np.eye(problem.dim)[0], np.eye(problem.dim)[1]
+    x = np.zeros((3, problem.dim))
+    x[agent] = -1e3 * second
+    moved = []
+    for side in (1.0, -1.0):
+        rows, labels = problem.features.copy(), problem.labels.copy()
+        rows[agent, 0], labels[agent, 0] = np.sqrt(1 - 1e-4) * side * first + 1e-2 * second, 1.0
+        neighbour = replace(problem, features=rows, labels=labels)
+        moved.append(neighbour.gradient(x)[agent])
+    change = np.linalg.norm(moved[0] - moved[1])
+    assert 0.99 * bound < change <= bound
+
+
+def test_an_audit_of_uneven_shares_finds_the_claim_and_finds_too_little_noise():
+    problem = pc.split(TABLE, **OPTIONS).logistic_regression(0.1)
+    network = pc.networks.build(pc.Streams(0, (0,)), "ring", 3)
+    algorithm, budget = pc.algorithms.load("muffliato_gd")(), pc.Budget(1.0, 1e-5)
+    setting = algorithm, problem, network, budget, 2
+    audit = {"runs": 60, "confidence": 0.99, "delta": 1e-5}
+    assert not pc.audit(*setting, **audit).flagged
+    done = pc.simulate(*setting, runs=1)
+    assert done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+    scale = done.algorithm.noise.scale
+    # mu of two messages by hand: the sensitivity is that of every share
+    mu = np.sqrt(2) * 2 * 3 / 15 / scale
+    assert pc.privacy.gaussian_epsilon(mu, 1e-5) == pytest.approx(1.0, rel=1e-6)
+    quiet = replace(done.algorithm, noise=scale / 20)
+    assert pc.audit(*setting, **audit, calibrated=quiet).flagged
+
+
+def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
+    table = TABLE.with_columns(age=pl.when(pl.col("site") == "b").then(130.0).otherwise(50.0))
+    options = {**OPTIONS, "features": ["age"], "categories": None}
+    unclipped = options | {"clip": None}
+    message = r"age of data\[agent b, row 13\]: found 130.0, expected a number in \[0, 100\]"
+    with pytest.raises(InvalidInput, match=message):
+        pc.split(table, **unclipped)
+    assert pc.split(table, **options).features[1, 0, 0] == 1.0
+    message = r"norm of data\[agent c, row 0\]: found 50.0, expected an l2 norm of at most 10"
+    with pytest.raises(InvalidInput, match=message):
+        pc.split(table, **unclipped | {"bounds": None, "bound": 10})
+    clipped = pc.split(table, **options | {"bounds": None, "clip": 10})
+    assert clipped.features[0, 0, 0] == pytest.approx(10.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"clip": None}, "bound: found None, expected bound or clip .* bounds of income"),
+        ({"categories": None}, "data.sex: .* expected numbers, or categories="),
+        ({"labels": None}, "labels: found None, expected the two labels"),
+        ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
+        ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
+        ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
+        ({"agent": 16}, "agent: found 16, expected shares of at least one of 15 records"),
+        ({"agent": 2, "fractions": [0.5, 0.6]}, "fractions: .* sum 1"),
+        ({"bounds": {"heigth": (0, 1)}}, "bounds: found 'heigth'"),
+        ({"test": 1.0}, "test: found 1.0"),
+        ({"bound": 2.0}, "bound: found 2.0, expected either bound or clip"),
+    ],
+)
+def test_what_is_missing_or_does_not_fit_is_named(changed, message):
+    with pytest.raises(InvalidInput, match=message):
+        pc.split(TABLE, **OPTIONS | changed)
+
+
+def test_a_missing_value_is_refused_with_its_agent_and_row():
+    table = TABLE.with_columns(income=pl.when(pl.col("age") < 0).then(1.0))
+    with pytest.raises(InvalidInput, match=r"income of data\[agent c, row 0\]: found nan"):
+        pc.split(table, **OPTIONS)
+
+
+def test_no_public_number_depends_on_a_record_unless_the_records_are_public():
+    """A record is replaced by another one within the bounds: all that is public stays."""
+    other = pl.DataFrame({"age": 99.0, "income": 70.0, "sex": "f", "site": "a", "ill": 1})
+    table = TABLE.with_columns(pl.col("ill").cast(pl.Int64))
+    neighbour = pl.concat([table[:5], other.cast(table.schema), table[6:]])
+    shares, moved = (pc.split(data, **OPTIONS) for data in (table, neighbour))
+    for name in ("agents", "columns", "bound", "ranges", "from_records"):
+        assert getattr(shares, name) == getattr(moved, name), name
+    first, second = shares.logistic_regression(), moved.logistic_regression()
+    for name in ("weight", "ridge", "smoothness", "record_gradient_change", "lipschitz"):
+        assert getattr(first, name) == getattr(second, name), name
+    assert (first.features != second.features).any()
+    declared = pc.split(TABLE, label="ill", agent="site", labels=None, public=True)
+    computed = {"labels of ill", "categories of sex", "bound on the l2 norm"}
+    assert set(declared.from_records) == computed
+    norms = np.linalg.norm(declared.features, axis=-1)
+    assert declared.bound == pytest.approx(norms.max())
+
+
+def test_shares_by_number_and_fraction_and_the_test_set():
+    columns = {"features": ["age", "income"], "categories": None}
+    shares = pc.split(TABLE, **OPTIONS | columns | {"agent": 3, "fractions": [0.6, 0.2, 0.2]})
+    assert shares.sizes.tolist() == [9, 3, 3]
+    even = pc.split(TABLE, **OPTIONS | columns | {"agent": 4, "test": 0.5})
+    assert even.sizes.sum() + len(even.test_labels) == 15
+    assert even.sizes.max() - even.sizes.min() <= 1
+    rows = np.concatenate([even.features[i, :n] for i, n in enumerate(even.sizes)])
+    everything = np.concatenate([rows, even.test_features])
+    unsplit = pc.split(TABLE, **OPTIONS | columns | {"agent": 1}).features[0]
+    assert sorted(map(tuple, everything)) == sorted(map(tuple, unsplit))
+    again = pc.split(TABLE, **OPTIONS | columns | {"agent": 4, "test": 0.5})
+    same(even, again)
+
+
+def test_coefficients_are_in_units_of_the_table():
+    shares = pc.split(TABLE, **OPTIONS | {"clip": None, "bound": 50.0})
+    problem = shares.logistic_regression()
+    model = RANDOM.normal(size=problem.dim)
+    slopes = shares.coefficients(model)
+    row = TABLE.filter(pl.col("site") == "a").row(0, named=True)
+    odds = slopes["intercept"] + slopes["age"] * row["age"] + slopes["income"] * row["income"]
+    odds += slopes[f"sex={row['sex']}"]
+    assert odds == pytest.approx(model @ problem.features[0, 0])
+
+
+def test_the_mean_of_uneven_shares_is_that_of_all_records():
+    shares = pc.split(TABLE, agent="site", features=["age"], bounds=(0, 100))
+    problem = shares.mean_estimation()
+    assert problem.records == 5 and problem.size_ratio == 9 / 5
+    assert shares.unscaled(problem.target[0]) == pytest.approx(TABLE["age"].mean())
+    # a record from one end of the bounds to the other moves the gradient by the stated change
+    ends = [TABLE.with_columns(age=pl.Series([*TABLE["age"][:14], end])) for end in (0.0, 100.0)]
+    options = {"agent": "site", "features": ["age"], "bounds": (0, 100)}
+    low, high = (pc.split(table, **options).mean_estimation() for table in ends)
+    x = np.zeros((1, 3, 1))
+    moved = np.abs(low.gradient(x) - high.gradient(x))
+    assert moved.max() == pytest.approx(problem.record_change("l2"))
+    with pytest.raises(InvalidInput, match="number of records: found 14"):
+        pc.split(TABLE[1:], **options).mean_estimation()
+
+
+def test_padding_that_is_not_empty_is_refused():
+    rows, labels = np.zeros((2, 3, 2)), np.full((2, 3), -1.0)
+    rows[1, 2] = 0.5
+    empty = np.zeros((0, 2)), np.zeros(0)
+    with pytest.raises(InvalidInput, match=r"problem.labels\[agent 1, record 2\].*padding"):
+        LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([3, 2]))
+    with pytest.raises(InvalidInput, match=r"problem.sizes\[agent 0\]: found 4"):
+        LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([4, 3]))
