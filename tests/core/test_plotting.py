@@ -139,9 +139,12 @@ def test_a_curve_without_a_proven_guarantee_is_marked_and_explained(series):
 
 
 def test_a_note_on_the_data_stands_below_the_title():
-    figure = {"title": "A figure", "note": "of 2,000 images", "panels": [panel()]}
+    figure = {
+        "title": "A figure", "note": "of 2,000 images", "conditions": "Adult; mean of 5 runs",
+        "panels": [panel()],
+    }  # fmt: skip
     made = plotting.draw("none", "nobody", numbers([1.0, 2.0]), figure, STYLES).to_dict()
-    assert made["title"]["subtitle"] == ["data: made", "5 runs; i", "of 2,000 images"]
+    assert made["title"]["subtitle"] == ["data: made", "Adult; mean of 5 runs", "of 2,000 images"]
 
 
 def test_long_curves_are_thinned_evenly():

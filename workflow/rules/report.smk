@@ -110,10 +110,7 @@ rule write_plan:
         "../../environment.yml"
     params:
         plan=lambda w: {
-            "papers": {
-                name: paper.model_dump(mode="json")
-                for name, paper in PLAN.papers.items()
-            },
+            "papers": {name: PLAN.described(name) for name in PLAN.papers},
             "labels": {name: style.label for name, style in PLAN.styles.items()},
             "config": CONFIG.model_dump(mode="json"),
             "expected": stamps_of_now(),

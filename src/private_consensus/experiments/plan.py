@@ -6,6 +6,7 @@ determines whether a result is up to date.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -18,6 +19,7 @@ from ..datasets import DATA_SETS, PREPARATIONS
 from ..errors import InvalidInput, require
 from . import sharing
 from .checks import too_many, wrong_horizon, wrong_settings
+from .conditions import conditions_of
 from .references import PARTS, expected, wrong_references
 from .schema import (
     SCALES,
@@ -40,6 +42,8 @@ from .shorthand import read_paper
 _module_of = cache(algorithms.module_of)
 
 PREPARED = "problem.prepared"
+NUMBERED = re.compile(r"Figure \w")
+"""Start of the title of a figure of a paper."""
 RESERVED = "reference"
 RULES = (
     "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
@@ -196,20 +200,26 @@ class Plan:
             }
         )
 
+    def described(self, paper: str) -> dict[str, Any]:
+        """Return a paper as plain JSON, with the conditions of each figure."""
+        found = self.papers[paper].model_dump(mode="json")
+        for name, figure in found["figures"].items():
+            figure["conditions"] = conditions_of(self, name)
+        return found
+
     def drawing(self, figure: str) -> dict[str, Any]:
-        """Return a figure as plain JSON, with budget and agents of its experiments.
+        """Return a figure as plain JSON, with its conditions and the authors in its title.
 
         Panels that show a graph contain its network; panels of observers contain the views at the
         scale.
         """
         found = self.figures[figure].model_dump(mode="json")
-        number = self.papers[self.paper_of(figure)].paper.number
-        if number and not found["title"].startswith(f"Paper {number}"):
-            found["title"] = f"Paper {number}: {found['title']}"
+        paper = self.papers[self.paper_of(figure)].paper
+        if paper.number:
+            mark = ", " if NUMBERED.match(found["title"]) else ": "
+            found["title"] = f"{paper.citation}{mark}{found['title']}"
+        found["conditions"] = conditions_of(self, figure)
         panels = self.figures[figure].panels
-        used = dict.fromkeys(p.experiment for p in panels if p.curves)
-        used |= dict.fromkeys(c.experiment for p in panels for c in p.curves if c.experiment)
-        found["settings"] = [_stated(self.experiments[name]) for name in used]
         for panel, told in zip(found["panels"], panels, strict=True):
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
@@ -479,15 +489,6 @@ def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduc
 def _network(experiment: Experiment) -> dict[str, Any]:
     found = experiment.network.model_dump(mode="json")
     return {key: value for key, value in found.items() if value is not None}
-
-
-def _stated(experiment: Experiment) -> dict[str, Any]:
-    """Return budget and agents of an experiment: a number, or the name of the axis that sets it."""
-    base = _patched(_base(experiment), {})
-    paths = {"epsilon": ("budget", "epsilon"), "delta": ("budget", "delta"),
-             "agents": ("network", "agents")}  # fmt: skip
-    set_by = {axis.set: name for name, axis in experiment.axes.items()}
-    return {key: set_by.get(".".join(path), base[path[0]][path[1]]) for key, path in paths.items()}
 
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -435,6 +436,15 @@ class PaperInfo(Strict):
     where: str
     summary: str = ""
     short: str = Field(default="", description="what it is called in two to five words")
+
+    @property
+    def citation(self) -> str:
+        """Authors and year, such as "Wang et al. 2022"; without authors the title."""
+        names = [author.split()[-1] for author in self.authors]
+        if not names:
+            return self.short or self.title
+        authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        return " ".join([authors, *re.findall(r"\b(?:19|20)\d\d\b", self.where)[-1:]])
 
 
 class Paper(Strict):

@@ -88,7 +88,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification
     columns = min(figure.get("columns") or len(panels), 2 if direct else len(panels))
     legend = None if direct else legend_of(names, columns * (WIDTH + SIDE))
     charts = [panel_chart(replace(p, names=names), legend) for p in panels]
-    notes = (facts(numbers, figure), figure.get("note", ""), coinciding(panels), marks(numbers))
+    notes = (facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers))
     chart = arranged(charts, columns, own_names=direct)
     if legend:
         chart = switched(chart, charts[0])

@@ -40,7 +40,7 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
         for panel in figure["panels"]
     ]
     chart = alt.concat(*panels, columns=COLUMNS, spacing={"row": 28, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
 def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:

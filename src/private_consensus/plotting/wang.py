@@ -84,7 +84,7 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
         for panel in figure["panels"]
     ]
     chart = alt.concat(*columns, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
 wang_fig3 = wang_fig2
@@ -113,7 +113,7 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Cha
         for part, panel, y in zip(parts, figure["panels"], ends, strict=True)
     ]
     chart = alt.concat(*panels, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(numbers, figure))
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
 # --- Trajectories ---------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def figure(
         "name": name,
         "title": spec["title"],
         "heading": heading(spec["title"], paper["paper"]["number"]),
-        "caption": spec["caption"],
+        "caption": complete_caption(spec),
         "added": spec["added"],
         "source": facts["source"],
         "surrogate": "surrogate" in facts["source"],
@@ -56,6 +56,12 @@ def figure(
         "links": LINKS,
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
+
+
+def complete_caption(spec: Mapping[str, Any]) -> str:
+    """Return the caption of a figure, followed by the conditions of the configuration."""
+    conditions = spec.get("conditions", "")
+    return f"{spec['caption']} Conditions: {conditions}." if conditions else spec["caption"]
 
 
 def heading(title: str, number: str) -> str:

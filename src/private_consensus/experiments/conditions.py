@@ -1,0 +1,197 @@
+"""Conditions of a figure, from the configuration: data, epsilon, delta, agents, runs, bands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from ..datasets import PREPARATIONS
+
+if TYPE_CHECKING:
+    from .plan import Plan
+    from .schema import Curve, Panel
+
+QUANTITIES = {
+    "epsilon": ("epsilon", ("budget", "epsilon")),
+    "delta": ("delta", ("budget", "delta")),
+    "agents": ("N", ("network", "agents")),
+}
+"""Symbol of each listed quantity, and its path in a setting."""
+SYNTHETIC = "synthetic"
+DATA_NAMES = {SYNTHETIC: "synthetic data", "adult": "Adult", "us": "US census",
+              "brazil": "Brazil census", "mnist": "MNIST", "cifar10": "CIFAR-10"}  # fmt: skip
+BANDS = {
+    "standard error": "standard error",
+    "standard deviation": "standard deviation of the runs",
+    "range": "smallest and largest run",
+    "quartiles": "quartiles",
+}
+MAX_LISTED = 4
+"""Number of values of a quantity that are listed; more are given as a range."""
+
+
+@dataclass(frozen=True)
+class CurveConditions:
+    """Conditions under which one curve was computed.
+
+    Attributes
+    ----------
+    panel : int
+        Index of the panel.
+    values : mapping
+        Quantity to the set of its finite, positive values.
+    on_x_axis : frozenset
+        Quantities that the x axis shows.
+    datasets : frozenset
+        Names of the data sets.
+    runs : int
+        Number of Monte-Carlo runs per point.
+    statistic, band : str
+        Statistic over the runs, and meaning of the band; empty if there is no band.
+    """
+
+    panel: int
+    values: Mapping[str, frozenset[float]]
+    on_x_axis: frozenset[str]
+    datasets: frozenset[str]
+    runs: int
+    statistic: str = ""
+    band: str = ""
+
+
+def conditions_of(plan: Plan, figure: str) -> str:
+    """Describe the conditions of a figure in one line.
+
+    Parameters
+    ----------
+    plan : Plan
+        Validated configuration.
+    figure : str
+        Name of the figure.
+
+    Returns
+    -------
+    str
+        Parts separated by semicolons, such as ``Adult; epsilon = 1, delta = 1e-05, N = 10; mean of
+        50 runs, band: standard error``. A quantity with several values says whether it varies by
+        panel, by curve or along the x axis.
+    """
+    curves = list(_curves(plan, figure))
+    settings = [_values_text(curves, quantity) for quantity in QUANTITIES]
+    parts = [_data_text(curves), ", ".join(filter(None, settings)), *_statistics_text(curves)]
+    return "; ".join(filter(None, parts))
+
+
+def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
+    for index, panel in enumerate(plan.figures[figure].panels):
+        if panel.views:
+            views = panel.views.at(plan.config.scale).asked()
+            yield CurveConditions(index, _values([views]), frozenset(), frozenset(), 0)
+        elif panel.graph:
+            agents = float(plan.experiments[panel.experiment].network.agents)
+            values = {"agents": frozenset([agents])}
+            yield CurveConditions(index, values, frozenset(), frozenset(), 0)
+        elif panel.partition:
+            dataset = PREPARATIONS[panel.partition.prepared].dataset
+            agents = {"agents": frozenset([float(panel.partition.agents)])}
+            yield CurveConditions(index, agents, frozenset(), frozenset([dataset]), 1)
+        for curve in panel.curves:
+            yield _curve(plan, index, panel, curve)
+
+
+def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveConditions:
+    name = curve.experiment or panel.experiment
+    experiment, cell = plan.experiments[name], plan.cell(name, curve.algorithm)
+    where = {**panel.where, **curve.where}
+    settings = [
+        setting
+        for setting in cell["settings"]
+        if setting["variant"] == curve.run and _matches(setting["columns"], where)
+    ]
+    axis = experiment.axes.get(curve.x or panel.x)
+    target = axis.set if axis else ""
+    shown = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
+    prepared = {setting["problem"].get("prepared") for setting in settings}
+    runs = 1 if "run" in where else cell["runs"]
+    statistic = curve.statistic or panel.statistic
+    kind = "quartiles" if statistic == "median" else curve.interval
+    return CurveConditions(
+        panel=index,
+        values=_values(settings),
+        on_x_axis=frozenset(shown),
+        datasets=frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared),
+        runs=runs,
+        statistic=statistic if runs > 1 else "",
+        band=curve.band if curve.low else BANDS[kind] if runs > 1 else "",
+    )
+
+
+def _matches(columns: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+    """Return True if a setting has the values of its axes that a curve shows."""
+    return all(
+        wanted[0] <= columns[axis] <= wanted[1]
+        if isinstance(wanted, list)
+        else columns[axis] == wanted
+        for axis, wanted in where.items()
+        if axis in columns
+    )
+
+
+def _values(settings: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[float]]:
+    """Return the finite, positive values of each quantity in some settings."""
+    settings = list(settings)
+    values = {
+        quantity: {float(setting[section][key]) for setting in settings}
+        for quantity, (_, (section, key)) in QUANTITIES.items()
+    }
+    return {q: frozenset(v for v in vs if isfinite(v) and v > 0) for q, vs in values.items()}
+
+
+def _values_text(curves: Sequence[CurveConditions], quantity: str) -> str:
+    """Return the values of a quantity, and how it varies if there are several."""
+    values = sorted(set().union(*(curve.values.get(quantity, ()) for curve in curves)))
+    if not values or (quantity == "agents" and values == [1.0]):
+        return ""
+    symbol = QUANTITIES[quantity][0]
+    if len(values) == 1:
+        return f"{symbol} = {values[0]:g}"
+    listed = (
+        f"{symbol} = {', '.join(f'{value:g}' for value in values)}"
+        if len(values) <= MAX_LISTED
+        else f"{symbol} from {values[0]:g} to {values[-1]:g}"
+    )
+    return f"{listed}{_variation(curves, quantity)}"
+
+
+def _variation(curves: Sequence[CurveConditions], quantity: str) -> str:
+    """Return whether a quantity varies along the x axis, by panel or by curve."""
+    several = [curve for curve in curves if len(curve.values.get(quantity, ())) > 1]
+    if several:
+        along = all(quantity in curve.on_x_axis for curve in several)
+        return " (x axis)" if along else ""
+    panels: dict[int, set[float]] = {}
+    for curve in curves:
+        panels.setdefault(curve.panel, set()).update(curve.values.get(quantity, ()))
+    panels = {index: values for index, values in panels.items() if values}
+    return " (by panel)" if all(len(values) == 1 for values in panels.values()) else " (by curve)"
+
+
+def _data_text(curves: Sequence[CurveConditions]) -> str:
+    names = dict.fromkeys(name for curve in curves for name in sorted(curve.datasets))
+    return " and ".join(DATA_NAMES[name] for name in names)
+
+
+def _statistics_text(curves: Sequence[CurveConditions]) -> list[str]:
+    """Return the number of runs with the statistics over them, and the meanings of the bands."""
+    counts = sorted({curve.runs for curve in curves if curve.runs})
+    if not counts:
+        return []
+    runs = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    statistics = list(dict.fromkeys(curve.statistic for curve in curves if curve.statistic))
+    bands = list(dict.fromkeys(curve.band for curve in curves if curve.band))
+    if counts == [1]:
+        return ["one run", *(f"band: {band}" for band in bands)]
+    text = f"{' or '.join(statistics)} of {runs} runs"
+    return [f"{text}, band: {' or '.join(bands)}" if bands else text]

@@ -1,0 +1,56 @@
+"""Conditions of figures: derived from the configuration, complete, and true of every curve."""
+
+from pathlib import Path
+
+import pytest
+
+from private_consensus.experiments import plan as planning
+from private_consensus.experiments.conditions import conditions_of
+from private_consensus.experiments.schema import read_yaml
+
+CONFIG = Path(__file__).parents[2] / "config"
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("figure", "expected"),
+    [
+        ("showkatbakhsh_fig1", "synthetic data; epsilon = 4, delta = 0.001, N = 10; mean of 500 "
+                               "runs, band: standard error"),
+        ("showkatbakhsh_fig2", "epsilon from 0.1 to 10 (x axis), delta = 1e-09, 1e-06, 0.001"),
+        ("ding_fig8", "Adult; epsilon = 1, 10 (by panel), delta = 0.0001, N = 5; mean of 10 runs"),
+        ("ding_fig4", "band: standard deviation of the runs"),
+        ("ding_fig16", "N = 10, 20, 30 (by panel)"),
+        ("scale_fig1", "N from 10 to 10000 (x axis)"),
+        ("wang_fig1", "N = 5"),
+        ("observers_extra_map", "epsilon = 4, delta = 1e-05, N = 24"),
+        ("data_extra_partitions", "Adult; N = 10; one run"),
+    ],
+)  # fmt: skip
+def test_conditions_are_those_of_the_settings(plan, figure, expected):
+    assert expected in conditions_of(plan, figure)
+
+
+def test_a_smaller_scale_has_its_own_number_of_runs():
+    smoke = read_yaml(CONFIG / "config.yaml") | read_yaml(CONFIG / "smoke.yaml")
+    small = planning.load(smoke, CONFIG)
+    runs = small.cell("showkatbakhsh_fig1", "gradient_descent")["runs"]
+    assert runs < 500 and f"mean of {runs} runs" in conditions_of(small, "showkatbakhsh_fig1")
+
+
+def test_every_figure_of_curves_states_agents_runs_and_band(plan):
+    for name, figure in plan.figures.items():
+        if not any(panel.curves for panel in figure.panels):
+            continue
+        text = conditions_of(plan, name)
+        agents = {
+            setting["network"]["agents"]
+            for pair in plan.cells_of(name)
+            for setting in plan.cell(*pair)["settings"]
+        }
+        assert ("N = " in text or "N from" in text) == (agents != {1}), name
+        assert "one run" in text or (" runs" in text and "band: " in text), name
