@@ -19,6 +19,7 @@ from . import (
     concentrated,
     consensus_innovation,
     constrained,
+    descent_remarks,
     functional,
     gradient_descent,
     local,
@@ -33,7 +34,7 @@ from .base import Finding, Part
 
 STATEMENTS = (
     "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
-    "remark", "equation", "footnote", "rate", "scales", "gaussian_against",
+    "remark", "sentence", "equation", "footnote", "rate", "scales", "gaussian_against",
     "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
 """Prefixes of the names of computations; the errata use other public functions."""
@@ -41,6 +42,7 @@ STATEMENTS = (
 MODULES = (
     gradient_descent,
     schedules,
+    descent_remarks,
     local,
     constrained,
     zeroth_order,

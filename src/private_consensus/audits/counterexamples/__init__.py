@@ -16,6 +16,7 @@ COMPUTATIONS: dict[str, Callable[[], Finding]] = {
     "E0.5": descent.harmonic_sum,
     "E0.6": descent.two_roots,
     "E0.7": statements.remaining_error,
+    "E0.8": statements.records_that_cancel,
     "E1.1": local.output_dependent,
     "E1.2": local.all_coordinates,
     "E1.3": local.label_coding,

@@ -76,3 +76,8 @@ def sampled_divergence() -> Finding:
 def printed_recursion() -> Finding:
     """E4.13: (41) has the same power of T twice."""
     return _of("sgd.lemma_18")
+
+
+def records_that_cancel() -> Finding:
+    """E0.8: the bound of Theorem 2 grows with the number of records per agent."""
+    return _of("descent_remarks.sentence_5", 1)

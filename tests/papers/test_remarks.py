@@ -1,0 +1,106 @@
+"""What remarks and sentences of the papers say, computed a second time in another way."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from private_consensus.privacy import Release, account
+from private_consensus.theorems import descent_remarks
+
+# Paper 000.
+
+
+def naive_mean(step_sizes, noises, runs=4000, unit="normal", seed=5):
+    """Squared errors of ten agents on a complete graph that estimate the mean 3.5 in five
+    dimensions by noisy gradient steps from 0, message by message."""
+    rng = np.random.default_rng(seed)
+    draw = rng.standard_normal if unit == "normal" else lambda shape: rng.laplace(size=shape)
+    sent = np.zeros((runs, 10, 5))
+    for step_size, scale in zip(step_sizes, noises, strict=True):
+        mixed = np.broadcast_to(sent.mean(1, keepdims=True), sent.shape)
+        sent = mixed - step_size * (mixed - 3.5) + scale * draw(sent.shape)
+    return ((sent.mean(1) - 3.5) ** 2).sum(-1)
+
+
+def agrees(values, expected):
+    error = values.std(ddof=1) / math.sqrt(len(values))
+    return abs(values.mean() - expected) < 4 * error
+
+
+def test_the_error_of_algorithm_1_is_that_of_its_messages():
+    t = np.arange(1, 21.0)
+    change = 2 * 5 * math.sqrt(5) / 100
+    allowed = 4 / (2 + 2 * math.log(2000))
+    noise = change * np.sqrt(2 / allowed * math.sqrt(20) * t**-1.5)
+    errors = naive_mean(1 / t, noise)
+    assert agrees(errors, descent_remarks.error_of_algorithm_1(2.0, 1e-3, 20))
+
+
+def test_the_error_of_the_predecessor_is_that_of_its_messages_at_its_budget():
+    t = np.arange(20)
+    step_sizes, epsilon = 0.7 * 0.8**t, 2.0
+    moved = 2 * 5 * 5 / 100 * step_sizes
+    scale = (moved / 0.9**t).sum() / epsilon
+    noise = scale * 0.9**t
+    messages = [
+        Release("laplace", sensitivity=m, scale=s) for m, s in zip(moved, noise, strict=True)
+    ]
+    assert account(messages, 0.0).epsilon == pytest.approx(epsilon)
+    errors = naive_mean(step_sizes, noise, unit="laplace")
+    assert agrees(errors, descent_remarks.error_of_predecessor(2.0, 0.7, 0.8, 0.9, 20))
+
+
+def test_a_tuned_predecessor_beats_algorithm_1_and_stops_short_without_noise():
+    stops, converges, lasting, tuned = descent_remarks.sentence_4().parts
+    assert stops.holds and converges.holds and lasting.holds and not tuned.holds
+    # Of the first step, whose decay is 0.5, ln(1 - q^t/20) sums to about -1/10.
+    left = math.prod(1 - 0.5**t / 20 for t in range(60))
+    assert left == pytest.approx(math.exp(-0.1), rel=0.005)
+    # One step with Laplace noise, scale 2 R p / (N_i epsilon), is better than Theorem 2's noise.
+    once = 5 / 10 * 2 * (2 * 5 * 5 / 100 / 4.0) ** 2
+    one_step = descent_remarks.error_of_predecessor(4.0, 1.0, 1e-9, 1e-4)
+    assert one_step == pytest.approx(once, rel=1e-4)
+    assert once < descent_remarks.error_of_algorithm_1(4.0, 1e-3, 1000)
+
+
+def test_records_cancel_in_theorem_2():
+    """With G, mu and L of the local sum only ln(1/delta) is left, which is solved by hand here."""
+    values = []
+    for records in (10, 1000):
+        root = 2 * 5 * math.sqrt(5)  # G / mu
+        over_kappa = 4 * root**2 * (4 + 2 * math.log(20 * records)) / 16
+        bound = 5 * 3.5**2 / 1000 + 2 * root**2 * math.log(1000) / 1000
+        bound += 2 * math.sqrt(10 * over_kappa) * root * 7 / 1000**0.25 + 10 * over_kappa
+        values.append(bound)
+        assert descent_remarks.bound_of_theorem_2(records) == pytest.approx(bound)
+    assert values[1] > 1.3 * values[0]
+    errors = [descent_remarks.error_of_algorithm_1(4.0, 1e-4, 100, n) for n in (10, 1000)]
+    assert errors[0] / errors[1] == pytest.approx(1e4)  # at an equal delta
+
+
+def test_fixed_steps_end_where_the_linear_system_has_its_solution():
+    curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
+    W = np.array([[abs((i - j + 1) % 5 - 1) <= 1 for j in range(5)] for i in range(5)]) / 3
+    ends = []
+    for size in (0.02, 0.01, 1e-4):
+        shrink = np.diag(1 - size * curvature)
+        end = np.linalg.solve(np.eye(5) - shrink @ W, size * curvature * targets)
+        ends.append(np.abs(end - curvature @ targets / curvature.sum()).max())
+    found = descent_remarks._distances_of_descent(np.full(6000, 0.01))[-1]
+    assert found == pytest.approx(ends[1], rel=1e-6)
+    assert ends[0] / ends[1] == pytest.approx(2, rel=0.05) and ends[2] < 0.01 * ends[0]
+
+
+def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
+    inside, outside = descent_remarks.sentence_7().parts
+    assert inside.measured <= 5.0 < outside.measured
+    rng = np.random.default_rng(3)
+    x = np.clip(rng.normal(3.5, 1, size=(20_000, 10, 5)), -5, 5).mean(1)
+    allowed = 0.25 / (0.5 + 2 * math.log(2000))
+    noise = math.sqrt(2 / allowed) * 2 * 5 * math.sqrt(5) / 100 / math.sqrt(10)
+    expected = 1 - norm.cdf((5 - x) / noise).prod(1).mean()
+    found = re.search(r"fraction (\S+)", " ".join(descent_remarks.sentence_7().lines))
+    assert float(found[1]) == pytest.approx(expected, rel=0.1)
