@@ -29,6 +29,7 @@ from .experiments.quantities import quantities_of
 from .extras import how_to_install
 from .networks import default_parameters
 from .secrets import redacted
+from .simulation import BLOCK
 from .spelling import meant
 from .studies.commands import add_commands
 from .terminal import first_sentence, rendered
@@ -89,7 +90,9 @@ def _parser() -> argparse.ArgumentParser:
 
     running = commands.add_parser("run", help="one algorithm on one problem")
     _add_setting(running)
-    running.add_argument("--runs", type=int, default=20)
+    running.add_argument(
+        "--runs", type=int, help=f"default {RUNS}; fewer for more than {FEW_AGENTS} agents"
+    )
     running.add_argument("--metric", help="one of the problem's, or value; the first by default")
     running.add_argument("--quantity", help="what is measured (default released)")
     running.set_defaults(command=_run)
@@ -193,6 +196,21 @@ def _setting() -> dict[str, Any]:
 
 
 SHOWN = ("problem", "quantity", "metric")
+RUNS = 20
+FEW_AGENTS = 1000
+"""Largest number of agents for which ``RUNS`` runs are the default and a block has full size."""
+
+
+def _default_runs(agents: int) -> int:
+    """Return the default number of runs, at least 2: more agents need more time per run, and a mean
+    over more agents varies less.
+    """
+    return max(2, RUNS * FEW_AGENTS // max(FEW_AGENTS, agents))
+
+
+def _block(agents: int) -> int:
+    """Return the number of runs that are computed together, so that memory is bounded."""
+    return max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, agents))
 
 
 def _as_in_the_example(options) -> None:
@@ -209,7 +227,10 @@ def _as_in_the_example(options) -> None:
     for key in (*SETTING, *SHOWN):
         if getattr(options, key) is None:
             setattr(options, key, said[key])
-    given = [f"{path}={json.dumps(value)}" for path, value in said.get("set", {}).items()]
+    totals = said.get("set_per_agent", {})
+    parameters = {key: value * max(options.agents, 1) for key, value in totals.items()}
+    parameters |= said.get("set", {})
+    given = [f"{path}={json.dumps(value)}" for path, value in parameters.items()]
     options.set = [*given, *options.set]
 
 
@@ -321,6 +342,8 @@ def _print_oracles(name: str) -> None:
 def _run(options) -> None:
     algorithms.load(options.algorithm)
     _as_in_the_example(options)
+    if options.runs is None:
+        options.runs = _default_runs(options.agents)
     cell = _cell(options)
     with Progress(console=OUT, transient=True) as bar:
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
@@ -337,6 +360,7 @@ def _run(options) -> None:
     _print_table(
         ["t", metric, "standard error"],
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in picked.iter_rows()],
+        caption=f"mean of {runs['run'].n_unique()} runs",
     )
     _print_plot(shown["t"].to_numpy(), shown["value"].to_numpy(), metric)
     row = private.row(0, named=True)
@@ -548,6 +572,7 @@ def _cell(options) -> dict[str, Any]:
         "algorithm": options.algorithm,
         "seed": options.seed,
         "runs": options.runs,
+        "block": _block(options.agents),
         "measures": [[options.quantity or "released", metric]],
         "groups": {},
         "iterations": list(range(1, options.horizon + 1)),

@@ -21,6 +21,8 @@ TEST_ROWS = 1000
 """Rows in addition to those that agents hold."""
 CLASSES = {"perceptron": 10}
 """Number of classes per problem; two, coded -1 and +1, for any other."""
+TOTALS = frozenset({"perceptron"})
+"""Problems whose parameter ``records`` counts the records of all agents together."""
 FREE_ROWS = 5000
 """Rows of a problem whose parameters do not state their number."""
 
@@ -95,5 +97,5 @@ def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> Sy
         Number of agents.
     """
     records = parameters.get("records", FREE_ROWS)
-    total = records if name == "perceptron" else records * agents
+    total = records if name in TOTALS else records * agents
     return synthetic_rows(total + TEST_ROWS, classes=CLASSES.get(name, 2))

@@ -12,6 +12,7 @@ import private_consensus
 from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
 from private_consensus.datasets import acquire
+from private_consensus.experiments import checks
 from private_consensus.privacy import gaussian_epsilon
 
 
@@ -68,6 +69,24 @@ def test_run_and_a_name_are_enough(call, monkeypatch, name):
     code, out, err = call("run", name, "--runs", "2")
     assert (code, err) == (0, "")
     assert "claimed" in out and "by the accountant" in out
+
+
+def test_more_agents_have_fewer_runs_by_default_and_records_for_each_agent(call):
+    ring = ("--network", "ring", "--agents", "2500", "--horizon", "1")
+    code, out, err = call("run", "dsgd", *ring)
+    assert (code, err) == (0, "")
+    assert "mean of 8 runs" in out
+    assert "mean of 3 runs" in call("run", "gradient_descent", *ring, "--runs", "3")[1]
+
+
+def test_a_hundred_records_for_each_of_ten_thousand_agents_are_not_too_many():
+    setting = {
+        "problem": {"name": "perceptron", "prepared": "synthetic", "hidden": 1, "records": 10**6},
+        "network": {"agents": 10_000},
+    }
+    assert list(checks._wrong_data([setting])) == []
+    lasso = {"name": "lasso", "records": 10**6, "dim": 1}
+    assert len(list(checks._wrong_data([{**setting, "problem": lasso}]))) == 1
 
 
 def test_what_stands_on_the_command_line_comes_before_the_example(call):

@@ -77,7 +77,10 @@ class DPCIMoments(DPCI):
             "one graph for all runs: moments are those of one network",
         )
         size = problem.n_agents * problem.dim
-        expected = f"at most {LARGEST} numbers of agents together: moments are of each two of them"
+        expected = (
+            f"at most {LARGEST // problem.dim} agents with {problem.dim} coordinates each: "
+            "the covariance matrix of all coordinates has to fit into memory"
+        )
         require(size <= LARGEST, "network.agents", problem.n_agents, expected)
         error = (problem.initial - problem.theta).ravel()
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))

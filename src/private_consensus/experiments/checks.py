@@ -129,7 +129,8 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         for setting in settings
     }
     for (_, agents), problem in distinct.items():
-        sizes = {"agents": agents, "records": problem.get("records"), "dim": problem.get("dim")}
+        holders = None if problem["name"] in synthetic.TOTALS else agents
+        sizes = {"agents": holders, "records": problem.get("records"), "dim": problem.get("dim")}
         known = {key: size for key, size in sizes.items() if size is not None}
         lines = [f"problem: {line}" for line in too_many("numbers", known)]
         yield from lines

@@ -518,7 +518,8 @@ def build(
     for key, value in {"hidden": hidden, "records": records}.items():
         require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
     usable = agents <= records <= len(train)
-    require(usable, "problem.records", records, f"from {agents} to {len(train)} training records")
+    expected = f"at least {agents}, one per agent, and at most {len(train)}, the training records"
+    require(usable, "problem.records", records, expected)
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
     require(
         partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
