@@ -50,7 +50,7 @@ NUMBERED = {
         "Remark": 3,
         "Sentence": 7,
     },
-    "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1},
+    "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1, "Sentence": 3},
     "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1},
     "wang": {"Theorem": 6, "Lemma": 4},
     "observers": {
@@ -132,6 +132,9 @@ KNOWN = {
     "constrained.equation_12": HELD,
     "constrained.equation_13": HELD,
     "local.footnote_1": UNDECIDED,
+    "local_remarks.sentence_1": IN_PART,  # mu is epsilon, and no ln(1/delta)
+    "local_remarks.sentence_2": IN_PART,  # not against a known batch
+    "local_remarks.sentence_3": HELD,
     "objectives.remark_1": IN_PART,  # not at a fixed budget
     "objectives.gaussian_against_gamma": IN_PART,
     "sgd_remarks.remark_5": IN_PART,

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from private_consensus.privacy import Release, account
-from private_consensus.theorems import descent_remarks
+from private_consensus.theorems import descent_remarks, local_remarks
 
 # Paper 000.
 
@@ -104,3 +104,48 @@ def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
     expected = 1 - norm.cdf((5 - x) / noise).prod(1).mean()
     found = re.search(r"fraction (\S+)", " ".join(descent_remarks.sentence_7().lines))
     assert float(found[1]) == pytest.approx(expected, rel=0.1)
+
+
+# Paper 001.
+
+
+def test_coordinate_descent_has_the_epsilon_of_its_messages_by_the_accountant():
+    """Each coordinate is chosen 20 times: 280 Gaussian messages with the printed variance."""
+    epsilon, change, smoothness = 1.0, 0.3, 2.0
+    sigma = math.sqrt(2 * 14 * change**2 * 280 / (epsilon**2 * smoothness**2 * 14))
+    messages = Release("gaussian", sensitivity=change / smoothness, scale=sigma, count=280)
+    counts, changes = np.full(14, 20), np.full(14, change)
+    mu = float(local_remarks.mu_of_coordinate_descent(epsilon, 1.0, counts, changes))
+    assert mu == pytest.approx(math.sqrt(280) * change / smoothness / sigma)
+    assert account([messages], 1e-5).epsilon == pytest.approx(2.94, abs=0.01)
+    assert local_remarks.sentence_1().parts[2].holds is False
+    # The worst case: the coordinate that a record changes is chosen twice as often as on average.
+    alone = np.eye(14)[0]
+    assert local_remarks.mu_of_coordinate_descent(1.0, 1.0, 20 + 20 * alone - 20 / 13 * (1 - alone),
+                                                  alone) == pytest.approx(1.0)  # fmt: skip
+
+
+@pytest.mark.parametrize(("loss", "batch"), [(0.1, 5), (1.0, 20), (10.0, 1)])
+def test_sampling_of_records_has_the_loss_of_the_closed_form(loss, batch):
+    fraction = batch / 100
+    found = local_remarks._largest_loss(loss / batch, fraction)
+    closed = math.log1p(fraction * math.expm1(loss / batch))
+    assert found == pytest.approx(closed) and closed >= loss / 100
+    assert closed < loss / batch
+
+
+def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
+    for kind, links in (("ring", 9), ("path", 8), ("star", 8)):
+        W = local_remarks._weights(kind, 9)
+        assert np.allclose(W.sum(0), 1) and np.allclose(W.sum(1), 1) and np.allclose(W, W.T)
+        assert W.min() >= 0 and (W > 0).sum() == 2 * links + np.count_nonzero(np.diag(W))
+    centres, best, least = local_remarks._losses(9)
+    assert abs(((best - centres) / np.sqrt(1 + (best - centres) ** 2)).sum()) < 0.01
+    # All agents together, without a graph.
+    x, total = 3.0, 0.0
+    for k in range(1, 101):
+        total += x
+        x -= ((x - centres) / np.sqrt(1 + (x - centres) ** 2)).mean() / math.sqrt(k)
+    alone = np.sqrt(1 + (total / 100 - centres) ** 2).sum() - least
+    everybody = np.full((9, 9), 1 / 9)
+    assert local_remarks.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)

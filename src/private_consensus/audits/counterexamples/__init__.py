@@ -26,6 +26,7 @@ COMPUTATIONS: dict[str, Callable[[], Finding]] = {
     "E1.7": statements.largest_penalty,
     "E1.8": local.dual_sign,
     "E1.9": local.exponent_of_the_bound,
+    "E1.10": statements.missing_logarithm,
     "E2.1": zeroth_order.vanishing_noise,
     "E2.2": zeroth_order.upper_bound_as_variance,
     "E2.3": statements.biased_output,

@@ -81,3 +81,8 @@ def printed_recursion() -> Finding:
 def records_that_cancel() -> Finding:
     """E0.8: the bound of Theorem 2 grows with the number of records per agent."""
     return _of("descent_remarks.sentence_5", 1)
+
+
+def missing_logarithm() -> Finding:
+    """E1.10: the noise of coordinate descent has no ln(1/delta)."""
+    return _of("local_remarks.sentence_1", 2)
