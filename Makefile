@@ -27,7 +27,7 @@ publish: $(READY)
 
 # Figures for a paper of one's own, as PDF without heading, 3.3 and 6.8 inches wide, to results/paper/print; FIGURE=name for one.
 print: $(READY)
-	$(BIN)/python -m private_consensus.plotting.printing results/paper/figures results/paper/print $(FIGURE)
+	$(BIN)/python -m private_consensus.reproduction.plotting.printing results/paper/figures results/paper/print $(FIGURE)
 
 # Every private algorithm on equal terms: config/comparison.yaml, docs/comparison.md; SCALE=smoke for a small one.
 comparison: $(READY)
@@ -64,8 +64,8 @@ release: $(READY)
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	$(BIN)/python -c 'from setuptools.build_meta import build_sdist; build_sdist("dist")' >/dev/null
 	rm -rf build
-	$(BIN)/python -m private_consensus.publishing.components dist
-	$(BIN)/python -m private_consensus.publishing.crate results/reference dist/private-consensus-reference.zip
+	$(BIN)/python -m private_consensus.reproduction.publishing.components dist
+	$(BIN)/python -m private_consensus.reproduction.publishing.crate results/reference dist/private-consensus-reference.zip
 	@ls -1 dist
 
 benchmark: $(READY)

@@ -30,12 +30,12 @@ os.environ.update(
     MKL_NUM_THREADS="1",
 )
 
-from private_consensus.datasets import Acquisition
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.report.progress import RemainingTime
-from private_consensus.spelling import nearest
+from private_consensus.reproduction.datasets import Acquisition
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.report.progress import RemainingTime
+from private_consensus.common.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(
@@ -76,7 +76,7 @@ SCALE = CONFIG.scale
 
 onsuccess:
     # Imported here: whatever only the last line needs delays no start.
-    from private_consensus.report.closing import closing_lines
+    from private_consensus.reproduction.report.closing import closing_lines
 
     print(*closing_lines(Path("results", SCALE)), sep="\n", file=sys.stderr)
 

@@ -14,9 +14,9 @@ import pytest
 from scipy.optimize import minimize
 
 from private_consensus import networks
-from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
-from private_consensus.problems import logistic_regression
-from private_consensus.randomness import Streams
+from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
+from private_consensus.core.problems import logistic_regression
+from private_consensus.core.randomness import Streams
 
 RUNS, AGENTS, DIM, STEPS = 10, 100, 14, 10
 

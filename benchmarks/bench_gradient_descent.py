@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.gradient_descent import GradientDescent, State
-from private_consensus.problems import mean_estimation
-from private_consensus.randomness import Streams
+from private_consensus.core.algorithms.gradient_descent import GradientDescent, State
+from private_consensus.core.problems import mean_estimation
+from private_consensus.core.randomness import Streams
 
 RUNS, AGENTS, DIM = 200, 10, 5
 

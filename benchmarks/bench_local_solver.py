@@ -16,11 +16,11 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from private_consensus import networks
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.pr_admm import ALGORITHM as PR
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.pr_admm import ALGORITHM as PR
+from private_consensus.core.problems import logistic_regression
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.problems import logistic_regression
-from private_consensus.randomness import Streams
 
 AGENTS, RECORDS, STEPS, MIDDLE = 5, 8000, 50, 5
 EPSILONS = (0.1, 0.3, 0.5, 1.0, 3.0, 5.0, 7.0, 10.0)

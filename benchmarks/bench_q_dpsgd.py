@@ -13,11 +13,11 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from private_consensus import algorithms, networks
-from private_consensus.fast import compiling, messages
-from private_consensus.problems import perceptron
-from private_consensus.problems.perceptron import CLASSES, sigmoid
-from private_consensus.quantization import Grid
-from private_consensus.randomness import Streams
+from private_consensus.core.kernels import compiling, messages
+from private_consensus.core.problems import perceptron
+from private_consensus.core.problems.perceptron import CLASSES, sigmoid
+from private_consensus.core.quantization import Grid
+from private_consensus.core.randomness import Streams
 
 NETWORKS = {"MNIST": (784, 50), "CIFAR-10": (3072, 40)}
 AGENTS, BATCH, CLIP = 10, 20, 0.5

@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.errors import OutsideRange
+from private_consensus.common.errors import OutsideRange
+from private_consensus.core.simulation import Environment, Setting, Watch, calibrate, simulate
 from private_consensus.privacy import Budget
-from private_consensus.simulation import Environment, Setting, Watch, calibrate, simulate
 
 from . import measuring
 from .worlds import INAPPLICABLE, RANDOM_REGULAR, RING, WORLDS, network, world

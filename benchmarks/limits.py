@@ -24,10 +24,10 @@ import numpy as np
 import yaml
 
 from private_consensus import algorithms
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.sharing import identity
-from private_consensus.fast import few_points, messages, normals
-from private_consensus.fast.vectors import aligned
+from private_consensus.core.kernels import few_points, messages, normals
+from private_consensus.core.kernels.vectors import aligned
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.sharing import identity
 
 CELLS = (
     ("ding_fig16_ends", "q_dpsgd_2"), ("ding_fig15_ends", "q_dpsgd_2"),

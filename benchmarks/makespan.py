@@ -19,11 +19,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from private_consensus.experiments.plan import Plan, load
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.fast.forks import fewest
-from private_consensus.publishing.profile import jobs
-from private_consensus.readable import read_json
+from private_consensus.common.readable import read_json
+from private_consensus.core.kernels.forks import fewest
+from private_consensus.reproduction.experiments.plan import Plan, load
+from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.publishing.profile import jobs
 
 BEFORE_BLOCKS = 0.025
 """Share of a cell's time for its problem, noise and privacy, which are computed once: 2.2 % of the

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams, generator
 from private_consensus.privacy import Budget
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.linear_observation import LinearObservation
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.problems.perceptron import Perceptron
-from private_consensus.randomness import Streams, generator
 
 PURE, APPROXIMATE, TWO_POINT = Budget(4.0), Budget(2.0, 1e-4), Budget(0.9, 1e-2)
 NONE = Budget(np.inf)

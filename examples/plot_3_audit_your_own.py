@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 import private_consensus as pc
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 
 class State(NamedTuple):

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import altair as alt
 
-from private_consensus.experiments import plan
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.plotting import draw
-from private_consensus.studies import HOME
+from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.plotting import draw
+from private_consensus.reproduction.studies import HOME
 
 MINE = Path(sys.argv[0]).with_name("mine.yaml").read_text()
 print(MINE)

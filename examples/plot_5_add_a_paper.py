@@ -15,11 +15,11 @@ from pathlib import Path
 
 import polars as pl
 
-from private_consensus.claims import Claim, judge_all
-from private_consensus.experiments import plan
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.results import DRAWN
-from private_consensus.studies import HOME, write_study
+from private_consensus.reproduction.claims import Claim, judge_all
+from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.results import DRAWN
+from private_consensus.reproduction.studies import HOME, write_study
 
 folder = Path(tempfile.mkdtemp(), "a_paper_of_mine")
 for path in write_study(folder):

@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from private_consensus.randomness import Streams
+from private_consensus.core.randomness import Streams
 
 # The same cases in each run, unless more are asked for; a busy machine is no failure.
 settings.register_profile(

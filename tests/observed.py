@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from private_consensus.simulation import Environment, calibrate, simulate
+from private_consensus.core.simulation import Environment, calibrate, simulate
 
 
 def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:

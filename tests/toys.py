@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import Iterative, column
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import noise_field
 from private_consensus.audits.examples import complete, examples, mean_estimation
 from private_consensus.audits.neighbours import Attack, attacks
+from private_consensus.core.algorithms.base import Iterative, column
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import noise_field
 from private_consensus.privacy import Budget, Release, gaussian_mu
 
 BUDGET = Budget(2.0, 1e-4)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from private_consensus.problems import logistic_regression
-from private_consensus.randomness import Streams
+from private_consensus.core.problems import logistic_regression
+from private_consensus.core.randomness import Streams
 
 from ..bench_local_solver import one_at_a_time, rows
 from .timing import line, longer, once, seconds

@@ -13,34 +13,38 @@ of all names are in ``__init__.pyi``.
 from importlib import import_module
 from typing import Any
 
+from .common import moved
+
 __version__ = "0.1.0"
 
 _MODULES = {
-    "algorithms": "algorithms",
-    "networks": "networks",
+    "algorithms": "core.algorithms",
+    "networks": "core.networks",
     "observers": "privacy.observers",
     "privacy": "privacy",
-    "problems": "problems",
+    "problems": "core.problems",
 }
 _PLACES = {
-    "Algorithm": "algorithms.base",
+    "Algorithm": "core.algorithms.base",
     "Budget": "privacy",
     "Guarantee": "privacy",
-    "InvalidInput": "errors",
-    "Iterative": "algorithms.base",
-    "Network": "networks",
-    "Problem": "problems",
+    "InvalidInput": "common.errors",
+    "Iterative": "core.algorithms.base",
+    "Network": "core.networks",
+    "Problem": "core.problems",
     "Relation": "privacy",
     "Release": "privacy",
-    "Streams": "randomness",
+    "Streams": "core.randomness",
     "account": "privacy",
     "audit": "audits.audit",
     "calibrate": "privacy",
-    "simulate": "library",
-    "split": "splitting",
+    "simulate": "api.results",
+    "split": "core.splitting",
     "zcdp_epsilon": "privacy",
 }
 __all__ = sorted([*_MODULES, *_PLACES])
+
+moved.install()
 
 
 def __getattr__(name: str) -> Any:

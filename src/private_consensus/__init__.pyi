@@ -1,15 +1,18 @@
 """What type checkers and editors read: every name that is exported, and where from."""
 
-from . import algorithms as algorithms
-from . import networks as networks
 from . import privacy as privacy
-from . import problems as problems
-from .algorithms.base import Algorithm as Algorithm
-from .algorithms.base import Iterative as Iterative
+from .api.results import simulate as simulate
 from .audits.audit import audit as audit
-from .errors import InvalidInput as InvalidInput
-from .library import simulate as simulate
-from .networks import Network as Network
+from .common.errors import InvalidInput as InvalidInput
+from .core import algorithms as algorithms
+from .core import networks as networks
+from .core import problems as problems
+from .core.algorithms.base import Algorithm as Algorithm
+from .core.algorithms.base import Iterative as Iterative
+from .core.networks import Network as Network
+from .core.problems import Problem as Problem
+from .core.randomness import Streams as Streams
+from .core.splitting import split as split
 from .privacy import Budget as Budget
 from .privacy import Guarantee as Guarantee
 from .privacy import Relation as Relation
@@ -18,9 +21,6 @@ from .privacy import account as account
 from .privacy import calibrate as calibrate
 from .privacy import observers as observers
 from .privacy import zcdp_epsilon as zcdp_epsilon
-from .problems import Problem as Problem
-from .randomness import Streams as Streams
-from .splitting import split as split
 
 __version__: str
 __all__: list[str]

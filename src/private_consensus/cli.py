@@ -20,19 +20,20 @@ from rich.progress import Progress
 from rich.table import Column, Table
 from rich.text import Text
 
-from . import __version__, algorithms, privacy, problems, synthetic
-from .algorithms.base import parameters, unstable_steps
-from .errors import Diverged, InvalidInput, Refused, one_line, require, shortened
-from .experiments.cells import environment_of, run_cell, setting_of
-from .experiments.checks import MOST, require_settings, whole, wrong_horizon
-from .experiments.quantities import quantities_of
-from .extras import how_to_install
-from .networks import default_parameters
-from .secrets import redacted
-from .simulation import BLOCK
-from .spelling import meant
-from .studies.commands import add_commands
-from .terminal import first_sentence, rendered
+from . import __version__, privacy
+from .common.errors import Diverged, InvalidInput, Refused, one_line, require, shortened
+from .common.extras import how_to_install
+from .common.secrets import redacted
+from .common.spelling import meant
+from .common.terminal import first_sentence, rendered
+from .core import algorithms, problems, synthetic
+from .core.algorithms.base import parameters, unstable_steps
+from .core.networks import default_parameters
+from .core.simulation import BLOCK
+from .reproduction.experiments.cells import environment_of, run_cell, setting_of
+from .reproduction.experiments.checks import MOST, require_settings, whole, wrong_horizon
+from .reproduction.experiments.quantities import quantities_of
+from .reproduction.studies.commands import add_commands
 
 OUT = Console()
 MAX_LINES = 20
@@ -181,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _defaults() -> dict[str, Any]:
     """Return the default of each level."""
-    from . import yamls
+    from .common import yamls
 
     return yamls.read(Path(__file__).parent / "defaults.yaml")
 
@@ -217,7 +218,7 @@ def _as_in_the_example(options) -> None:
     """Fill missing options from the example of the algorithm if it has the same problem, else
     from the general defaults.
     """
-    from . import yamls
+    from .common import yamls
 
     examples = yamls.read(Path(__file__).parent / "examples.yaml")
     example = next((one for one in examples if options.algorithm in one["algorithms"]), {})
@@ -257,8 +258,8 @@ def _add_setting(parser) -> None:
 
 
 def _schema(options) -> None:
-    from .experiments.shorthand import schemas
-    from .provenance import write_text
+    from .common.provenance import write_text
+    from .reproduction.experiments.shorthand import schemas
 
     require("\0" not in options.folder, "folder", options.folder, "a folder")
     folder, written = Path(options.folder), schemas()
@@ -273,7 +274,7 @@ def _schema(options) -> None:
 
 def _list(_) -> int:
     """Return 1 if an entry point has the name of another algorithm."""
-    from .datasets import PREPARATIONS
+    from .reproduction.datasets import PREPARATIONS
 
     for title, rows in {
         "algorithm": [
@@ -420,7 +421,7 @@ def _audit(options) -> int:
 
 
 def _observers(options) -> None:
-    from .observations import by_distance, epsilon_by_observer, observation
+    from .audits.views import by_distance, epsilon_by_observer, observation
 
     algorithms.load(options.algorithm)
     _as_in_the_example(options)
@@ -519,7 +520,7 @@ def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]):
     prepared : mapping
         Data sets that the setting needs.
     """
-    from .randomness import Streams
+    from .core.randomness import Streams
 
     (spec,) = cell["settings"]
     environment = environment_of(spec, prepared)
@@ -595,7 +596,7 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
     """Prepared data sets by name, from where a user said, or the publishers."""
     if not names:
         return {}
-    from .datasets import PREPARATIONS, Acquisition, acquire, prepare
+    from .reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 
     found = {}
     for name in names:
@@ -651,7 +652,7 @@ def _privacy(options) -> None:
 
 
 def _counterexample(options) -> None:
-    from .audits.counterexamples import COMPUTATIONS, compute
+    from .reproduction.statements.counterexamples import COMPUTATIONS, compute
 
     if options.id is None:
         rows = [(erratum, _about(found)) for erratum, found in COMPUTATIONS.items()]
@@ -665,7 +666,7 @@ def _counterexample(options) -> None:
 
 
 def _theorem(options) -> None:
-    from .theorems import compute
+    from .reproduction.statements import compute
 
     found = compute(options.computation)
     for line in found.lines:
@@ -677,7 +678,7 @@ def _theorem(options) -> None:
 
 
 def _data(options) -> None:
-    from .datasets import Acquisition, summary
+    from .reproduction.datasets import Acquisition, summary
 
     asked = Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
     asked.check()
@@ -715,7 +716,7 @@ def _rank(options) -> None:
 
 
 def _compare(options) -> int:
-    from .publishing import compare
+    from .reproduction.publishing import compare
 
     found = compare(options.run, options.reference)
     for title in ("machines", "moved", "missing", "verdicts"):
@@ -729,7 +730,7 @@ def _compare(options) -> int:
 
 
 def _profile(options) -> None:
-    from .publishing import beyond_limits, profile_table
+    from .reproduction.publishing import beyond_limits, profile_table
 
     print(profile_table(options.run, options.before, options.count), end="")
     for sentence in beyond_limits(options.run):

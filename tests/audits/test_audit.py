@@ -8,20 +8,20 @@ import pytest
 
 import private_consensus
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import Iterative, NoiseSite, column
 from private_consensus.audits.audit import EARLY
 from private_consensus.audits.checks import messages_declared, noise_found, sites_and_releases
 from private_consensus.audits.evidence import Evidence
 from private_consensus.audits.examples import examples
 from private_consensus.audits.neighbours import attacks
 from private_consensus.audits.result import AuditResult, Coverage, Finding, Untested
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import Iterative, NoiseSite, column
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams, generator
 from private_consensus.privacy import DIFFERS, Budget, Release, account, gaussian_mu
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.sequential import planned_looks
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams, generator
 
 RUNS, CONFIDENCE, HORIZON = 1600, 0.99, 4
 

@@ -5,13 +5,13 @@ import math
 import polars as pl
 import pytest
 
-from private_consensus.audits.errata import Erratum
-from private_consensus.audits.experiments import of_experiments
-from private_consensus.audits.repairs import asked_of, compared
-from private_consensus.audits.settings import decided
-from private_consensus.audits.table import judged
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import DIFFERS
+from private_consensus.reproduction.audits.errata import Erratum
+from private_consensus.reproduction.audits.experiments import of_experiments
+from private_consensus.reproduction.audits.repairs import asked_of, compared
+from private_consensus.reproduction.audits.settings import decided
+from private_consensus.reproduction.audits.table import judged
 
 
 def setting(claimed=1.0, accounted=0.9, **changes):

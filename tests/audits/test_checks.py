@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from private_consensus.algorithms.base import NoiseSite
 from private_consensus.audits.checks import noise_found
 from private_consensus.audits.evidence import Evidence
-from private_consensus.randomness import generator
+from private_consensus.core.algorithms.base import NoiseSite
+from private_consensus.core.randomness import generator
 
 RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
 

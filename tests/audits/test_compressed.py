@@ -11,8 +11,8 @@ from private_consensus.audits.examples import complete, huber_regression, logist
 from private_consensus.audits.few_records import FewRecords
 from private_consensus.audits.few_responses import FewResponses
 from private_consensus.audits.neighbours import attacks
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 
 RUNS = 3
 RNG = np.random.default_rng(20_261_124)

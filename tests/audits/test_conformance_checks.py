@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.local_training import LocalTraining, State
 from private_consensus.audits import conformance
 from private_consensus.audits.examples import PROBLEMS, examples
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.local_training import LocalTraining, State
 
 OWN = np.random.default_rng(0)
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.mafalda_sgd import batch_of
 from private_consensus.audits.checks import sensitivity_reached
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import execute
@@ -15,10 +14,11 @@ from private_consensus.audits.judging import declaration
 from private_consensus.audits.neighbours import attacks
 from private_consensus.audits.probing import strongest
 from private_consensus.audits.streams import AuditStreams
+from private_consensus.core.algorithms.mafalda_sgd import batch_of
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 RUNS, HORIZON = 2000, 5
 BUDGET = Budget(1.0, 1e-3)

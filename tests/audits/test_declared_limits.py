@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import whole
 from private_consensus.audits.declared_limits import MARGIN, MAX_ITERATIONS, audit_horizon
 from private_consensus.audits.examples import example_names, examples
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import whole
 from private_consensus.privacy import Release
 from toys import NoisyRounds, calibrated, mean_attack, registry_attacks
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import stack
 from private_consensus.audits import evidence, few_records
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import Execution, execute
@@ -16,11 +15,12 @@ from private_consensus.audits.neighbours import around, attacks
 from private_consensus.audits.probing import strongest
 from private_consensus.audits.recording import RecordingNetwork
 from private_consensus.audits.streams import AuditStreams
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.problems import lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_dp
-from private_consensus.problems import lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 RUNS = 3000
 
@@ -67,7 +67,7 @@ KNOWN = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+@pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 @pytest.mark.parametrize(("name", "parameters"), KNOWN.values(), ids=KNOWN)
 def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
     r"""Of any ratio :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`, and of no other statistic that moves.
@@ -87,7 +87,7 @@ def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
 
 
 @pytest.mark.parametrize("name", ["p_admm", "dvp", "ldp_admm"])
-@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+@pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 def test_no_loss_exceeds_what_the_accountant_finds(name):
     both, algorithm, _ = worlds(name, **GIVEN, law="laplace")
     bound = account(algorithm.releases(regression(), ring(), 3), 0.0).epsilon
@@ -113,7 +113,7 @@ PERTURBED = ("p_admm", "dvp", "m_admm", "r_admm", "ldp_admm", "pdop", "pp_admm",
 
 
 @pytest.mark.parametrize("name", PERTURBED)
-@pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+@pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 def test_recovered_noise_has_the_declared_scale_and_neighbours_move_no_more_than_declared(name):
     more = {"calibration": "accountant"} if name in ("pp_admm", "pr_admm") else {}
     budget = Budget(4.0, 1e-3)

@@ -8,17 +8,17 @@ import pytest
 
 import private_consensus
 from private_consensus import networks
-from private_consensus.algorithms.base import Iterative, column, origin
 from private_consensus.audits.exact_costs import _Pairs, exact_costs
 from private_consensus.audits.judging import declaration
 from private_consensus.audits.noise_response import Layout, Response, Row, shift
 from private_consensus.audits.probing import agent_classes, pairs_of_agents
 from private_consensus.audits.result import DIFFERS, CheckReport, Coverage, Untested
+from private_consensus.core.algorithms.base import Iterative, column, origin
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, Relation, Release, Sampling, gaussian_dp, gaussian_mu
 from private_consensus.privacy.audit.noise import noise_test
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 AGENTS, DIM, RECORDS, HORIZON, STEP = 4, 3, 10, 3, 0.05
 BUDGET, DELTA = Budget(3.0, 1e-5), 1e-5

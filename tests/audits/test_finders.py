@@ -9,10 +9,10 @@ from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
 from private_consensus.audits.finders import extreme_data, random_data, special_data, universe_of
 from private_consensus.audits.probing import coupled_difference, find_attacks, is_foreign
-from private_consensus.problems.fair_classification import FairClassification
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.problems.perceptron import Perceptron
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
 
 NAMES = (
     "mean_estimation", "logistic_regression", "huber_regression", "perceptron", "census",

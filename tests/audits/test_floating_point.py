@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from private_consensus.algorithms.base import column
 from private_consensus.audits.examples import example_names
 from private_consensus.audits.floating_point import audit_floating_point
 from private_consensus.audits.neighbours import Attack
 from private_consensus.audits.result import FLOATING_POINT
+from private_consensus.core.algorithms.base import column
 from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
 from worlds import world
 

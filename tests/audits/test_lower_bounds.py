@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import AUDIT
 from private_consensus.audits import conformance
 from private_consensus.audits.conformance import World
 from private_consensus.audits.examples import example_names
+from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.privacy import Release
 from private_consensus.privacy.brackets import lower_bound
 from toys import NoisyRounds, calibrated, mean_attack

@@ -5,8 +5,8 @@ import pytest
 
 from private_consensus.audits import examples
 from private_consensus.audits.neighbours import attacks
-from private_consensus.errors import InvalidInput
-from private_consensus.problems.perceptron import Perceptron
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.problems.perceptron import Perceptron
 
 CHANGE = 0.2
 """Largest change of a measurement, which linear observations need."""

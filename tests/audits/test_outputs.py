@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pytest
 
-from private_consensus.algorithms.base import column
 from private_consensus.audits.examples import example_names
 from private_consensus.audits.outputs import audit_outputs
+from private_consensus.core.algorithms.base import column
 from toys import HORIZON, NoisyRounds, calibrated, mean_attack, registry_attacks
 
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from private_consensus import yamls
-from private_consensus.audits.errata import read_errata
-from private_consensus.audits.table import judged
+from private_consensus.common import yamls
 from private_consensus.privacy import DIFFERS, VIOLATED
 from private_consensus.privacy.verdicts import FLAGGED
+from private_consensus.reproduction.audits.errata import read_errata
+from private_consensus.reproduction.audits.table import judged
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "results/reference"

@@ -9,7 +9,7 @@ import pytest
 from private_consensus import networks
 from private_consensus.audits.examples import example_names
 from private_consensus.audits.received_state import audit_received_state
-from private_consensus.randomness import Streams
+from private_consensus.core.randomness import Streams
 from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
 
 AGENT = 2

@@ -7,17 +7,17 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from private_consensus import yamls
-from private_consensus.audits.configuration import (
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.audits.configuration import (
     check_level,
     read_audits,
     selected_settings,
     validate_audit_entries,
 )
-from private_consensus.audits.table import judged
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import read_yaml
+from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 import yaml
 
-from private_consensus.audits.counterexamples import COMPUTATIONS as ERRATA
-from private_consensus.claims.words import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from private_consensus.cli import main
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.shorthand import read_paper
-from private_consensus.report.views import theorems as view
-from private_consensus.theorems import COMPUTATIONS, compute
-from private_consensus.theorems.base import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.claims.words import (
+    HELD,
+    IN_PART,
+    NOT_HELD,
+    UNDECIDED,
+    UNTESTABLE,
+)
+from private_consensus.reproduction.experiments.shorthand import read_paper
+from private_consensus.reproduction.report.views import theorems as view
+from private_consensus.reproduction.statements import COMPUTATIONS, compute
+from private_consensus.reproduction.statements.base import (
     at_least,
     bound,
     equal,
@@ -26,7 +31,8 @@ from private_consensus.theorems.base import (
     grows_as,
     open_question,
 )
-from private_consensus.theorems.table import computed, read_theorems
+from private_consensus.reproduction.statements.counterexamples import COMPUTATIONS as ERRATA
+from private_consensus.reproduction.statements.table import computed, read_theorems
 
 CONFIG = Path(__file__).parents[2] / "config"
 RAW = yaml.safe_load((CONFIG / "theorems.yaml").read_text())

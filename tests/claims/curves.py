@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.claims import Series, Test
-from private_consensus.claims.judging import Judgement
-from private_consensus.claims.schema import COMPARISONS
-from private_consensus.claims.statements import estimated
-from private_consensus.experiments.plan import Plan
+from private_consensus.reproduction.claims import Series, Test
+from private_consensus.reproduction.claims.judging import Judgement
+from private_consensus.reproduction.claims.schema import COMPARISONS
+from private_consensus.reproduction.claims.statements import estimated
+from private_consensus.reproduction.experiments.plan import Plan
 
 RUNS = 6
 SPREAD = 1e-9

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 from scipy.stats import t
 
-from private_consensus.claims import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.claims import (
     HELD,
     IN_PART,
     NOT_HELD,
@@ -17,11 +18,10 @@ from private_consensus.claims import (
     evaluate,
     judge_all,
 )
-from private_consensus.claims.judging import Judgement
-from private_consensus.claims.selection import measured
-from private_consensus.claims.statements import estimated
-from private_consensus.claims.words import combined
-from private_consensus.errors import InvalidInput
+from private_consensus.reproduction.claims.judging import Judgement
+from private_consensus.reproduction.claims.selection import measured
+from private_consensus.reproduction.claims.statements import estimated
+from private_consensus.reproduction.claims.words import combined
 
 RUNS = 100
 X = [1.0, 2.0, 4.0, 8.0]

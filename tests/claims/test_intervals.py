@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from private_consensus.claims.intervals import jackknife, limits, quantile, runs_needed
+from private_consensus.reproduction.claims.intervals import jackknife, limits, quantile, runs_needed
 
 LAWS = {
     "normal": (lambda rng, size: rng.normal(size=size), 0.0),

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from private_consensus import yamls
+from private_consensus.common import yamls
+from private_consensus.common.provenance import write_text
 from private_consensus.comparison.design import Comparison, cells, described, read_comparison
 from private_consensus.comparison.schema import COLUMNS, MEASURES, TUNINGS
-from private_consensus.experiments import results
-from private_consensus.provenance import write_text
+from private_consensus.reproduction.experiments import results
 
 ROOT = Path(__file__).parents[2]
 WORSE = 1.5

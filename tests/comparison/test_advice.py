@@ -8,11 +8,11 @@ from handmade import BASE, rows, table
 from synthetic import rows as synthetic
 from synthetic import smoke
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.advice import Sentence, judged, read_advice
 from private_consensus.comparison.design import cells
 from private_consensus.comparison.headline import alone, sentences
-from private_consensus.errors import InvalidInput
-from private_consensus.randomness import generator
+from private_consensus.core.randomness import generator
 
 ROOT = Path(__file__).parents[2]
 NOISE = generator(4, "advice").normal(size=10)

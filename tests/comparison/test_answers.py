@@ -9,7 +9,7 @@ from handmade import BASE, rows, table
 from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN, answers
 from private_consensus.comparison.gains import gain
 from private_consensus.comparison.schema import CELL
-from private_consensus.randomness import generator
+from private_consensus.core.randomness import generator
 
 SHARED = generator(1, "shared").normal(size=10)
 OWN = generator(2, "own").normal(size=(4, 10)) / 50

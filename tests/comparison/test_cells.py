@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 from synthetic import ROOT, rows, smoke, write
 
-from private_consensus import yamls
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import (
     BASE,
     SAMPLE,
@@ -19,7 +20,6 @@ from private_consensus.comparison.design import (
     read_comparison,
 )
 from private_consensus.comparison.schema import COLUMNS, checked, read_results
-from private_consensus.errors import InvalidInput
 
 RAW = yamls.read(ROOT / "config" / "comparison.yaml")
 DESIGN = read_comparison(RAW)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.mafalda_sgd import MAFALDASGD
+from private_consensus.core.algorithms.mafalda_sgd import MAFALDASGD
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy.observers.changes import Cyclic
-from private_consensus.randomness import Streams
 
 HORIZON = 20
 """The default."""

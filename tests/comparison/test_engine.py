@@ -9,7 +9,8 @@ import pytest
 from scipy.optimize import minimize
 from synthetic import ROOT
 
-from private_consensus import yamls
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
 from private_consensus.comparison.engine import DEFAULT, Engine, Setting
 from private_consensus.comparison.problems import (
@@ -23,9 +24,8 @@ from private_consensus.comparison.problems import (
 )
 from private_consensus.comparison.schema import ENVIRONMENT, MEASURES, TUNINGS, checked
 from private_consensus.comparison.tuning import Scales, best, candidate, trials, tuned_parameters
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import build
-from private_consensus.randomness import Streams
+from private_consensus.core.networks import build
+from private_consensus.core.randomness import Streams
 
 RAW = yamls.read(ROOT / "config" / "comparison.yaml")
 AXES = Axes(agents=[5], graph=["erdos_renyi"], partition=["iid"], missing=[0.0, 0.2], links=[0.0])

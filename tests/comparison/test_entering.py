@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from private_consensus import algorithms, yamls
+from private_consensus import algorithms
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import read_comparison
 from private_consensus.comparison.entering import new_algorithm, with_method
-from private_consensus.errors import InvalidInput
 
 ROOT = Path(__file__).parents[2]
 DESIGN = (ROOT / "config" / "comparison.yaml").read_text()
@@ -47,12 +48,12 @@ def test_a_toy_takes_fewer_than_ten_lines_of_its_own_logic(newcomer):
 
 
 def test_in_the_repository_it_joins_the_design(tmp_path):
-    (tmp_path / "src/private_consensus/algorithms").mkdir(parents=True)
+    (tmp_path / "src/private_consensus/core/algorithms").mkdir(parents=True)
     (tmp_path / "config").mkdir()
     (tmp_path / "config/comparison.yaml").write_text(DESIGN)
     files = new_algorithm("toy_descent", tmp_path)
     assert [path.relative_to(tmp_path).as_posix() for path in files] == [
-        "src/private_consensus/algorithms/toy_descent.py", "tests/core/test_toy_descent.py",
+        "src/private_consensus/core/algorithms/toy_descent.py", "tests/core/test_toy_descent.py",
         "config/comparison.yaml",
     ]  # fmt: skip
     assert "from .families.clipped_descent import" in files[0].read_text()

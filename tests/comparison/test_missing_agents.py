@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import stack
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.faults import BROKEN, SILENT, UnreliableNetwork, require_faults
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import build
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.problems.perceptron import Perceptron
-from private_consensus.randomness import Streams
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.networks import build
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams
 
 AGENTS, RUNS = 6, 3
 STREAMS = Streams(5, tuple(range(RUNS)))

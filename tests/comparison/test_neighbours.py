@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
+from private_consensus.audits.views import observed_system
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.calibration import calibrate_to
 from private_consensus.comparison.neighbours import Neighbours, worst_pair
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import build, laplacian
-from private_consensus.observations import observed_system
+from private_consensus.core.networks import build, laplacian
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import agent, mu
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 AGENTS, RECORDS, HORIZON, DELTA = 6, 20, 3, 1e-5
 STREAMS = Streams(0, (0,))

@@ -8,8 +8,9 @@ import polars as pl
 import pytest
 import yaml
 
-from private_consensus import algorithms, cli, yamls
+from private_consensus import algorithms, cli
 from private_consensus.cli import main
+from private_consensus.common import yamls
 
 RAW = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
 SMALL = {

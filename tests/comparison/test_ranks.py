@@ -12,7 +12,7 @@ from private_consensus.comparison.leaders import places
 from private_consensus.comparison.pareto import front, fronts
 from private_consensus.comparison.ranks import complete_part, critical_difference, friedman, rank
 from private_consensus.comparison.tables import compared, cube
-from private_consensus.randomness import generator
+from private_consensus.core.randomness import generator
 
 # Areas under the curve of four classifiers on fourteen data sets (Demsar 2006, Table 6). In the
 # last row but one the table prints .975 twice and ranks the third before the fourth.

@@ -7,6 +7,8 @@ import polars as pl
 import pytest
 from synthetic import rows, smoke
 
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import file_hash
 from private_consensus.comparison.submissions import (
     RULES,
     encoded,
@@ -18,8 +20,6 @@ from private_consensus.comparison.submissions import (
     submission,
     together,
 )
-from private_consensus.errors import InvalidInput
-from private_consensus.provenance import file_hash
 
 DESIGN = smoke()
 TABLE = rows(DESIGN).filter(pl.col("method").is_in(["one_shot_averaging", "secure_aggregation"]))

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison import calibration
 from private_consensus.comparison.calibration import NEAR, WIDTH, _root, calibrate_to, prescribed
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import build
+from private_consensus.core.networks import build
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_epsilon
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 AGENTS, RECORDS, HORIZON = 4, 30, 3
 RING = build(Streams(0, (0,)), "ring", AGENTS, weights="metropolis")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.fast import (
+from private_consensus.core.kernels import (
     backpropagation,
     farthest,
     linearised,

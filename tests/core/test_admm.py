@@ -12,18 +12,18 @@ from scipy.stats import gamma, kstest, laplace, norm
 
 from observed import logistic_rows, run, simulated
 from private_consensus import networks
-from private_consensus.algorithms import load
-from private_consensus.algorithms.admm import ADMM
-from private_consensus.algorithms.dvp import DualVariablePerturbation
-from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM
-from private_consensus.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.algorithms.noise import SCALED
-from private_consensus.algorithms.p_admm import OutputPerturbation
-from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.common.errors import InvalidInput, OutsideRange
+from private_consensus.core.algorithms import load
+from private_consensus.core.algorithms.admm import ADMM
+from private_consensus.core.algorithms.dvp import DualVariablePerturbation
+from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
+from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
+from private_consensus.core.algorithms.noise import SCALED
+from private_consensus.core.algorithms.p_admm import OutputPerturbation
+from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget, Release, account, pure
-from private_consensus.problems import logistic_regression, mean_estimation
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch
 
 AGENTS, DIM = 6, 5
 PRIVATE = (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation, LocallyPrivateADMM)

@@ -12,10 +12,10 @@ import pytest
 from benchmarks.worlds import WORLDS, world
 
 from private_consensus import networks
-from private_consensus.algorithms.base import stack
-from private_consensus.errors import OutsideRange
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.randomness import Streams
+from private_consensus.common.errors import OutsideRange
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.randomness import Streams
 
 AGENTS, DIM, RECORDS, HORIZON = 12, 5, 8, 3
 BLOCK, OTHERS, PLACE = (4, 5, 6, 7), (9, 0, 6, 1), 2

@@ -9,23 +9,23 @@ from scipy.special import expit
 from scipy.stats import laplace, norm
 
 from private_consensus import networks
-from private_consensus.algorithms.dp_admm import DPADMM
-from private_consensus.algorithms.dp_ci import DPCI
-from private_consensus.algorithms.dvp import DualVariablePerturbation
-from private_consensus.algorithms.exact_admm import ExactADMM
-from private_consensus.algorithms.fair_classification import FairClassification
-from private_consensus.algorithms.families.approximate_minimisers import COARSE_SOLVER
-from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.core.algorithms.dp_admm import DPADMM
+from private_consensus.core.algorithms.dp_ci import DPCI
+from private_consensus.core.algorithms.dvp import DualVariablePerturbation
+from private_consensus.core.algorithms.exact_admm import ExactADMM
+from private_consensus.core.algorithms.fair_classification import FairClassification
+from private_consensus.core.algorithms.families.approximate_minimisers import COARSE_SOLVER
+from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
+from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.core.problems import linear_observation
+from private_consensus.core.problems.fair_classification import FairClassification as CensusProblem
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.functional import Sensitivity, pair_l1, weights
-from private_consensus.problems import linear_observation
-from private_consensus.problems.fair_classification import FairClassification as CensusProblem
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 DIM, RECORDS = 4, 6
 RNG = np.random.default_rng(20_261_122)

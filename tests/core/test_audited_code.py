@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus import algorithms, problems, provenance
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.provenance import code_hash
+from private_consensus import algorithms, problems
+from private_consensus.common import provenance
+from private_consensus.common.provenance import code_hash
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 EXPERIMENT = "showkatbakhsh_fig1"
@@ -25,7 +26,7 @@ def borrowed(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "helper.py").write_text("RATE = 1.0\n")
     (package / "method.py").write_text(
-        "from private_consensus.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+        "from private_consensus.core.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
         "from .helper import RATE\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

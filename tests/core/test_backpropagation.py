@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from private_consensus.fast import backpropagation
-from private_consensus.fast.compiling import AVAILABLE
-from private_consensus.problems.perceptron import LOSSES, Perceptron
+from private_consensus.core.kernels import backpropagation
+from private_consensus.core.kernels.compiling import AVAILABLE
+from private_consensus.core.problems.perceptron import LOSSES, Perceptron
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
 

@@ -7,18 +7,18 @@ import pytest
 
 from observed import logistic_rows, simulated
 from private_consensus import networks
-from private_consensus.algorithms import load
-from private_consensus.algorithms.base import join_runs
-from private_consensus.algorithms.gradient_descent import GradientDescent
-from private_consensus.experiments.cells import (
+from private_consensus.core.algorithms import load
+from private_consensus.core.algorithms.base import join_runs
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
+from private_consensus.core.problems import lasso, logistic_regression, mean_estimation
+from private_consensus.core.simulation import Environment, Setting, Watch, calibrate
+from private_consensus.privacy import Budget, account
+from private_consensus.reproduction.experiments.cells import (
     calibrated_cell,
     privacy_rows,
     run_cell,
     worst_case,
 )
-from private_consensus.privacy import Budget, account
-from private_consensus.problems import lasso, logistic_regression, mean_estimation
-from private_consensus.simulation import Environment, Setting, Watch, calibrate
 
 AGENTS, RUNS = 6, 7
 GROUPS = {"data": "d", "graph": "g", "noise": "n"}

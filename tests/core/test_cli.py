@@ -11,9 +11,9 @@ import pytest
 import private_consensus
 from private_consensus import algorithms, cli, problems
 from private_consensus.cli import main
-from private_consensus.datasets import acquire
-from private_consensus.experiments import checks
 from private_consensus.privacy import gaussian_epsilon
+from private_consensus.reproduction.datasets import acquire
+from private_consensus.reproduction.experiments import checks
 
 
 @pytest.fixture
@@ -163,7 +163,7 @@ DATA_SETS = {"adult": 14, "us": 12, "brazil": 52, "mnist": 784, "cifar10": 3072}
 """Each with its columns."""
 
 # The package gives this name to a function of the module.
-SUMMARY = import_module("private_consensus.datasets.summary")
+SUMMARY = import_module("private_consensus.reproduction.datasets.summary")
 
 
 def cards(out: str) -> dict[str, dict[str, str]]:

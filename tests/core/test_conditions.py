@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.conditions import conditions_of
-from private_consensus.experiments.schema import read_yaml
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.conditions import conditions_of
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 

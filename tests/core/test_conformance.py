@@ -7,10 +7,10 @@ from functools import cache
 import pytest
 
 from private_consensus import algorithms, problems
-from private_consensus.algorithms.base import AUDIT
 from private_consensus.audits import conformance
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.checks import wrong_settings
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.reproduction.experiments.checks import wrong_settings
 from worlds import MORE, World, world
 
 NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]

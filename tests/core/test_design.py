@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import METHOD, Algorithm
+from private_consensus.core.algorithms.base import METHOD, Algorithm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "private_consensus"
@@ -92,7 +92,10 @@ def depth(kind: type) -> int:
 def files_above(kind: type) -> set[str]:
     """Of the classes that a class inherits from, those of files of other algorithms."""
     modules = {base.__module__ for base in kind.__mro__[1:] if issubclass(base, Algorithm)}
-    shared = ("private_consensus.algorithms.base", "private_consensus.algorithms.families.")
+    shared = (
+        "private_consensus.core.algorithms.base",
+        "private_consensus.core.algorithms.families.",
+    )
     return {module for module in modules - {kind.__module__} if not module.startswith(shared)}
 
 

@@ -8,22 +8,22 @@ import pytest
 from scipy.stats import kstest, norm
 
 from private_consensus import networks
-from private_consensus.algorithms.admm import ADMM
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.dvp import DualVariablePerturbation
-from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
-from private_consensus.algorithms.m_admm import PenaltyPerturbation
-from private_consensus.algorithms.p_admm import OutputPerturbation
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM as PP
-from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM as PR
-from private_consensus.algorithms.r_admm import RecycledADMM as Recycled
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.admm import ADMM
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.dvp import DualVariablePerturbation
+from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
+from private_consensus.core.algorithms.m_admm import PenaltyPerturbation
+from private_consensus.core.algorithms.p_admm import OutputPerturbation
+from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM as PP
+from private_consensus.core.algorithms.pr_admm import PeriodicallyReducedADMM as PR
+from private_consensus.core.algorithms.r_admm import RecycledADMM as Recycled
+from private_consensus.core.problems import logistic_regression
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.randomness import Streams
+from private_consensus.core.solvers import Unsolved
 from private_consensus.privacy import Budget, account, gaussian_noise_multiplier, zcdp_rho
 from private_consensus.privacy.audit.noise import noise_test
-from private_consensus.problems import logistic_regression
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.randomness import Streams
-from private_consensus.solvers import Unsolved
 
 AGENTS, DIM, RECORDS = 5, 4, 60
 ETA = 0.5

@@ -51,7 +51,7 @@ def test_a_noise_is_calibrated_to_the_budget_and_its_cost_grows_with_the_release
 
 
 def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
-    from private_consensus import datasets
+    from private_consensus.reproduction import datasets
 
     def small(source):
         return datasets.acquisition.Acquisition(source="surrogate", surrogate_rows=6000)

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import chi2_contingency
 
 from private_consensus import networks
-from private_consensus.errors import InvalidInput
-from private_consensus.exchange import SecretSharing, require_complete
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.exchange import SecretSharing, require_complete
 
 
 @pytest.fixture

@@ -14,14 +14,18 @@ import polars as pl
 import pytest
 
 from private_consensus import algorithms, problems
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments import results
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.checks import require_settings
-from private_consensus.experiments.numbers import curve_points, figure_numbers, guarantee_of
-from private_consensus.experiments.rows import require_rows
-from private_consensus.experiments.schema import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments import results
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.checks import require_settings
+from private_consensus.reproduction.experiments.numbers import (
+    curve_points,
+    figure_numbers,
+    guarantee_of,
+)
+from private_consensus.reproduction.experiments.rows import require_rows
+from private_consensus.reproduction.experiments.schema import (
     Config,
     ConfigurationError,
     Figure,
@@ -30,7 +34,7 @@ from private_consensus.experiments.schema import (
     read_yaml,
     validate,
 )
-from private_consensus.experiments.shorthand import read_paper
+from private_consensus.reproduction.experiments.shorthand import read_paper
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALL = read_yaml(CONFIG / "config.yaml")

@@ -10,8 +10,9 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import private_consensus
-from private_consensus import cli, extras
-from private_consensus.datasets import acquisition
+from private_consensus import cli
+from private_consensus.common import extras
+from private_consensus.reproduction.datasets import acquisition
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -97,8 +98,9 @@ def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra
     direct = {name: named(texts) for name, texts in PROJECT["optional-dependencies"].items()}
     core = named(PROJECT["dependencies"])
     outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
-    assert outside - set(BROUGHT) == set(extras.EXTRA_OF) - set(BROUGHT) - {"snakemake"}
-    for name in outside - set(BROUGHT):
+    optional = set(extras.EXTRA_OF) | set(extras.ALONE)
+    assert outside - set(BROUGHT) == optional - set(BROUGHT) - {"snakemake"}
+    for name in outside - set(BROUGHT) - set(extras.ALONE):
         assert owners[name] & direct[extras.EXTRA_OF[name]], name
 
 
@@ -110,9 +112,26 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
     monkeypatch.setattr(cli, "_data", lambda options: acquisition.default_cache())
     assert cli.main(["data"]) == 2
     said = capsys.readouterr().err
-    assert said == (
-        "private-consensus: pooch is not installed: pip install 'private-consensus[data]'\n"
-    )
+    command = " ".join(f"'{text}'" for text in PROJECT["optional-dependencies"]["data"])
+    assert said == f"private-consensus: pooch is not installed: pip install {command}\n"
+
+
+def test_no_message_names_a_package_that_is_not_published():
+    """The extra of an unpublished project would be looked up in a package index."""
+    for package in (*extras.EXTRA_OF, *extras.ALONE):
+        message = extras.how_to_install(ModuleNotFoundError("missing", name=package))
+        _, _, command = message.partition("pip install ")
+        assert command and extras.PROJECT not in command
+    workflow = set(extras.packages_of("workflow"))
+    assert workflow == {
+        text
+        for extra in ("data", "report", "workflow")
+        for text in PROJECT["optional-dependencies"][extra]
+        if not text.startswith(extras.PROJECT)
+    }
+    for file in SOURCE.rglob("*"):
+        if file.suffix in {".py", ".yaml", ".in", ".j2"}:
+            assert not re.search(r"pip install \S*private[-_]consensus", file.read_text()), file
 
 
 def test_the_stub_tells_type_checkers_of_every_name_and_its_true_place():

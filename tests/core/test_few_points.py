@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from private_consensus.fast import messages
-from private_consensus.fast.compiling import AVAILABLE
-from private_consensus.fast.few_points import BOUNDS, bounds_of, round_to_few
-from private_consensus.fast.vectors import WIDE, aligned
+from private_consensus.core.kernels import messages
+from private_consensus.core.kernels.compiling import AVAILABLE
+from private_consensus.core.kernels.few_points import BOUNDS, bounds_of, round_to_few
+from private_consensus.core.kernels.vectors import WIDE, aligned
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there is no compiler")
 

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from private_consensus.solvers.gathering import gathered, together
+from private_consensus.core.solvers.gathering import gathered, together
 
 CALLS = []
 

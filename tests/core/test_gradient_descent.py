@@ -9,15 +9,15 @@ from scipy.stats import kstest, norm
 
 from observed import run, simulated
 from private_consensus import networks
-from private_consensus.algorithms import gradient_descent as gd
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.gradient_descent import GradientDescent
+from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.faults import UnreliableNetwork
-from private_consensus.errors import InvalidInput
+from private_consensus.core.algorithms import gradient_descent as gd
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
+from private_consensus.core.problems import mean_estimation
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget, account, gaussian_delta
-from private_consensus.problems import mean_estimation
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch
 
 AGENTS, DIM = 6, 3
 BUDGET = Budget(4.0, 1e-3)

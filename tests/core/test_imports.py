@@ -7,7 +7,7 @@ SLOW = ("scipy.stats", "scipy.signal", "networkx", "altair", "sklearn", "dp_acco
 PROGRAM = f"""
 import sys
 from private_consensus import algorithms, problems
-from private_consensus.experiments import cells, numbers, plan, results
+from private_consensus.reproduction.experiments import cells, numbers, plan, results
 for room in (algorithms, problems):
     for name in room.names():
         room.load(name)

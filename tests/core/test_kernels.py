@@ -11,12 +11,12 @@ import kernels
 import numpy as np
 import pytest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.fast import compiling, vectors, workspaces
-from private_consensus.fast.messages import descend
-from private_consensus.fast.normals import fill_normals, fill_uniforms, fill_words
-from private_consensus.fast.rounds import in_full, keys, mix_and_step, steps_of
-from private_consensus.publishing.comparison import ROUNDING
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.kernels import compiling, vectors, workspaces
+from private_consensus.core.kernels.messages import descend
+from private_consensus.core.kernels.normals import fill_normals, fill_uniforms, fill_words
+from private_consensus.core.kernels.rounds import in_full, keys, mix_and_step, steps_of
+from private_consensus.reproduction.publishing.comparison import ROUNDING
 
 pytestmark = pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
 
@@ -41,8 +41,8 @@ def in_process(program: str, **variables: str) -> subprocess.CompletedProcess:
 
 OUTSIDE = """
 import numpy as np
-from private_consensus.fast.compiling import compiled
-from private_consensus.fast.vectors import LANES, load, load_everywhere, load_first, store, turn
+from private_consensus.core.kernels.compiling import compiled
+from private_consensus.core.kernels.vectors import LANES, load, load_everywhere, load_first, store, turn
 
 @compiled
 def write(a, i): store(a, i, load(a, 0))
@@ -135,7 +135,7 @@ def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
     ]  # compiled, so that no kernel is compiled against the guarded arrays below
     guarded = Guarded()
     for name in MODULES:
-        module = sys.modules[f"private_consensus.fast.{name}"]
+        module = sys.modules[f"private_consensus.core.kernels.{name}"]
         monkeypatch.setattr(module, "np", guarded)
         if hasattr(module, "aligned"):  # its own arrays have room behind them
             monkeypatch.setattr(module, "aligned", guarded.aligned)

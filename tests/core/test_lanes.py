@@ -5,9 +5,9 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from private_consensus.fast import logistic
-from private_consensus.fast.compiling import AVAILABLE, compiled
-from private_consensus.fast.vectors import load, store
+from private_consensus.core.kernels import logistic
+from private_consensus.core.kernels.compiling import AVAILABLE, compiled
+from private_consensus.core.kernels.vectors import load, store
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
 

@@ -15,19 +15,20 @@ from benchmarks.worlds import INAPPLICABLE, RANDOM_REGULAR, WORLDS, network, wor
 from scipy.sparse import csr_array
 from scipy.stats import chi2, truncnorm
 
-from private_consensus import algorithms, large_graphs, large_networks, networks
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.decor import Draw
-from private_consensus.algorithms.zip_dl import OnLinks, hiding_energy
-from private_consensus.errors import InvalidInput, OutsideRange
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.networks import SparseNetwork
+from private_consensus import algorithms, networks
+from private_consensus.common.errors import InvalidInput, OutsideRange
+from private_consensus.core import large_graphs, large_networks
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.algorithms.zip_dl import OnLinks, hiding_energy
+from private_consensus.core.networks import SparseNetwork
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account, gaussian_mu
 from private_consensus.privacy.observers.temporal import error_gram, gram_of_powers
-from private_consensus.problems.perceptron import Perceptron
-from private_consensus.randomness import Streams
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 AGENTS, RUNS, HORIZON = 12, 3, 3
 STREAMS = Streams(3, tuple(range(RUNS)))

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import private_consensus as pc
-from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 BUDGET = pc.Budget(1.0, 1e-5)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from benchmarks.makespan import BEFORE_BLOCKS, Job, _split, makespan, planned
 
-from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.fast.forks import fewest
+from private_consensus.core.kernels.forks import fewest
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 
 def test_a_chain_takes_its_sum_on_any_number_of_cores_and_waits_before_each_job():

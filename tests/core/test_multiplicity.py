@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from private_consensus.multiplicity import ALPHA, holm
+from private_consensus.common.multiplicity import ALPHA, holm
 
 
 @settings(max_examples=50, deadline=None)

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from private_consensus import networks
-from private_consensus.errors import InvalidInput
-from private_consensus.randomness import Streams
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.randomness import Streams
 
 
 def some_streams(seed: int, runs: int = 3) -> Streams:

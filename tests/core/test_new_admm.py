@@ -10,22 +10,25 @@ import polars as pl
 import pytest
 
 from private_consensus import algorithms, networks, problems, simulate
-from private_consensus.algorithms.base import stack
 from private_consensus.audits import conformance
 from private_consensus.audits.audit import audit
 from private_consensus.audits.examples import examples, mean_estimation
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
-from private_consensus.randomness import Streams
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = dict(
     re.findall(
         r"^`(\S+)`:\n\n```\w+\n(.*?)^```",
-        (ROOT / "docs" / "adding.md").read_text(),
+        "\n".join(
+            (ROOT / "docs/how-to" / name).read_text()
+            for name in ("add_a_version.md", "add_a_paper.md")
+        ),
         re.MULTILINE | re.DOTALL,
     )
 )
-FILE = "src/private_consensus/algorithms/relaxed_admm.py"
+FILE = "src/private_consensus/core/algorithms/relaxed_admm.py"
 CONFIGURATION = "config/papers/mine/admm.yaml"
 BUDGET = Budget(2.0, 1e-5)
 
@@ -33,7 +36,7 @@ BUDGET = Budget(2.0, 1e-5)
 @pytest.fixture
 def relaxed(tmp_path, monkeypatch):
     """The page's algorithm, found by the registry as if it lay there."""
-    module = "private_consensus.algorithms.relaxed_admm"
+    module = "private_consensus.core.algorithms.relaxed_admm"
     path = tmp_path / "relaxed_admm.py"
     path.write_text(BLOCKS[FILE])
     spec = importlib.util.spec_from_file_location(module, path)

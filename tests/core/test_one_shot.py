@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.one_shot_averaging import OneShotAveraging
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import build
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.one_shot_averaging import OneShotAveraging
+from private_consensus.core.networks import build
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_epsilon
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 AGENTS, RECORDS, BOX, D = 5, 30, 10.0, 6.0
 RING = build(Streams(0, (0,)), "ring", AGENTS, weights="metropolis")

@@ -10,15 +10,15 @@ import pytest
 from test_released import HORIZON, NETWORK, STREAMS, WITH_DRAWS, fitted, regressed
 
 from private_consensus import algorithms, cli, problems
-from private_consensus.algorithms.base import stack
-from private_consensus.datasets import PREPARATIONS
-from private_consensus.datasets.preparation import COLUMN_ORACLES, ROW_ORACLES
-from private_consensus.datasets.scaling import COLUMNS, ROWS
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import run_cell, with_tuned
-from private_consensus.experiments.oracles import oracles_of, oracles_of_setting
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.problems.base import PUBLIC_RECORDS
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.problems.base import PUBLIC_RECORDS
+from private_consensus.reproduction.datasets import PREPARATIONS
+from private_consensus.reproduction.datasets.preparation import COLUMN_ORACLES, ROW_ORACLES
+from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import run_cell, with_tuned
+from private_consensus.reproduction.experiments.oracles import oracles_of, oracles_of_setting
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 

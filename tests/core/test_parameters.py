@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import parameters, stack, structure
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import (
+from private_consensus.audits.examples import example_names, examples
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import parameters, stack, structure
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import (
     check_parameters,
     fraction,
     noises,
@@ -20,8 +22,6 @@ from private_consensus.algorithms.parameters import (
     up_to_one,
     whole,
 )
-from private_consensus.audits.examples import example_names, examples
-from private_consensus.errors import InvalidInput
 from private_consensus.privacy import account
 
 TAKEN = [

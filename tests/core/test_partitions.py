@@ -8,10 +8,10 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from private_consensus import plotting
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.partitions import partition_summary
-from private_consensus.experiments.schema import Panel, Partition
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.experiments.partitions import partition_summary
+from private_consensus.reproduction.experiments.schema import Panel, Partition
 
 DATA = SimpleNamespace(labels=np.where(np.arange(4000) % 4 == 0, 1, -1).astype(np.int8))
 PARTITION = {"prepared": "adult-onehot104", "kind": "iid", "agents": 8, "records": 100}

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit, log_softmax
 
-from private_consensus.errors import InvalidInput
-from private_consensus.problems import perceptron
-from private_consensus.problems.perceptron import CLASSES, LOSSES
-from private_consensus.randomness import Streams
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.problems import perceptron
+from private_consensus.core.problems.perceptron import CLASSES, LOSSES
+from private_consensus.core.randomness import Streams
 
 
 def rows(count=90, inputs=6, seed=0):

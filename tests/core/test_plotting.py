@@ -14,15 +14,15 @@ import vl_convert
 from altair.utils.schemapi import validate_jsonschema
 from jsonschema import ValidationError
 
-from private_consensus import plotting
-from private_consensus.plotting import rasters
-from private_consensus.plotting.curves import CROWDED, MOST_POINTS, arranged
-from private_consensus.plotting.documents import settled
-from private_consensus.plotting.printing import measured, sized
-from private_consensus.plotting.repairs import draw as draw_repairs
-from private_consensus.plotting.specifications import Specification, named_data
-from private_consensus.plotting.theme import ALARM, save
-from private_consensus.plotting.vectors import (
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.plotting import rasters
+from private_consensus.reproduction.plotting.curves import CROWDED, MOST_POINTS, arranged
+from private_consensus.reproduction.plotting.documents import settled
+from private_consensus.reproduction.plotting.printing import measured, sized
+from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
+from private_consensus.reproduction.plotting.specifications import Specification, named_data
+from private_consensus.reproduction.plotting.theme import ALARM, save
+from private_consensus.reproduction.plotting.vectors import (
     rounded,
     small_svg,
     still,

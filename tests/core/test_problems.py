@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import minimize as scipy_minimise
 from scipy.stats import kstest, truncnorm
 
-from private_consensus.errors import InvalidInput
-from private_consensus.problems import logistic_regression, mean_estimation
-from private_consensus.problems.logistic_regression import objective
-from private_consensus.randomness import Streams
-from private_consensus.solvers import TOLERANCE
-from private_consensus.solvers.gathering import together
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems.logistic_regression import objective
+from private_consensus.core.randomness import Streams
+from private_consensus.core.solvers import TOLERANCE
+from private_consensus.core.solvers.gathering import together
 
 AGENTS = 4
 

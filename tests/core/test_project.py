@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 import private_consensus
-from private_consensus import cli, yamls
+from private_consensus import cli
+from private_consensus.common import yamls
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -160,7 +161,7 @@ def test_what_pages_tell_snakemake_to_make_is_not_taken_for_a_file_of_the_config
     """Snakemake takes every word after ``--configfile`` for one more file."""
     rules = "\n".join(path.read_text() for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     papers = "\n".join(path.read_text() for path in (ROOT / "config" / "papers").rglob("*.yaml"))
-    sources = yamls.read(ROOT / "src/private_consensus/datasets/sources.yaml")
+    sources = yamls.read(ROOT / "src/private_consensus/reproduction/datasets/sources.yaml")
     known = {*re.findall(r"^rule (\w+):", rules, re.M), *re.findall(r"^  (\w+):", papers, re.M)}
     shown = commands("snakemake")
     assert len(shown) > 9 and any("--configfile" in words for _, words in shown)

@@ -13,27 +13,27 @@ from threadpoolctl import threadpool_limits
 
 from observed import simulated
 from private_consensus import networks
-from private_consensus.algorithms.dsgd import DSGD
-from private_consensus.algorithms.families.q_dpsgd import MOST_KNOWN
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
-from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
-from private_consensus.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.errors import InvalidInput, OutsideRange
-from private_consensus.fast import compiling, messages
+from private_consensus.common.errors import InvalidInput, OutsideRange
+from private_consensus.core.algorithms.dsgd import DSGD
+from private_consensus.core.algorithms.families.q_dpsgd import MOST_KNOWN
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.core.kernels import compiling, messages
+from private_consensus.core.problems import logistic_regression, perceptron
+from private_consensus.core.quantization import Grid
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
-from private_consensus.problems import logistic_regression, perceptron
-from private_consensus.quantization import Grid
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch
 
 KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
 """A grid so fine that messages are the models, but for 1e-9."""
 
 needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.errors.OutsideRange")
+pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 
 
 def scene(runs=(0,), agents=4, records=240, precision="double", **options):
@@ -283,7 +283,7 @@ def test_no_agent_round_or_purpose_shares_draws(monkeypatch):
     def listen(x, base, mixed, gradient, keep, step, scale, key, counter):
         used.extend((*key, counter + i) for i in range(len(x)))
 
-    monkeypatch.setattr("private_consensus.algorithms.families.q_dpsgd.descend", listen)
+    monkeypatch.setattr("private_consensus.core.algorithms.families.q_dpsgd.descend", listen)
     _, problem, _, streams = watched(QDPSGD1(), 5, agents=4, runs=(0, 1))
     assert len(set(used)) == len(used) == 5 * 4 * 2
     draw = next(QDPSGD1().draws(problem, streams))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import stack
-from private_consensus.experiments.quantities import SHOWN, quantities_of
-from private_consensus.randomness import Streams
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.randomness import Streams
+from private_consensus.reproduction.experiments.quantities import SHOWN, quantities_of
 from worlds import world
 
 

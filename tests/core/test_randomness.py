@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import kstest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.randomness import Streams, generator
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.randomness import Streams, generator
 
 
 def test_more_runs_leave_the_earlier_ones_as_they_were(streams):

@@ -6,11 +6,13 @@ from importlib.metadata import EntryPoint
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.gradient_descent import GradientDescent
 from private_consensus.cli import OUT, main
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
 
-WORKING = "from private_consensus.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+WORKING = (
+    "from private_consensus.core.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+)
 FILES = {
     "other_working": WORKING,
     "other_copy": WORKING,
@@ -56,10 +58,10 @@ def test_a_built_in_algorithm_is_not_replaced_and_the_error_names_both(installed
     built_in = algorithms.load("d_zoa")
     installed(("d_zoa", "other_working"))
     assert algorithms.load("d_zoa") is built_in
-    assert algorithms.module_of("d_zoa") == "private_consensus.algorithms.d_zoa"
+    assert algorithms.module_of("d_zoa") == "private_consensus.core.algorithms.d_zoa"
     assert main(["list"]) == 1
     error = capsys.readouterr().err
-    assert "private_consensus.algorithms.d_zoa" in error and "other_working" in error
+    assert "private_consensus.core.algorithms.d_zoa" in error and "other_working" in error
     assert len(error.splitlines()) == 1
 
 

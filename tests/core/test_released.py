@@ -16,19 +16,19 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.families.decentralized_sgd import KEYS
-from private_consensus.audits.repairs import QUANTITIES
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.schema import read_yaml
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.families.decentralized_sgd import KEYS
+from private_consensus.core.problems import linear_observation, perceptron
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.problems import linear_observation, perceptron
-from private_consensus.problems.fair_classification import FairClassification
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
+from private_consensus.reproduction.audits.repairs import QUANTITIES
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 AGENTS, DIM, RECORDS, HORIZON = 3, 2, 6, 3

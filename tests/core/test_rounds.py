@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.base import Finite, stack
-from private_consensus.algorithms.dsgd import DSGD
-from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
-from private_consensus.algorithms.q_dpsgd_1 import QDPSGD1
-from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
-from private_consensus.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.errors import Diverged, OutsideRange
-from private_consensus.fast import rounds
-from private_consensus.problems import perceptron
-from private_consensus.quantization import Grid
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Watch, _Recorder
+from private_consensus.common.errors import Diverged, OutsideRange
+from private_consensus.core.algorithms.base import Finite, stack
+from private_consensus.core.algorithms.dsgd import DSGD
+from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.core.kernels import rounds
+from private_consensus.core.problems import perceptron
+from private_consensus.core.quantization import Grid
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Watch, _Recorder
 
 AGENTS, HORIZON = 5, 3
 STREAMS = Streams(0, (0, 1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.fast.sampling import first_of, first_of_plainly
+from private_consensus.core.kernels.sampling import first_of, first_of_plainly
 
 
 @pytest.mark.parametrize("count", [1, 7, 39, 40])

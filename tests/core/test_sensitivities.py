@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
+from private_consensus.core.problems.base import NORMS
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import EXAMPLE, build
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
-from private_consensus.problems.base import NORMS
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.linear_observation import EXAMPLE, build
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.problems.perceptron import Perceptron
-from private_consensus.randomness import Streams
 
 DIM, RECORDS, TRIED, CLIMBS = 4, 3, 400, 150
 FAR = 60.0

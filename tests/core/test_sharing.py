@@ -6,11 +6,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from private_consensus.experiments import cells
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import compute_cell
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.experiments.sharing import asked, identity, lenders
+from private_consensus.reproduction.experiments import cells
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import compute_cell
+from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.experiments.sharing import asked, identity, lenders
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALGORITHM = "gradient_descent"

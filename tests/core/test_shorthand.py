@@ -7,12 +7,17 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.schema import ConfigurationError, Paper, read_yaml, validate
-from private_consensus.experiments.shorthand import read_paper, schemas
-from private_consensus.experiments.shorthand.drawings import ADDED, points
-from private_consensus.experiments.shorthand.files import complete
-from private_consensus.experiments.shorthand.models import File
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.schema import (
+    ConfigurationError,
+    Paper,
+    read_yaml,
+    validate,
+)
+from private_consensus.reproduction.experiments.shorthand import read_paper, schemas
+from private_consensus.reproduction.experiments.shorthand.drawings import ADDED, points
+from private_consensus.reproduction.experiments.shorthand.files import complete
+from private_consensus.reproduction.experiments.shorthand.models import File
 
 CONFIG = Path(__file__).parents[2] / "config"
 PAPERS = sorted((CONFIG / "papers").rglob("*.yaml"))

@@ -9,13 +9,13 @@ import pytest
 
 from observed import simulated
 from private_consensus import networks
-from private_consensus.algorithms.base import Iterative, column, stack, structure
-from private_consensus.algorithms.gradient_descent import GradientDescent
-from private_consensus.algorithms.pr_admm import ALGORITHM as PRADMM
-from private_consensus.errors import Diverged, InvalidInput
+from private_consensus.common.errors import Diverged, InvalidInput
+from private_consensus.core.algorithms.base import Iterative, column, stack, structure
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
+from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
+from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget
-from private_consensus.problems import logistic_regression, mean_estimation
-from private_consensus.simulation import Setting, Watch
 
 GROUPS = {"data": "e", "graph": "e", "noise": "e a"}
 WATCH = Watch((("released", "normalised_error"), ("internal", "node_error")), frozenset({2, 5}))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from private_consensus.problems.logistic_regression.loss import sigmoid_neg
-from private_consensus.solvers import TOLERANCE, minimise
+from private_consensus.core.problems.logistic_regression.loss import sigmoid_neg
+from private_consensus.core.solvers import TOLERANCE, minimise
 
 WEIGHT, CURVATURE = 13.0, 0.03
 

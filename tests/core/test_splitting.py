@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import private_consensus as pc
-from private_consensus.errors import InvalidInput
-from private_consensus.problems.logistic_regression import LogisticRegression
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 
 RANDOM = np.random.default_rng(7)
 SITES = np.repeat(["c", "a", "b"], [4, 9, 2])

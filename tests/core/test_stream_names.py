@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms
-from private_consensus.algorithms.base import stack
-from private_consensus.randomness import Streams, generator
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.randomness import Streams, generator
 from worlds import world
 
 START, NOISE = "data start", "noise "

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import tables
-from private_consensus.experiments.schema import Table
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments import tables
+from private_consensus.reproduction.experiments.schema import Table
 
 VALUES = np.array([0.1, 0.2, 0.4, 0.3])
 METHODS = [

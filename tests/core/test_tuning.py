@@ -7,11 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import with_tuned
-from private_consensus.experiments.numbers import QUARTILES, curve_points
-from private_consensus.experiments.schema import ConfigurationError, read_yaml
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import with_tuned
+from private_consensus.reproduction.experiments.numbers import QUARTILES, curve_points
+from private_consensus.reproduction.experiments.schema import ConfigurationError, read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 

@@ -18,8 +18,8 @@ from private_consensus.audits.examples import (
     observations,
     perceptron,
 )
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import Network, metropolis_mixing
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.networks import Network, metropolis_mixing
 
 MAKERS = {
     "mean_estimation": mean_estimation,

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from private_consensus.usage import TITLES, measured, read_usage, used
+from private_consensus.common.usage import TITLES, measured, read_usage, used
 
 
 def test_cpu_seconds_of_a_short_job_are_counted_and_waiting_costs_none(tmp_path):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from private_consensus.fast.compiling import AVAILABLE, compiled
-from private_consensus.fast.vectors import (
+from private_consensus.core.kernels.compiling import AVAILABLE, compiled
+from private_consensus.core.kernels.vectors import (
     DOUBLE_LANES,
     LANES,
     WIDE,

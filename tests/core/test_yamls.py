@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from private_consensus import yamls
-from private_consensus.errors import InvalidInput
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(

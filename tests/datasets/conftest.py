@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from private_consensus.datasets import patience
+from private_consensus.reproduction.datasets import patience
 
 MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 MIRROR = os.environ.get(MIRROR_VARIABLE)

@@ -8,7 +8,9 @@ import socket
 
 import pytest
 
-from private_consensus.datasets import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import file_hash
+from private_consensus.reproduction.datasets import (
     DATA_SETS,
     Acquisition,
     Provenance,
@@ -19,10 +21,8 @@ from private_consensus.datasets import (
     write_provenance,
     write_raw,
 )
-from private_consensus.datasets.catalogue import entry
-from private_consensus.datasets.patience import CONNECTION_TIMEOUT
-from private_consensus.errors import InvalidInput
-from private_consensus.provenance import file_hash
+from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.patience import CONNECTION_TIMEOUT
 
 ROWS = 600
 

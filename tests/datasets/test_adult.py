@@ -10,7 +10,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from private_consensus.datasets import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
     acquisition,
@@ -18,8 +19,7 @@ from private_consensus.datasets import (
     checksums,
     write_provenance,
 )
-from private_consensus.datasets.catalogue import entry
-from private_consensus.errors import InvalidInput
+from private_consensus.reproduction.datasets.catalogue import entry
 
 TRAIN = b"""\
 31, Private, 1001, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K

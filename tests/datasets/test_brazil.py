@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.datasets import Acquisition, acquire, brazil
-from private_consensus.datasets.catalogue import entry
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import Acquisition, acquire, brazil
+from private_consensus.reproduction.datasets.catalogue import entry
 
 IPUMS = pl.DataFrame(
     {

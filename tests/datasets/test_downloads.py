@@ -10,10 +10,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from private_consensus.datasets import downloads as module
-from private_consensus.datasets import patience
-from private_consensus.datasets.downloads import Downloads, unzipped
-from private_consensus.datasets.patience import Patience, Unavailable
+from private_consensus.reproduction.datasets import downloads as module
+from private_consensus.reproduction.datasets import patience
+from private_consensus.reproduction.datasets.downloads import Downloads, unzipped
+from private_consensus.reproduction.datasets.patience import Patience, Unavailable
 
 CONTENTS = bytes(range(256)) * 1000
 CHECKSUM = hashlib.sha256(CONTENTS).hexdigest()

@@ -11,7 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from private_consensus.datasets import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import file_hash
+from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
     acquisition,
@@ -20,9 +22,7 @@ from private_consensus.datasets import (
     mnist,
     prepare,
 )
-from private_consensus.datasets.catalogue import entry
-from private_consensus.errors import InvalidInput
-from private_consensus.provenance import file_hash
+from private_consensus.reproduction.datasets.catalogue import entry
 
 
 def idx(array: np.ndarray, level: int = 9) -> bytes:

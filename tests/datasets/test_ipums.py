@@ -7,11 +7,11 @@ import gzip
 import ipumspy
 import pytest
 
-from private_consensus.datasets import ipums
-from private_consensus.datasets.catalogue import entry
-from private_consensus.datasets.downloads import Downloads
-from private_consensus.datasets.patience import Patience, Unavailable
-from private_consensus.datasets.routes import Access
+from private_consensus.reproduction.datasets import ipums
+from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.downloads import Downloads
+from private_consensus.reproduction.datasets.patience import Patience, Unavailable
+from private_consensus.reproduction.datasets.routes import Access
 
 VARIABLE = """
 <var ID="{name}" name="{name}" intrvl="discrete" dcml="0">

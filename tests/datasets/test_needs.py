@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from private_consensus.datasets import DATA_SETS
-from private_consensus.datasets.catalogue import entry, module_of
-from private_consensus.report.views import data
+from private_consensus.reproduction.datasets import DATA_SETS
+from private_consensus.reproduction.datasets.catalogue import entry, module_of
+from private_consensus.reproduction.report.views import data
 
 ALONE = ("us", "brazil", "cifar10")
 """Of these the reference has an edition that no publisher gives."""

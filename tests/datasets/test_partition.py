@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from private_consensus.datasets import partition
-from private_consensus.datasets.partition import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core import partition
+from private_consensus.core.partition import (
     UNUSED,
     label_shares,
     partition_dirichlet,
@@ -17,7 +18,6 @@ from private_consensus.datasets.partition import (
     rest,
     sizes_of,
 )
-from private_consensus.errors import InvalidInput
 
 LABELS = np.tile([-1, -1, -1, 1], 250)
 

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from private_consensus.datasets import patience
-from private_consensus.datasets.patience import (
+from private_consensus.reproduction.datasets import patience
+from private_consensus.reproduction.datasets.patience import (
     CONNECTION_TIMEOUT,
     Patience,
     Unavailable,

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from private_consensus.datasets import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import (
     PREPARATIONS,
     Acquisition,
     Preparation,
@@ -23,7 +24,6 @@ from private_consensus.datasets import (
     prepare,
     scaling,
 )
-from private_consensus.errors import InvalidInput
 
 TABLES = [n for n, p in PREPARATIONS.items() if p.encoding != "pixels"]
 DIMENSIONS = {

@@ -13,14 +13,20 @@ import ipumspy
 import pytest
 import requests
 
-from private_consensus.datasets import Acquisition, acquire, ipums, summary, write_provenance
-from private_consensus.datasets.catalogue import entry
-from private_consensus.datasets.downloads import Downloads
-from private_consensus.datasets.mirror import Mirror
-from private_consensus.datasets.patience import Patience
-from private_consensus.errors import InvalidInput
-from private_consensus.job_logging import MAX_SETTINGS, job_logging
-from private_consensus.secrets import MIRROR_VARIABLE, key_in, redacted
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.job_logging import MAX_SETTINGS, job_logging
+from private_consensus.common.secrets import MIRROR_VARIABLE, key_in, redacted
+from private_consensus.reproduction.datasets import (
+    Acquisition,
+    acquire,
+    ipums,
+    summary,
+    write_provenance,
+)
+from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.downloads import Downloads
+from private_consensus.reproduction.datasets.mirror import Mirror
+from private_consensus.reproduction.datasets.patience import Patience
 
 KEY = "59cba10d8a5da536fc06b59d"
 PASSWORD = "p@ss/w:rd%21"

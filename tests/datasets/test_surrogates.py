@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from private_consensus.datasets import (
+from private_consensus.reproduction.datasets import (
     Acquisition,
     acquire,
     adult,

@@ -9,9 +9,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from private_consensus.datasets import Acquisition, acquire, acquisition, ipums, us
-from private_consensus.datasets.catalogue import entry
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import Acquisition, acquire, acquisition, ipums, us
+from private_consensus.reproduction.datasets.catalogue import entry
 
 # The same five persons as each source codes them; the sixth has no income and is left out.
 CANONICAL = pl.DataFrame(
@@ -217,9 +217,9 @@ def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeyp
 
 
 def test_ma2019_can_be_read_too(mirror_path, tmp_path):
-    from private_consensus.datasets.downloads import Downloads
-    from private_consensus.datasets.mirror import Mirror
-    from private_consensus.datasets.patience import Patience
+    from private_consensus.reproduction.datasets.downloads import Downloads
+    from private_consensus.reproduction.datasets.mirror import Mirror
+    from private_consensus.reproduction.datasets.patience import Patience
 
     mirror = Mirror(
         location=mirror_path,

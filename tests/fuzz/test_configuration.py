@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limits import cases, soon
 
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.plan import load
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.plan import load
 
 CONFIG = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {"source": "auto"}}
 MAIN = "gradient_descent.main"

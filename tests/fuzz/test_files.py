@@ -16,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limits import cases, soon
 
-from private_consensus import yamls
-from private_consensus.datasets import Prepared, Provenance, read_acquired
-from private_consensus.datasets.card import Card
-from private_consensus.datasets.cifar10 import BATCHES, FOLDER, from_archive
-from private_consensus.datasets.mnist import read_idx
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import results
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import Prepared, Provenance, read_acquired
+from private_consensus.reproduction.datasets.card import Card
+from private_consensus.reproduction.datasets.cifar10 import BATCHES, FOLDER, from_archive
+from private_consensus.reproduction.datasets.mnist import read_idx
+from private_consensus.reproduction.experiments import results
 
 TOLD = Provenance(
     dataset="adult", source="surrogate", where="here", version="1", checksum="0", because="a test",

@@ -18,7 +18,9 @@ from limits import cases, soon
 import private_consensus as pc
 from private_consensus import algorithms, privacy, problems
 from private_consensus.audits.examples import examples
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import (
     Answers,
     Batches,
@@ -30,8 +32,6 @@ from private_consensus.privacy import (
     Sampling,
     SparseVector,
 )
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 NUMBERS = [0, 1, -1, 2, 0.5, 1.5, 1e-300, 1e300, 10**12, 10**30, 10**5000, math.inf, -math.inf,
            math.nan, True, np.float32(0.5), np.int64(3), Fraction(1, 3), 1 + 2j, 0.99]  # fmt: skip

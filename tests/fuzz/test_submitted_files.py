@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from limits import cases, soon
 
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import file_hash
 from private_consensus.comparison.schema import COLUMNS, MEASURES, RANGES, SLUG
 from private_consensus.comparison.submissions import (
     KEYS,
@@ -21,8 +23,6 @@ from private_consensus.comparison.submissions import (
     sealed,
     submission,
 )
-from private_consensus.errors import InvalidInput
-from private_consensus.provenance import file_hash
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "comparison"))
 from synthetic import rows, smoke

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 from rich.progress import Progress
 
-from private_consensus.provenance import atomic_write, write_text
-from private_consensus.report import described_commit
+from private_consensus.common.provenance import atomic_write, write_text
+from private_consensus.reproduction.report import described_commit
 
 from .bench import correct, missed, outside, pairs, table, text
 

@@ -20,7 +20,7 @@ from scipy.stats import beta
 
 from private_consensus import audit
 from private_consensus.audits.result import INCONCLUSIVE, AuditResult
-from private_consensus.errors import OutsideRange
+from private_consensus.common.errors import OutsideRange
 
 from . import outsiders
 from .cases import CASES, case_of

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.base import Algorithm
 from private_consensus.audits.examples import Example, complete, example_names, examples
 from private_consensus.audits.examples import mean_estimation as example_means
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.privacy import Budget
-from private_consensus.problems.fair_classification import FairClassification
-from private_consensus.problems.lasso import Lasso
-from private_consensus.problems.linear_observation import LinearObservation
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.problems.perceptron import Perceptron
 
 CASES = example_names()
 """Of every algorithm of the registry for which anything is claimed of data that it is given."""

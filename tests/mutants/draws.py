@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from private_consensus.randomness import Streams
+from private_consensus.core.randomness import Streams
 
 from .tampering import Change, fingerprint
 

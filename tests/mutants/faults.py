@@ -9,23 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.base import Algorithm, Iterative
-from private_consensus.algorithms.coordinate_descent import CoordinateDescent
-from private_consensus.algorithms.decor import DECOR
-from private_consensus.algorithms.dp_ci import DPCI
-from private_consensus.algorithms.families.admm import ADMMFamily
-from private_consensus.algorithms.families.approximate_admm import ApproximateADMM
-from private_consensus.algorithms.families.consensus_admm import ConsensusADMM
-from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
-from private_consensus.algorithms.families.functional_mechanism import FunctionalMechanism
-from private_consensus.algorithms.muffliato import Muffliato
-from private_consensus.algorithms.one_shot_averaging import OneShotAveraging
-from private_consensus.algorithms.p_admm import OutputPerturbation
-from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM
-from private_consensus.algorithms.q_dpsgd_1 import QDPSGD
-from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
-from private_consensus.algorithms.secure_aggregation import SecureAggregation
-from private_consensus.algorithms.zip_dl import ZipDL
+from private_consensus.core.algorithms.base import Algorithm, Iterative
+from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.core.algorithms.decor import DECOR
+from private_consensus.core.algorithms.dp_ci import DPCI
+from private_consensus.core.algorithms.families.admm import ADMMFamily
+from private_consensus.core.algorithms.families.approximate_admm import ApproximateADMM
+from private_consensus.core.algorithms.families.consensus_admm import ConsensusADMM
+from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.core.algorithms.families.functional_mechanism import FunctionalMechanism
+from private_consensus.core.algorithms.muffliato import Muffliato
+from private_consensus.core.algorithms.one_shot_averaging import OneShotAveraging
+from private_consensus.core.algorithms.p_admm import OutputPerturbation
+from private_consensus.core.algorithms.pr_admm import PeriodicallyReducedADMM
+from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.core.algorithms.zip_dl import ZipDL
 
 from . import draws, leaks, messages, steps, truth
 from .cases import Case

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from private_consensus.core.quantization import Grid
 from private_consensus.privacy import Budget
-from private_consensus.quantization import Grid
 
 from .tampering import fingerprint
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.families.decentralized_sgd import at
+from private_consensus.core.algorithms.families.decentralized_sgd import at
 
 from .tampering import OwnNoise, dressed
 

@@ -1,6 +1,6 @@
 """Correct algorithms as other people write them; none of them may be flagged.
 
-Each follows ``docs/adding.md`` in a style of its own: where the noise is drawn and in which unit it
+Each follows ``docs/how-to/add_an_algorithm.md`` in a style of its own: where the noise is drawn and in which unit it
 is stated, what is kept beside the message, what is done to a message once it is private. All are
 calibrated by exact Gaussian (or basic Laplace) composition and are as private as they say.
 """
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import Algorithm, Iterative, column
+from private_consensus.core.algorithms.base import Algorithm, Iterative, column
 from private_consensus.privacy import Budget, Relation, Release, gaussian_epsilon, gaussian_mu
 
 from .cases import Case, of_means

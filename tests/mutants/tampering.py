@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.base import Algorithm
-from private_consensus.algorithms.families.decentralized_sgd import DecentralizedSGD
-from private_consensus.algorithms.q_dpsgd_2 import QDPSGD2
-from private_consensus.quantization import Grid
-from private_consensus.randomness import Streams
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.quantization import Grid
+from private_consensus.core.randomness import Streams
 
 
 def dressed(algorithm: Algorithm, kind: type, *mixins: type) -> Algorithm:

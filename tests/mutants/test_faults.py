@@ -5,14 +5,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from private_consensus.algorithms import names
-from private_consensus.algorithms.base import stack
 from private_consensus.audits.finders import special_data
 from private_consensus.audits.neighbours import Attack
 from private_consensus.audits.sampled_batches import sampled_record_change
-from private_consensus.networks import Network
+from private_consensus.core.algorithms import names
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
-from private_consensus.randomness import Streams
 
 from . import draws, leaks, messages, steps, truth
 from .cases import CASES, batched, case_of, cases, claimless

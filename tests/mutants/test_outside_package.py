@@ -13,7 +13,8 @@ import pytest
 from scipy.stats import binom
 
 from private_consensus import problems, simulate
-from private_consensus.algorithms.base import stack
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import (
     Budget,
     Sampling,
@@ -21,7 +22,6 @@ from private_consensus.privacy import (
     gaussian_epsilon,
     gaussian_log_delta,
 )
-from private_consensus.randomness import Streams
 
 from .outside.catalogue import BROKEN, CORRECT, ENTRIES
 from .outside.settings import Setting

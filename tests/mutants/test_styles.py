@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from private_consensus.algorithms.base import stack
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account
-from private_consensus.randomness import Streams
 
 from .styles import STYLES, style
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.algorithms.base import parameters, stack
+from private_consensus.core.algorithms.base import parameters, stack
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Release, account
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
-from private_consensus.randomness import Streams
 
 NOISES = (
     "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness",

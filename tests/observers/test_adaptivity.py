@@ -5,7 +5,7 @@ import pytest
 from dense_views import complete, floats, lopsided, metropolis, path, ring, star
 from scipy.stats import norm
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics
 from private_consensus.privacy.observers import (

@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.decor import Draw
 from private_consensus.audits.audit import audit
 from private_consensus.audits.neighbours import attacks
 from private_consensus.audits.partial import drawn_by, seen_links, seen_rows
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon
 from private_consensus.privacy.observers import (
     Coalition,
@@ -19,8 +21,6 @@ from private_consensus.privacy.observers import (
     secure_agent,
 )
 from private_consensus.privacy.observers.single_losses import gossip_sum
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 BUDGET = Budget(5.0, 1e-2)
 RING = networks.build(Streams(0, (0,)), "ring", 8, weights="metropolis")

@@ -8,13 +8,13 @@ import polars as pl
 import pytest
 from pydantic import ValidationError
 
-from private_consensus import plotting
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import Panel, Views
-from private_consensus.observations.drawn import COMPUTED, view_points
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import gaussian_epsilon, gaussian_mu
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import Panel, Views
+from private_consensus.reproduction.observers.drawn import COMPUTED, view_points
 
 ROOT = Path(__file__).parents[2]
 CONFIG = {"scale": "paper", "seed": 1, "papers": ["observers"]}

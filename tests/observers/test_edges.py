@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from dense_views import brute_force, complete, energy, floats, forward_view, metropolis, path, ring
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.observers import (
     Coalition,
     Constant,

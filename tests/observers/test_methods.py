@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.decor import Draw
-from private_consensus.algorithms.mafalda_sgd import batch_of
-from private_consensus.algorithms.muffliato import chebyshev_weight
-from private_consensus.algorithms.zip_dl import hiding_energy
-from private_consensus.errors import InvalidInput
-from private_consensus.observations import epsilon_for, observation, observed_system
+from private_consensus.audits.views import epsilon_for, observation, observed_system
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.algorithms.mafalda_sgd import batch_of
+from private_consensus.core.algorithms.muffliato import chebyshev_weight
+from private_consensus.core.algorithms.zip_dl import hiding_energy
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import (
     Coalition,
@@ -30,9 +33,6 @@ from private_consensus.privacy.observers.temporal import (
     noise_energy,
     optimal_factor,
 )
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 STREAMS = Streams(3, (0,))
 BUDGET = Budget(2.0, 1e-5)

@@ -18,7 +18,7 @@ from dense_views import (
     star,
 )
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.observers import (
     Coalition,
     Constant,

@@ -5,14 +5,14 @@ from pathlib import Path
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.muffliato_gd import MuffliatoGD
-from private_consensus.algorithms.zip_dl import ZipDL
-from private_consensus.experiments.shorthand import read_paper
-from private_consensus.observations.linear import observed_system
+from private_consensus.audits.views.linear import observed_system
+from private_consensus.core.algorithms.muffliato_gd import MuffliatoGD
+from private_consensus.core.algorithms.zip_dl import ZipDL
+from private_consensus.core.problems import mean_estimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_mu
 from private_consensus.privacy.observers import agent, all_victims
-from private_consensus.problems import mean_estimation
-from private_consensus.randomness import Streams
+from private_consensus.reproduction.experiments.shorthand import read_paper
 
 EXPERIMENTS = read_paper(Path(__file__).parents[2] / "config" / "papers" / "observers.yaml")[
     "experiments"

@@ -9,12 +9,8 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.algorithms.base import DENSITIES, stack
-from private_consensus.algorithms.muffliato import ACCELERATIONS
-from private_consensus.algorithms.secure_aggregation import SecureAggregation
 from private_consensus.audits.examples import example_names, examples
-from private_consensus.errors import InvalidInput
-from private_consensus.observations import (
+from private_consensus.audits.views import (
     MAPPED,
     NOT_LINEAR,
     epsilon_by_observer,
@@ -22,7 +18,15 @@ from private_consensus.observations import (
     observation,
     observed_system,
 )
-from private_consensus.observations.causal import NO_VIEWS, WHOLE_RUN, distances
+from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN, distances
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import DENSITIES, stack
+from private_consensus.core.algorithms.muffliato import ACCELERATIONS
+from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.core.problems.base import Problem
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import account
 from private_consensus.privacy.observers import (
     Coalition,
@@ -32,10 +36,6 @@ from private_consensus.privacy.observers import (
     agent,
 )
 from private_consensus.privacy.observers.linear_view import linear_view
-from private_consensus.problems.base import Problem
-from private_consensus.problems.linear_observation import LinearObservation
-from private_consensus.problems.mean_estimation import MeanEstimation
-from private_consensus.randomness import Streams
 
 T, RECORDS, RUNS = 3, 4, 1200
 

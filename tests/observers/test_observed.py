@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks, problems
-from private_consensus.algorithms.gradient_descent import State
-from private_consensus.cli import main
-from private_consensus.errors import InvalidInput
-from private_consensus.observations import (
+from private_consensus.audits.views import (
     epsilon_by_observer,
     epsilon_for,
     epsilons,
     observation,
     observed_system,
 )
-from private_consensus.observations.epsilon import all_epsilons
+from private_consensus.audits.views.epsilon import all_epsilons
+from private_consensus.cli import main
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.gradient_descent import State
 from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import Coalition, Eavesdropper, SecureSums, agent
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix

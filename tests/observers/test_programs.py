@@ -18,8 +18,8 @@ from dense_views import (
     star,
 )
 
-from private_consensus.errors import InvalidInput
-from private_consensus.networks import laplacian
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.networks import laplacian
 from private_consensus.privacy.observers import (
     Coalition,
     Constant,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from dense_views import floats, lopsided, metropolis, path, ring
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy.observers import (
     Coalition,
     Constant,
@@ -25,11 +25,7 @@ from private_consensus.privacy.observers.sampling import (
     standard_error,
 )
 from private_consensus.privacy.observers.single_losses import gossip_sum
-from private_consensus.privacy.observers.temporal import (
-    error_gram,
-    noise_energy,
-    optimal_factor,
-)
+from private_consensus.privacy.observers.temporal import error_gram, noise_energy, optimal_factor
 
 RUNS = 40_000
 LOPSIDED = floats(metropolis(lopsided()))

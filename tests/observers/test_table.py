@@ -5,17 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from private_consensus import algorithms, yamls
-from private_consensus.errors import InvalidInput
-from private_consensus.observations import MAPPED, NOT_LINEAR, epsilon_for
-from private_consensus.observations.settings import (
+from private_consensus import algorithms
+from private_consensus.audits.views import MAPPED, NOT_LINEAR, epsilon_for
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
+from private_consensus.privacy import account
+from private_consensus.privacy.observers import Eavesdropper, agent
+from private_consensus.reproduction.observers.settings import (
     observed_in,
     pair_rows,
     read_observed,
     summary,
 )
-from private_consensus.privacy import account
-from private_consensus.privacy.observers import Eavesdropper, agent
 
 N, T = 5, 5
 CONFIG = Path(__file__).parents[2] / "config" / "observers.yaml"

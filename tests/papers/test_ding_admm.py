@@ -7,17 +7,17 @@ import polars as pl
 import pytest
 
 from private_consensus import networks
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.dvp import DualVariablePerturbation as DVP
-from private_consensus.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
-from private_consensus.algorithms.m_admm import PenaltyPerturbation as M
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM as PP
-from private_consensus.algorithms.pr_admm import PeriodicallyReducedADMM as PR
-from private_consensus.algorithms.r_admm import RecycledADMM as R
-from private_consensus.datasets import Acquisition, acquire, prepare
-from private_consensus.experiments.numbers import cost_to_reach
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.dvp import DualVariablePerturbation as DVP
+from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM as IPP
+from private_consensus.core.algorithms.m_admm import PenaltyPerturbation as M
+from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM as PP
+from private_consensus.core.algorithms.pr_admm import PeriodicallyReducedADMM as PR
+from private_consensus.core.algorithms.r_admm import RecycledADMM as R
+from private_consensus.core.problems import logistic_regression
 from private_consensus.privacy import Budget, zcdp_rho
-from private_consensus.problems import logistic_regression
+from private_consensus.reproduction.datasets import Acquisition, acquire, prepare
+from private_consensus.reproduction.experiments.numbers import cost_to_reach
 
 AGENTS, RECORDS, ETA = 5, 200, 0.5
 

@@ -11,16 +11,19 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, laplace, norm
 
 from private_consensus import networks
-from private_consensus.algorithms import logistic
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.fair_classification import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms import logistic
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.fair_classification import (
     FairClassification,
     extended_gaussian_epsilon,
 )
-from private_consensus.algorithms.families.functional_mechanism import paper_sensitivity
-from private_consensus.algorithms.logistic import Logistic
-from private_consensus.algorithms.pflr import Pflr
-from private_consensus.errors import InvalidInput
+from private_consensus.core.algorithms.families.functional_mechanism import paper_sensitivity
+from private_consensus.core.algorithms.logistic import Logistic
+from private_consensus.core.algorithms.pflr import Pflr
+from private_consensus.core.problems import fair_classification as fair
+from private_consensus.core.randomness import Streams
+from private_consensus.core.solvers import quadratics
 from private_consensus.privacy import (
     Budget,
     account,
@@ -29,9 +32,6 @@ from private_consensus.privacy import (
     gaussian_delta,
 )
 from private_consensus.privacy.functional import Sensitivity, covariance_l1, weights
-from private_consensus.problems import fair_classification as fair
-from private_consensus.randomness import Streams
-from private_consensus.solvers import quadratics
 
 DIM, ROWS, DELTA = 6, 400, 1e-3
 NAMES = ("age", "work=a", "work=b", "race", "hours", "gain")

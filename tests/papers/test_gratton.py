@@ -10,18 +10,18 @@ from scipy.optimize import brentq
 
 from observed import simulated
 from private_consensus import networks
-from private_consensus.algorithms import dp_admm
-from private_consensus.algorithms.base import stack
-from private_consensus.algorithms.d_zoa import DZOA, step_sum
-from private_consensus.algorithms.dp_admm import DPADMM
-from private_consensus.algorithms.exact_admm import ExactADMM
-from private_consensus.algorithms.families.consensus_admm import total_epsilon
-from private_consensus.algorithms.release_audit import ReleaseAudit, neighbours
-from private_consensus.errors import InvalidInput, OutsideRange
+from private_consensus.common.errors import InvalidInput, OutsideRange
+from private_consensus.core.algorithms import dp_admm
+from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.d_zoa import DZOA, step_sum
+from private_consensus.core.algorithms.dp_admm import DPADMM
+from private_consensus.core.algorithms.exact_admm import ExactADMM
+from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
+from private_consensus.core.algorithms.release_audit import ReleaseAudit, neighbours
+from private_consensus.core.problems import lasso
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget, account, gaussian_epsilon
-from private_consensus.problems import lasso
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch
 
 AGENTS, EDGES = 5, [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1), (1, 3)]
 BUDGET = Budget(0.95, 1e-3)

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from private_consensus.privacy import Release, account
-from private_consensus.theorems import descent_remarks, local_remarks
+from private_consensus.reproduction.statements import descent_remarks, local_remarks
 
 # Paper 000.
 

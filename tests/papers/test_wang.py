@@ -10,20 +10,21 @@ import pytest
 from scipy.stats import kstest, laplace, norm, uniform
 
 from observed import run, simulated
-from private_consensus import networks, plotting
-from private_consensus.algorithms.dp_ci import DPCI, coupling
-from private_consensus.algorithms.dp_ci_moments import DPCIMoments, constants_of
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.schema import read_yaml
+from private_consensus import networks
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.core.algorithms.dp_ci_moments import DPCIMoments, constants_of
+from private_consensus.core.problems import linear_observation as observation
+from private_consensus.core.problems import mean_estimation
+from private_consensus.core.randomness import Streams
+from private_consensus.core.simulation import Setting, Watch
 from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.brackets import lower_bound
-from private_consensus.problems import linear_observation as observation
-from private_consensus.problems import mean_estimation
-from private_consensus.randomness import Streams
-from private_consensus.simulation import Setting, Watch
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
 EDGES = [(1, 2), (1, 4), (2, 3), (2, 5), (3, 4), (4, 5)]

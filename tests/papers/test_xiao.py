@@ -14,30 +14,31 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, laplace, norm
 
 from observed import logistic_rows, run
-from private_consensus import networks, plotting
-from private_consensus.algorithms import load
-from private_consensus.algorithms.coordinate_descent import CoordinateDescent, Draw, State
-from private_consensus.algorithms.dgd import DecentralizedGradientDescent
-from private_consensus.algorithms.families import random_aggregates
-from private_consensus.algorithms.families.random_aggregates import widest_pair
-from private_consensus.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
-from private_consensus.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
-from private_consensus.algorithms.ldp_subgradient import LocallyPrivateSubgradient
-from private_consensus.algorithms.pdop import PrivateDistributedOptimisation
-from private_consensus.algorithms.random_aggregation import RandomAggregation
-from private_consensus.claims import HELD, NOT_HELD, Claim, evaluate
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import plan as planning
-from private_consensus.experiments.cells import run_cell
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.schema import read_yaml
-from private_consensus.plotting import xiao as drawings
+from private_consensus import networks
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms import load
+from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent, Draw, State
+from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
+from private_consensus.core.algorithms.families import random_aggregates
+from private_consensus.core.algorithms.families.random_aggregates import widest_pair
+from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
+from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
+from private_consensus.core.algorithms.ldp_subgradient import LocallyPrivateSubgradient
+from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisation
+from private_consensus.core.algorithms.random_aggregation import RandomAggregation
+from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, aggregation, verdict
 from private_consensus.privacy.brackets import lower_bound
-from private_consensus.problems import logistic_regression, mean_estimation
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.randomness import Streams
-from private_consensus.theorems import constrained
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.claims import HELD, NOT_HELD, Claim, evaluate
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.plotting import xiao as drawings
+from private_consensus.reproduction.statements import constrained
 
 AGENTS, DIM = 6, 5
 CONFIG = Path(__file__).parents[2] / "config"

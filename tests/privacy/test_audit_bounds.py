@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import gaussian_delta, gaussian_epsilon
 from private_consensus.privacy.audit.bounds import (
     Bound,
@@ -18,11 +18,7 @@ from private_consensus.privacy.audit.bounds import (
 )
 from private_consensus.privacy.audit.claims import Epsilon, Mu, Profile
 from private_consensus.privacy.audit.families import claim_p_value, holm
-from private_consensus.privacy.audit.sequential import (
-    detectable_epsilon,
-    planned_looks,
-    sequential,
-)
+from private_consensus.privacy.audit.sequential import detectable_epsilon, planned_looks, sequential
 
 RUNS = 12
 MEASURES = [Epsilon(0.0), Epsilon(0.1), Mu()]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import discrete_gaussian_pmf, gamma_norm_noise
 from private_consensus.privacy.audit.laws import (
     LAWS,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import gaussian_epsilon
 from private_consensus.privacy.audit import distinguishers
 from private_consensus.privacy.audit.atoms import atom_statistics, find_atoms, fit_atoms

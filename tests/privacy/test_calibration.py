@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     Budget,
     Release,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     CONVERSIONS,
     conversions,

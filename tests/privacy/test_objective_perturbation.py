@@ -6,14 +6,14 @@ from scipy.special import expit
 
 from observed import logistic_rows
 from private_consensus import networks
-from private_consensus.algorithms.pp_admm import PlausiblyPrivateADMM
-from private_consensus.algorithms.pp_admm_renyi import RenyiAccountedPPADMM
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
+from private_consensus.core.algorithms.pp_admm_renyi import RenyiAccountedPPADMM
+from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
-from private_consensus.problems import logistic_regression, mean_estimation
-from private_consensus.randomness import Streams
 
 ORDERS = np.array([1.25, 2.0, 4.0, 10.0])
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import Release, Sampling, exact, pure
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import SparseVector, account, sparse_vector_release
 from private_consensus.privacy.sparse_vector import REDRAWS, capped_binomial, least_answers
 

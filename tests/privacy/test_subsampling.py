@@ -10,14 +10,14 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 from scipy.stats import norm
 
-from private_consensus.algorithms.families.sgd_theorems import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.families.sgd_theorems import (
     reused_state_releases,
     sgd_sigma,
     theorem11_epsilon,
     theorem11_sigma,
     theorem15_factor,
 )
-from private_consensus.errors import InvalidInput
 from private_consensus.privacy import (
     Budget,
     Release,

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus import cli
-from private_consensus.audits.table import judged
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.cells import run_cell
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     AUDIT_VERDICTS,
     DIFFERS,
@@ -25,6 +23,8 @@ from private_consensus.privacy import (
     verdict,
     verdict_of,
 )
+from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.experiments.cells import run_cell
 
 ROOT = Path(__file__).parents[2]
 EPSILONS = (0.5, 1.0, 1.0 + 1e-12, 1.5, math.inf)

@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from private_consensus.plotting.symbols import typeset
+from private_consensus.reproduction.plotting.symbols import typeset
 
 from . import chromium
 

@@ -11,8 +11,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from private_consensus.experiments.results import stamp, write
-from private_consensus.report import Results
+from private_consensus.reproduction.experiments.results import stamp, write
+from private_consensus.reproduction.report import Results
 
 DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from private_consensus.plotting.axes import LETTER, STRIP, Extent
+from private_consensus.reproduction.plotting.axes import LETTER, STRIP, Extent
 
 
 def names_of(axis):

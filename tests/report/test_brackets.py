@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from private_consensus.report.views import brackets
+from private_consensus.reproduction.report.views import brackets
 
 
 def row(lower, accounted, **others):

@@ -2,8 +2,8 @@
 
 import json
 
-from private_consensus.datasets.origin import Provenance
-from private_consensus.report.closing import FOR_REAL_DATA, closing_lines
+from private_consensus.reproduction.datasets.origin import Provenance
+from private_consensus.reproduction.report.closing import FOR_REAL_DATA, closing_lines
 
 
 def kept(folder, dataset, source, because):

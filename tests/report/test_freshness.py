@@ -5,11 +5,16 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.results import stamp, write
-from private_consensus.provenance import checksums, write_json
-from private_consensus.report import expected_stamps, require_current, require_whole, stale
-from private_consensus.report.freshness import with_checksums
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import checksums, write_json
+from private_consensus.reproduction.experiments.results import stamp, write
+from private_consensus.reproduction.report import (
+    expected_stamps,
+    require_current,
+    require_whole,
+    stale,
+)
+from private_consensus.reproduction.report.freshness import with_checksums
 
 SETTINGS = {"epsilon": 1.0, "horizon": 10}
 

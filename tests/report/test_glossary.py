@@ -8,13 +8,13 @@ from typing import get_args
 import pytest
 
 from private_consensus import cli
-from private_consensus.claims.schema import Kind, Quantifier
-from private_consensus.claims.words import CONFIRMED, CONTRADICTED, MEANINGS, TIED
-from private_consensus.experiments.schema import Reading
-from private_consensus.observations.drawn import SHOWN
-from private_consensus.observations.epsilon import LABELS
+from private_consensus.audits.views.epsilon import LABELS
 from private_consensus.privacy import AUDIT_VERDICTS, VERDICTS
 from private_consensus.privacy.budget import CHANGES, UNITS
+from private_consensus.reproduction.claims.schema import Kind, Quantifier
+from private_consensus.reproduction.claims.words import CONFIRMED, CONTRADICTED, MEANINGS, TIED
+from private_consensus.reproduction.experiments.schema import Reading
+from private_consensus.reproduction.observers.drawn import SHOWN
 
 ROOT = Path(__file__).parents[2]
 GLOSSARY = ROOT / "docs" / "glossary.md"

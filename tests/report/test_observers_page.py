@@ -7,14 +7,14 @@ from typing import get_args
 
 import pytest
 
-from private_consensus.experiments.schema import Views
-from private_consensus.observations import NOT_LINEAR
-from private_consensus.report import page as front
-from private_consensus.report import write_site
-from private_consensus.report.names import called
-from private_consensus.report.page import pages
-from private_consensus.report.views.figures import VIEWS
-from private_consensus.report.views.observers import learned, sentence
+from private_consensus.audits.views import NOT_LINEAR
+from private_consensus.reproduction.experiments.schema import Views
+from private_consensus.reproduction.report import page as front
+from private_consensus.reproduction.report import write_site
+from private_consensus.reproduction.report.names import called
+from private_consensus.reproduction.report.page import pages
+from private_consensus.reproduction.report.views.figures import VIEWS
+from private_consensus.reproduction.report.views.observers import learned, sentence
 
 from . import checking, chromium
 

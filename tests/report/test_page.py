@@ -11,10 +11,10 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from private_consensus.report import page
-from private_consensus.report.page import context, pages, paper_view
-from private_consensus.report.reading import with_outcomes
-from private_consensus.report.views import privacy, verdicts
+from private_consensus.reproduction.report import page
+from private_consensus.reproduction.report.page import context, pages, paper_view
+from private_consensus.reproduction.report.reading import with_outcomes
+from private_consensus.reproduction.report.views import privacy, verdicts
 
 from .conftest import MADE_UP, VERDICTS, card, claim, image_card, paper, privacy_row, results_of
 from .html_tree import Tree

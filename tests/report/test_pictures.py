@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from private_consensus.report.pictures import SIGNATURE, data_uri, png
+from private_consensus.reproduction.report.pictures import SIGNATURE, data_uri, png
 
 GREY = np.arange(28 * 28).reshape(28, 28) % 256
 COLOUR = np.arange(4 * 5 * 3).reshape(4, 5, 3)

@@ -13,19 +13,19 @@ import pytest
 from scipy.stats import t
 
 from private_consensus import cli
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from private_consensus.plotting.vectors import small_svg
-from private_consensus.publishing import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
+from private_consensus.reproduction.plotting.vectors import small_svg
+from private_consensus.reproduction.publishing import (
     beyond_limits,
     compare,
     profile_table,
     publish,
     require_aggregates,
 )
-from private_consensus.publishing import reference as reference_of_runs
-from private_consensus.publishing.aggregates import LARGEST
-from private_consensus.publishing.comparison import moved, paired, quantile
+from private_consensus.reproduction.publishing import reference as reference_of_runs
+from private_consensus.reproduction.publishing.aggregates import LARGEST
+from private_consensus.reproduction.publishing.comparison import moved, paired, quantile
 
 from .conftest import MADE_UP
 
@@ -122,7 +122,7 @@ def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path, mon
     for name in parts:
         (made / "comparison" / name).unlink()
     assert kept() == {name: f"first {name}" for name in parts}
-    monkeypatch.setattr("private_consensus.publishing.reference.ROOMY", 0.0)
+    monkeypatch.setattr("private_consensus.reproduction.publishing.reference.ROOMY", 0.0)
     assert kept() == {name: f"first {name}" for name in parts[:2]}
     (made / "comparison").rmdir()
 

@@ -14,10 +14,16 @@ import pytest
 from scipy.stats import t
 
 from private_consensus import algorithms as registry
-from private_consensus import spreadsheets
-from private_consensus.report import write_site
-from private_consensus.report.page import context, page, pages, scored
-from private_consensus.report.views import algorithms, delivered, documents, run, scorecard
+from private_consensus.common import spreadsheets
+from private_consensus.reproduction.report import write_site
+from private_consensus.reproduction.report.page import context, page, pages, scored
+from private_consensus.reproduction.report.views import (
+    algorithms,
+    delivered,
+    documents,
+    run,
+    scorecard,
+)
 
 from . import conftest
 from .conftest import privacy_row

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from private_consensus.errors import InvalidInput
-from private_consensus.report import (
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.report import (
     ASSETS,
     CHECKSUMS,
     DOWNLOADS,
@@ -22,8 +22,8 @@ from private_consensus.report import (
     read_results,
     write_site,
 )
-from private_consensus.report.reading import svg_size, timing
-from private_consensus.report.site import write_zipped
+from private_consensus.reproduction.report.reading import svg_size, timing
+from private_consensus.reproduction.report.site import write_zipped
 
 from .html_tree import Tree
 

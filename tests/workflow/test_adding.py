@@ -1,4 +1,4 @@
-"""docs/adding.md, followed to the letter."""
+"""Tests that follow the pages docs/how-to/add_*.md and check_an_algorithm.md to the letter."""
 
 import importlib
 import json
@@ -18,18 +18,25 @@ from scratch import COMMAND, ROOT, SNAKEMAKE, Warm, call, copy_to, said
 
 import private_consensus as pc
 from private_consensus import algorithms, networks
-from private_consensus.algorithms import gradient_descent
-from private_consensus.problems.mean_estimation import MeanEstimation
+from private_consensus.audits import conformance
+from private_consensus.audits.examples import mean_estimation
+from private_consensus.core.algorithms import gradient_descent
+from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 pytestmark = pytest.mark.workflow
 
-PAGE = (ROOT / "docs/adding.md").read_text()
-LINES = re.findall(r"^snakemake (.*)", PAGE, re.M)
+PAGES = (
+    "add_an_algorithm", "add_a_method_with_rounds", "add_a_version", "add_a_paper", "add_a_claim",
+    "add_a_graph", "add_a_data_set", "check_an_algorithm",
+)  # fmt: skip
+"""Pages in the order in which a reader follows them."""
+PAGE = "\n".join((ROOT / f"docs/how-to/{name}.md").read_text() for name in PAGES)
+FIGURE, ROUNDS, CARD, SETTINGS = re.findall(r"^snakemake (.*)", PAGE, re.M)
 AUDITS = re.findall(r"^private-consensus (audit .*)", PAGE, re.M)
 
 
 def follow(folder) -> None:
-    """Put every block that names a file there; one more line is appended."""
+    """Write every block that names a file; append the blocks with "one more line"."""
     for path, more, text in re.findall(
         r"^`(\S+)`(, one more (?:line|block))?:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
     ):
@@ -53,7 +60,7 @@ def warm(folder) -> Iterator[Warm]:
 
 
 def test_an_algorithm_is_added_as_the_page_says(folder, warm):
-    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[0])])
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(FIGURE)])
     assert done.returncode == 0, said(done)
     assert (folder / "results/paper/figures/mine_fig1.svg").exists()
     claims = pl.read_parquet(folder / "results/paper/claims/mine.parquet")
@@ -63,7 +70,14 @@ def test_an_algorithm_is_added_as_the_page_says(folder, warm):
     privacy = pl.read_parquet(folder / "results/paper/privacy/mine_fig1/noisy_gossip.parquet")
     assert privacy["epsilon_accountant"].to_list() == pytest.approx([0.5, 1.0, 2.0])
     assert set(privacy["verdict"]) == {"holds"}
-    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[1])])
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(ROUNDS)])
+    assert done.returncode == 0, said(done)
+    privacy = pl.read_parquet(
+        folder / "results/paper/privacy/mine_fig3/gossip_gradient_descent.parquet"
+    )
+    assert privacy["epsilon_accountant"].to_list() == pytest.approx([1.0, 1.0])
+    assert privacy["epsilon_lower"].to_list() == pytest.approx([1.0, 1.0])
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(SETTINGS)])
     assert done.returncode == 0, said(done)
     audit = pl.read_parquet(folder / "results/paper/audit/settings/mine_fig1.parquet")
     assert audit["claimed"].to_list() == [0.5, 1.0, 2.0]
@@ -82,19 +96,21 @@ def test_a_broken_copy_of_the_readers_own_is_caught_as_the_page_says(folder):
 
 @pytest.fixture
 def own_modules(tmp_path, monkeypatch):
-    """The page's algorithms as modules of somebody else's, which import by full names."""
-    package = algorithms.__name__
-    for path, text in re.findall(
-        r"^`src/\S+/(\w+_gossip)\.py`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S
-    ):
-        text = re.sub(r"^from \.(\w+_gossip) ", r"from \1 ", text, flags=re.M)
-        text = text.replace("from ..", "from private_consensus.").replace(
-            "from .", f"from {package}."
+    """Write the pages' algorithms as modules outside the package, found by the registry."""
+    blocks = re.findall(r"^`src/\S+/algorithms/(\w+)\.py`:\n\n```\w+\n(.*?)^```", PAGE, re.M | re.S)
+    names = [name for name, _ in blocks]
+    assert len(names) == 5
+    for name, text in blocks:
+        text = re.sub(
+            rf"^from \S+\.({'|'.join(names)}) import", r"from \1 import", text, flags=re.M
         )
-        (tmp_path / f"{path}.py").write_text(text)
+        (tmp_path / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
+    known = algorithms._elsewhere() | {name: name for name in names}
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: known)
     yield
-    for name in ("noisy_gossip", "chatty_gossip", "hasty_gossip"):
+    algorithms._module_of.cache_clear()
+    for name in names:
         sys.modules.pop(name, None)
 
 
@@ -118,6 +134,30 @@ def test_what_is_easily_forgotten_is_so(own_modules, name, streams):
     assert (last < first) == (name == "noisy_gossip")  # noise of every round adds up
 
 
+@pytest.mark.parametrize(
+    ("page", "error"), [("add_a_method_with_rounds", (0.5, 0.02)), ("add_a_version", (0.5, 0.05))]
+)
+def test_the_simulation_of_a_page_converges_as_the_page_says(own_modules, page, error):
+    text = (ROOT / f"docs/how-to/{page}.md").read_text()
+    variables: dict = {}
+    exec(re.search(r"^```python run\n(.*?)^```", text, re.M | re.S)[1], variables)
+    done = variables["done"]
+    means = done.measurements.group_by("t").agg(pl.col("value").mean()).sort("t")["value"]
+    assert means[0] > error[0] and means[-1] < error[1]
+    assert done.guarantee.proven and done.guarantee.epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_the_method_with_rounds_passes_an_audit_and_the_conformance_suite(own_modules, streams):
+    conformance.check("gossip_gradient_descent")
+    problem = mean_estimation()
+    network = networks.build(streams, "ring", problem.n_agents)
+    method = algorithms.load("gossip_gradient_descent")(eta=0.005)
+    done = pc.audit(
+        method, problem, network, pc.Budget(2.0, 1e-5), 3, runs=100, confidence=0.99, delta=1e-2
+    )
+    assert done.verdict == "not contradicted" and not done.flagged
+
+
 def test_a_topology_is_given_link_by_link_as_the_page_says(streams):
     text = re.search(r"^```yaml network\n(.*?)^```", PAGE, re.M | re.S)[1]
     network = networks.build(streams, **yaml.safe_load(text))
@@ -129,8 +169,8 @@ def test_a_family_of_graphs_is_added_as_the_page_says(folder):
     asked = yaml.safe_load(re.search(r"^```yaml family\n(.*?)^```", PAGE, re.M | re.S)[1])
     program = f"""
 from private_consensus import networks
-from private_consensus.experiments.schema import TOPOLOGIES
-from private_consensus.randomness import Streams
+from private_consensus.reproduction.experiments.schema import TOPOLOGIES
+from private_consensus.core.randomness import Streams
 network = networks.build(Streams(0, (0,)), **{asked!r})
 print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
 """
@@ -140,7 +180,7 @@ print(network.degrees.tolist(), {asked["name"]!r} in TOPOLOGIES)
 
 
 def test_a_data_set_is_added_as_the_page_says(folder, warm):
-    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(LINES[2])])
+    done = warm.call(folder, [*SNAKEMAKE, *shlex.split(CARD)])
     assert done.returncode == 0, said(done)
     card = json.loads((folder / "results/paper/cards/coins-onehot.json").read_text())
     assert (card["rows"], card["dim"], card["provenance"]["source"]) == (6, 4, "mirror")

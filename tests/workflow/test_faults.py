@@ -32,9 +32,9 @@ from scratch import (
 )  # fmt: skip
 
 import faults
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import results
-from private_consensus.provenance import atomic_write
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import atomic_write
+from private_consensus.reproduction.experiments import results
 
 pytestmark = pytest.mark.workflow
 

@@ -17,12 +17,18 @@ import polars as pl
 import psutil
 import pytest
 
-from private_consensus.datasets import Acquisition, acquire, prepare, write_provenance, write_raw
-from private_consensus.datasets.patience import Patience
-from private_consensus.errors import InvalidInput
-from private_consensus.experiments import results
-from private_consensus.provenance import atomic_write, write_json, write_text
-from private_consensus.report import described_commit
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import atomic_write, write_json, write_text
+from private_consensus.reproduction.datasets import (
+    Acquisition,
+    acquire,
+    prepare,
+    write_provenance,
+    write_raw,
+)
+from private_consensus.reproduction.datasets.patience import Patience
+from private_consensus.reproduction.experiments import results
+from private_consensus.reproduction.report import described_commit
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -141,10 +147,10 @@ def test_an_ascii_locale_changes_no_byte(tmp_path):
     code = (
         "import sys; sys.path.insert(0, 'src');"
         "from pathlib import Path; from private_consensus import yamls;"
-        "from private_consensus.provenance import write_text, code_hash;"
+        "from private_consensus.common.provenance import write_text, code_hash;"
         "assert sys.flags.utf8_mode == 0;"
         "found = yamls.read('config/papers/showkatbakhsh.yaml');"
-        "words = [repr(found), '\\xb1\\u03b5', code_hash('private_consensus.networks')];"
+        "words = [repr(found), '\\xb1\\u03b5', code_hash('private_consensus.core.networks')];"
         "write_text(sys.argv[1], ' '.join(words))"
     )
     written = []

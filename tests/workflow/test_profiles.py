@@ -8,7 +8,7 @@ import pytest
 import yaml
 from setuptools import find_packages
 
-from private_consensus.experiments.schema import read_yaml
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 RULES = {

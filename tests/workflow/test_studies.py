@@ -11,10 +11,10 @@ from scratch import call, said
 from setuptools import Distribution
 
 from private_consensus import cli
-from private_consensus.datasets import PREPARATIONS
-from private_consensus.errors import InvalidInput
-from private_consensus.studies import places, reproduction, write_study
-from private_consensus.studies.summary import summary
+from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.datasets import PREPARATIONS
+from private_consensus.reproduction.studies import places, reproduction, write_study
+from private_consensus.reproduction.studies.summary import summary
 
 ROOT = Path(__file__).parents[2]
 NAME = "a_first_study"
@@ -25,9 +25,9 @@ import json, runpy, sys
 from pathlib import Path
 import yaml
 sys.path[:0] = {paths}
-from private_consensus.experiments import plan
-from private_consensus.experiments.cells import run_cell
-from private_consensus.studies.places import HOME
+from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.cells import run_cell
+from private_consensus.reproduction.studies.places import HOME
 
 name, folder = {name!r}, Path({folder!r})
 config = yaml.safe_load((folder / "config/config.yaml").read_text())
@@ -214,6 +214,8 @@ def test_the_wheel_brings_the_workflow_its_configuration_and_the_template(tmp_pa
     for folder, pattern in (("workflow", "**/*.smk"), ("workflow", "**/*.py")):
         files = {path.relative_to(ROOT) for path in (ROOT / folder).glob(pattern)}
         assert files == {path.relative_to(shipped) for path in (shipped / folder).glob(pattern)}
-    templates = sorted(places.HOME.glob("src/private_consensus/studies/template/**/*.in"))
+    templates = sorted(
+        places.HOME.glob("src/private_consensus/reproduction/studies/template/**/*.in")
+    )
     assert len(templates) == len(list((package / "studies/template").rglob("*.in"))) > 8
     assert (package / "py.typed").exists() and (package / "__init__.pyi").exists()

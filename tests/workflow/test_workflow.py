@@ -30,7 +30,7 @@ from scratch import (
     said,
 )
 
-from private_consensus.datasets import Provenance, write_provenance
+from private_consensus.reproduction.datasets import Provenance, write_provenance
 
 pytestmark = pytest.mark.workflow
 

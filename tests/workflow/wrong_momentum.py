@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import Iterative, column, normal_start
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import noise_field
+from private_consensus.core.algorithms.base import Iterative, column, normal_start
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import noise_field
 from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
 
 

@@ -1,13 +1,13 @@
 """Run the privacy audits.  Inputs: errata, runs of audits.  Outputs: audits, errata."""
 
 from private_consensus import yamls
-from private_consensus.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
-from private_consensus.audits.configuration import (
+from private_consensus.reproduction.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
+from private_consensus.reproduction.audits.configuration import (
     check_level,
     read_audits,
     validate_audit_entries,
 )
-from private_consensus.audits.repairs import cells_of
+from private_consensus.reproduction.audits.repairs import cells_of
 
 MADE_BY_AUDIT = ("audits", "errata")
 AUDIT_KINDS = (*MADE_BY_AUDIT, "repairs", "observers")

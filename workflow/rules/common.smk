@@ -5,9 +5,9 @@ from functools import cache
 from types import SimpleNamespace
 
 from private_consensus import algorithms, plotting, problems
-from private_consensus.experiments.rows import require_rows
-from private_consensus.fast.forks import fewest
-from private_consensus.provenance import code_hash, settings_hash
+from private_consensus.reproduction.experiments.rows import require_rows
+from private_consensus.core.kernels.forks import fewest
+from private_consensus.common.provenance import code_hash, settings_hash
 
 preparations_of = cache(PLAN.preparations)
 SCRIPTS = HOME / "workflow" / "scripts"

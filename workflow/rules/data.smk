@@ -6,8 +6,8 @@ The configuration sets the origin of data (data.source, data.mirror, data.cache)
 
 from pathlib import Path
 
-from private_consensus.datasets import DATA_SETS, PREPARATIONS, fingerprint
-from private_consensus.provenance import code_hash
+from private_consensus.reproduction.datasets import DATA_SETS, PREPARATIONS, fingerprint
+from private_consensus.common.provenance import code_hash
 
 DATA_SCRIPTS = HOME / "workflow" / "scripts"
 TABLES, IMAGES = (
@@ -39,8 +39,8 @@ rule acquire:
         seed=CONFIG.seed,
         sources=lambda wildcards: fingerprint(wildcards.dataset),
         code=lambda wildcards: code_hash(
-            "private_consensus.datasets",
-            f"private_consensus.datasets.{wildcards.dataset}",
+            "private_consensus.reproduction.datasets",
+            f"private_consensus.reproduction.datasets.{wildcards.dataset}",
             files=[DATA_SCRIPTS / "acquire.py"],
         ),
     message:
@@ -85,8 +85,8 @@ rule prepare:
             PREPARATIONS[wildcards.preparation].dataset
         ),
         code=lambda wildcards: code_hash(
-            "private_consensus.datasets",
-            f"private_consensus.datasets.{PREPARATIONS[wildcards.preparation].dataset}",
+            "private_consensus.reproduction.datasets",
+            f"private_consensus.reproduction.datasets.{PREPARATIONS[wildcards.preparation].dataset}",
             files=[DATA_SCRIPTS / "prepare.py"],
         ),
     message:

@@ -1,6 +1,6 @@
 """Compute the privacy loss to each observer.  Inputs: config/observers.yaml.  Outputs: pairs, and a table of them."""
 
-from private_consensus.observations.settings import read_observed
+from private_consensus.reproduction.observers.settings import read_observed
 
 OBSERVED = read_observed(yamls.read(Path(HOME, "config", "observers.yaml"))).at(SCALE)
 

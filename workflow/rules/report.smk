@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from private_consensus import report as pages
-from private_consensus.provenance import files_hash
+from private_consensus.common.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})

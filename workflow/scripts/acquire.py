@@ -2,8 +2,13 @@
 
 import logging
 
-from private_consensus.datasets import Acquisition, acquire, write_provenance, write_raw
-from private_consensus.job_logging import job_logging
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.datasets import (
+    Acquisition,
+    acquire,
+    write_provenance,
+    write_raw,
+)
 
 with job_logging(snakemake.log[0], usage=snakemake.log.usage):
     raw, provenance = acquire(

@@ -2,12 +2,12 @@
 
 import json
 
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.common.readable import read_json
 from private_consensus.comparison.advice import judged, read_advice
 from private_consensus.comparison.answers import answers
 from private_consensus.comparison.schema import read_results
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
-from private_consensus.readable import read_json
 
 with job_logging(snakemake.log[0], snakemake.params.advice, snakemake.log.usage):
     table = read_results(snakemake.input.results)

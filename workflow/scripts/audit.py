@@ -2,12 +2,18 @@
 
 import polars as pl
 
-from private_consensus import yamls
-from private_consensus.audits.errata import computed, read_errata
-from private_consensus.audits.experiments import of_experiments
-from private_consensus.audits.settings import audit_examples, decided
-from private_consensus.experiments.results import DRAWN, read_all, rows_of, stamp, write
-from private_consensus.job_logging import job_logging
+from private_consensus.common import yamls
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.audits.errata import computed, read_errata
+from private_consensus.reproduction.audits.experiments import of_experiments
+from private_consensus.reproduction.audits.settings import audit_examples, decided
+from private_consensus.reproduction.experiments.results import (
+    DRAWN,
+    read_all,
+    rows_of,
+    stamp,
+    write,
+)
 
 asked = snakemake.params.asked
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):

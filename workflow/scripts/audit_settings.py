@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from private_consensus.audits.settings import SCHEMA, audit_cell
-from private_consensus.datasets import Prepared
-from private_consensus.experiments.results import source_of, stamp, write
-from private_consensus.job_logging import job_logging
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.audits.settings import SCHEMA, audit_cell
+from private_consensus.reproduction.datasets import Prepared
+from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
 asked = snakemake.params.asked
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):

@@ -2,14 +2,14 @@
 
 import json
 
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
 from private_consensus.comparison.design import Comparison
 from private_consensus.comparison.engine import Engine
 from private_consensus.comparison.problems import pool_of
-from private_consensus.datasets import Prepared
-from private_consensus.experiments.results import source_of, stamp, write
-from private_consensus.fast.compiling import limited_threads
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.reproduction.datasets import Prepared
+from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
 asked, out = snakemake.params.asked, snakemake.output
 problem, log = snakemake.wildcards.problem, snakemake.log

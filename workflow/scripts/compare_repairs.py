@@ -2,11 +2,18 @@
 
 import polars as pl
 
-from private_consensus.audits.repairs import asked_of, compared
-from private_consensus.experiments.results import DRAWN, read, rows_of, sources, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.plotting.repairs import draw
-from private_consensus.plotting.theme import save
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.audits.repairs import asked_of, compared
+from private_consensus.reproduction.experiments.results import (
+    DRAWN,
+    read,
+    rows_of,
+    sources,
+    stamp,
+    write,
+)
+from private_consensus.reproduction.plotting.repairs import draw
+from private_consensus.reproduction.plotting.theme import save
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,

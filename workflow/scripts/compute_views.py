@@ -2,9 +2,9 @@
 
 import polars as pl
 
-from private_consensus.experiments.results import stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.observations.drawn import COMPUTED, view_points
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.experiments.results import stamp, write
+from private_consensus.reproduction.observers.drawn import COMPUTED, view_points
 
 views = snakemake.params.views
 with job_logging(snakemake.log[0], views, snakemake.log.usage):

@@ -1,10 +1,17 @@
 """Compute the numbers of a figure, and draw the figure."""
 
-from private_consensus import plotting
-from private_consensus.experiments.numbers import figure_numbers
-from private_consensus.experiments.results import DRAWN, read, read_all, sources, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.plotting.theme import save
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments.numbers import figure_numbers
+from private_consensus.reproduction.experiments.results import (
+    DRAWN,
+    read,
+    read_all,
+    sources,
+    stamp,
+    write,
+)
+from private_consensus.reproduction.plotting.theme import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
 with job_logging(snakemake.log[0], figure, snakemake.log.usage):

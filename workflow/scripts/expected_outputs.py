@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from private_consensus.experiments.plan import load
-from private_consensus.experiments.schema import read_yaml
+from private_consensus.reproduction.experiments.plan import load
+from private_consensus.reproduction.experiments.schema import read_yaml
 
 scale = sys.argv[1]
 plan = load(read_yaml(Path("config/config.yaml")), Path("config"))

@@ -2,11 +2,17 @@
 
 import polars as pl
 
-from private_consensus import yamls
-from private_consensus.audits.errata import read_errata
-from private_consensus.audits.table import judged
-from private_consensus.experiments.results import read_all, rows_of, sources, stamp, write
-from private_consensus.job_logging import job_logging
+from private_consensus.common import yamls
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.audits.errata import read_errata
+from private_consensus.reproduction.audits.table import judged
+from private_consensus.reproduction.experiments.results import (
+    read_all,
+    rows_of,
+    sources,
+    stamp,
+    write,
+)
 
 with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):

@@ -4,12 +4,12 @@ import json
 
 import polars as pl
 
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.common.readable import read_json
 from private_consensus.comparison.design import Comparison, described
 from private_consensus.comparison.schema import KEYS, checked
-from private_consensus.experiments.results import rows_of, sources, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
-from private_consensus.readable import read_json
+from private_consensus.reproduction.experiments.results import rows_of, sources, stamp, write
 
 asked, out = snakemake.params.asked, snakemake.output
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):

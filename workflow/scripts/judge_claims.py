@@ -1,9 +1,10 @@
 """Test the claims of a paper."""
 
 from private_consensus import algorithms
-from private_consensus.claims import Claim, judge_all
-from private_consensus.experiments.results import read_all, sources, stamp, write
-from private_consensus.job_logging import job_logging
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.claims import Claim, judge_all
+from private_consensus.reproduction.claims.decisions import may_decide
+from private_consensus.reproduction.experiments.results import read_all, sources, stamp, write
 
 with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage):
     claims = {name: Claim(**claim) for name, claim in snakemake.params.claims.items()}
@@ -16,7 +17,7 @@ with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage)
         read_all(snakemake.input.privacy),
         paper=snakemake.wildcards.paper,
         deterministic={name for name in names if algorithms.load(name).deterministic},
-        reduced=snakemake.wildcards.scale != "paper",
+        reduced=not may_decide(snakemake.wildcards.scale),
     )
     mark = stamp(snakemake.params.claims, snakemake.params.code, source)
     write(table, snakemake.output.claims, mark)

@@ -1,10 +1,10 @@
 """Compute the numbers of a table, and write the table in three formats."""
 
-from private_consensus.experiments import tables
-from private_consensus.experiments.results import read, sources, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
-from private_consensus.spreadsheets import csv
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.common.spreadsheets import csv
+from private_consensus.reproduction.experiments import tables
+from private_consensus.reproduction.experiments.results import read, sources, stamp, write
 
 table, out = snakemake.params.table, snakemake.output
 with job_logging(snakemake.log[0], table, snakemake.log.usage):

@@ -2,11 +2,11 @@
 
 import polars as pl
 
-from private_consensus.experiments.results import DRAWN, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.observations.settings import pair_rows, summary
-from private_consensus.provenance import write_text
-from private_consensus.spreadsheets import csv
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.common.spreadsheets import csv
+from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
+from private_consensus.reproduction.observers.settings import pair_rows, summary
 
 SCHEMA = {
     **dict.fromkeys(("graph", "algorithm"), pl.String), "epsilon": pl.Float64,

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from private_consensus.job_logging import job_logging
-from private_consensus.publishing import publish
-from private_consensus.readable import read_json
-from private_consensus.report import read_results, require_current
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.readable import read_json
+from private_consensus.reproduction.publishing import publish
+from private_consensus.reproduction.report import read_results, require_current
 
 params, files = snakemake.params, snakemake.input
 plan = read_json(files.plan)

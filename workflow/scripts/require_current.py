@@ -1,7 +1,7 @@
 """Refuse results that the present code and settings would not produce."""
 
-from private_consensus.job_logging import job_logging
-from private_consensus.report import require_current, require_whole
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.report import require_current, require_whole
 
 with job_logging(snakemake.log[0], {}):
     scale = snakemake.params.scale

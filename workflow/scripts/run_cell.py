@@ -4,11 +4,17 @@ import logging
 
 import polars as pl
 
-from private_consensus.datasets import Prepared
-from private_consensus.experiments.cells import compute_cell
-from private_consensus.experiments.results import read_all, rows_of, source_of, stamp, write
-from private_consensus.fast.compiling import limited_threads
-from private_consensus.job_logging import job_logging
+from private_consensus.common.job_logging import job_logging
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.reproduction.datasets import Prepared
+from private_consensus.reproduction.experiments.cells import compute_cell
+from private_consensus.reproduction.experiments.results import (
+    read_all,
+    rows_of,
+    source_of,
+    stamp,
+    write,
+)
 
 log = snakemake.log
 with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):

@@ -1,11 +1,11 @@
 """Write the page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
 
-from private_consensus import yamls
-from private_consensus.audits.errata import read_errata
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
-from private_consensus.report import require_current
-from private_consensus.studies.summary import summary
+from private_consensus.common import yamls
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.reproduction.audits.errata import read_errata
+from private_consensus.reproduction.report import require_current
+from private_consensus.reproduction.studies.summary import summary
 
 with job_logging(snakemake.log[0], {}):
     require_current(snakemake.params.expected, scale=snakemake.params.scale)

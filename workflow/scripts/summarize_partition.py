@@ -2,10 +2,10 @@
 
 import polars as pl
 
-from private_consensus.datasets import Prepared
-from private_consensus.experiments.partitions import partition_summary
-from private_consensus.experiments.results import source_of, stamp, write
-from private_consensus.job_logging import job_logging
+from private_consensus.common.job_logging import job_logging
+from private_consensus.reproduction.datasets import Prepared
+from private_consensus.reproduction.experiments.partitions import partition_summary
+from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
 partitions = snakemake.params.partitions
 with job_logging(snakemake.log[0], partitions, snakemake.log.usage):

@@ -1,11 +1,11 @@
 """Compute the results on every numbered statement of the papers."""
 
-from private_consensus import yamls
-from private_consensus.experiments.results import DRAWN, stamp, write
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
-from private_consensus.spreadsheets import csv
-from private_consensus.theorems.table import computed, read_theorems
+from private_consensus.common import yamls
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
+from private_consensus.common.spreadsheets import csv
+from private_consensus.reproduction.experiments.results import DRAWN, stamp, write
+from private_consensus.reproduction.statements.table import computed, read_theorems
 
 with job_logging(snakemake.log[0], snakemake.params.theorems, snakemake.log.usage):
     errata = yamls.read(snakemake.input.errata)

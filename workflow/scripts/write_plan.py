@@ -2,8 +2,8 @@
 
 import json
 
-from private_consensus.job_logging import job_logging
-from private_consensus.provenance import write_text
+from private_consensus.common.job_logging import job_logging
+from private_consensus.common.provenance import write_text
 
 plan = snakemake.params.plan
 with job_logging(snakemake.log[0], plan["config"]):

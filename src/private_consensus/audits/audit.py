@@ -21,15 +21,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
-from ..errors import InvalidInput, arguments, require
-from ..large_networks import SparseNetwork
-from ..library import MAX_HORIZON, MAX_RUNS
-from ..networks import Network
-from ..privacy import Budget, Relation, Release, gaussian_epsilon
-from ..privacy.audit.sequential import detectable_epsilon, planned_looks
-from ..privacy.observers import Observer
-from ..problems import Problem
+from private_consensus.common.errors import InvalidInput, arguments, require
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.large_networks import SparseNetwork
+from private_consensus.core.library import MAX_HORIZON, MAX_RUNS
+from private_consensus.core.networks import Network
+from private_consensus.core.problems import Problem
+from private_consensus.privacy import Budget, Relation, Release, gaussian_epsilon
+from private_consensus.privacy.audit.sequential import detectable_epsilon, planned_looks
+from private_consensus.privacy.observers import Observer
+
 from .checks import (
     iterations_declared,
     messages_declared,

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, NoiseSite
-from ..privacy import Release, account
-from ..privacy.audit.laws import drawn
-from ..privacy.audit.noise import noise_test
-from ..privacy.audit.selected import selected_noise_test
-from ..randomness import generator
+from private_consensus.core.algorithms.base import Algorithm, NoiseSite
+from private_consensus.core.randomness import generator
+from private_consensus.privacy import Release, account
+from private_consensus.privacy.audit.laws import drawn
+from private_consensus.privacy.audit.noise import noise_test
+from private_consensus.privacy.audit.selected import selected_noise_test
+
 from .evidence import Evidence, longer
 from .execution import execute
 from .neighbours import Attack

@@ -13,10 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import DENSITIES, Algorithm, Iterative, parameters, stack
-from ..errors import InvalidInput
-from ..networks import Network
-from ..randomness import Streams
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import (
+    DENSITIES,
+    Algorithm,
+    Iterative,
+    parameters,
+    stack,
+)
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
+
 from .examples import examples
 from .neighbours import Attack, attacks, one_graph
 from .replay import replays

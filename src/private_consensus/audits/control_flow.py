@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm
+
 from .neighbours import Attack
 from .replay import Line, Replays, Trace, replays, run_traced
 from .result import DIFFERS, CheckReport, Finding, Untested

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, Iterative, parameters, stack
-from ..errors import InvalidInput
-from ..fast.compiling import limited_threads
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import Algorithm, Iterative, parameters, stack
+from private_consensus.core.kernels.compiling import limited_threads
+
 from .result import Untested
 from .streams import AuditStreams
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import DENSITIES, Algorithm
-from ..networks import Network
+from private_consensus.core.algorithms.base import DENSITIES, Algorithm
+from private_consensus.core.networks import Network
+
 from .execution import Execution, execute
 from .known_minimisers import KnownMinimisers
 from .neighbours import Attack

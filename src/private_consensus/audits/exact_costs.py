@@ -8,9 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, Iterative
-from ..privacy import Release, account
-from ..randomness import generator
+from private_consensus.core.algorithms.base import Algorithm, Iterative
+from private_consensus.core.randomness import generator
+from private_consensus.privacy import Release, account
+
 from .judging import Declaration
 from .neighbours import Attack
 from .noise_response import (

@@ -9,20 +9,20 @@ from typing import Any, cast
 
 import numpy as np
 
-from .. import algorithms, networks
-from ..algorithms.base import Algorithm
-from ..errors import InvalidInput, require
-from ..networks import Network
-from ..privacy import Budget
-from ..problems.fair_classification import FairClassification
-from ..problems.lasso import Lasso
-from ..problems.linear_observation import EXAMPLE as OBSERVED
-from ..problems.linear_observation import LinearObservation
-from ..problems.linear_observation import build as linear_observation
-from ..problems.logistic_regression import LogisticRegression
-from ..problems.mean_estimation import MeanEstimation
-from ..problems.perceptron import Perceptron
-from ..randomness import Streams, generator
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms, networks
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import EXAMPLE as OBSERVED
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.linear_observation import build as linear_observation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams, generator
+from private_consensus.privacy import Budget
 
 AGENTS, HORIZON, RECORDS = 3, 3, 20
 PURE, APPROXIMATE, TWO_POINT = Budget(4.0), Budget(2.0, 1e-4), Budget(0.9, 1e-2)

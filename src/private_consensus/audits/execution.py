@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, stack
-from ..errors import require
-from ..fast.compiling import limited_threads
-from ..networks import Network
+from private_consensus.common.errors import require
+from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.networks import Network
+
 from .recording import RecordingNetwork
 from .streams import AuditStreams
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from ..fast.local_minima import AVAILABLE, few_losses
-from ..problems.logistic_regression import LogisticRegression
+from private_consensus.core.kernels.local_minima import AVAILABLE, few_losses
+from private_consensus.core.problems.logistic_regression import LogisticRegression
 
 STEPS, HALVINGS = 60, 40
 EXACT = 1e-12

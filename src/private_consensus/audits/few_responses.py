@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..fast.local_minima import AVAILABLE
-from ..problems.lasso import Lasso
+from private_consensus.core.kernels.local_minima import AVAILABLE
+from private_consensus.core.problems.lasso import Lasso
 
 
 @dataclass(frozen=True)

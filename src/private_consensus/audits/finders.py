@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..networks import Network
-from ..problems.fair_classification import FairClassification
-from ..problems.lasso import Lasso
-from ..problems.linear_observation import LinearObservation
-from ..problems.logistic_regression import LogisticRegression
-from ..problems.mean_estimation import MeanEstimation
-from ..problems.perceptron import CLASSES, Perceptron
+from private_consensus.core.networks import Network
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import CLASSES, Perceptron
+
 from .neighbours import Attack, attacks
 
 RANDOM_PAIRS = 6

@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, Iterative, stack
-from ..fast.compiling import limited_threads
+from private_consensus.core.algorithms.base import Algorithm, Iterative, stack
+from private_consensus.core.kernels.compiling import limited_threads
+
 from .neighbours import Attack
 from .replay import RELEASED, TINY, at_place, noise_places, released_of, with_array, with_step
 from .result import FLOATING_POINT, CheckReport, Finding, Untested

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..privacy import NOT_PROVEN, Release, account, gaussian_dp
-from ..privacy.audit.bounds import Bound
-from ..privacy.audit.claims import Profile
-from ..privacy.audit.families import claim_p_value
-from ..privacy.audit.statistics import audit_statistics, best_bound
+from private_consensus.privacy import NOT_PROVEN, Release, account, gaussian_dp
+from private_consensus.privacy.audit.bounds import Bound
+from private_consensus.privacy.audit.claims import Profile
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.statistics import audit_statistics, best_bound
+
 from .evidence import Evidence
 from .result import CONTRADICTED, DIFFERS, Finding
 

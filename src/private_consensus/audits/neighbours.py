@@ -16,15 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import InvalidInput, require
-from ..networks import Network, metropolis_mixing
-from ..problems.base import Problem
-from ..problems.fair_classification import FairClassification
-from ..problems.lasso import Lasso
-from ..problems.linear_observation import LinearObservation
-from ..problems.logistic_regression import LogisticRegression
-from ..problems.mean_estimation import MeanEstimation
-from ..problems.perceptron import CLASSES, Perceptron
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core.networks import Network, metropolis_mixing
+from private_consensus.core.problems.base import Problem
+from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.lasso import Lasso
+from private_consensus.core.problems.linear_observation import LinearObservation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import CLASSES, Perceptron
+
 from .few_records import FewRecords
 from .few_responses import FewResponses
 

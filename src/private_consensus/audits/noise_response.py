@@ -28,11 +28,12 @@ from scipy import sparse
 from scipy.linalg import lstsq
 from scipy.sparse.csgraph import connected_components
 
-from ..algorithms.base import Algorithm, stack
-from ..algorithms.noise import LAWS
-from ..fast.compiling import limited_threads
-from ..networks import Network
-from ..randomness import Law, Streams, generator
+from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.algorithms.noise import LAWS
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Law, Streams, generator
+
 from .execution import LINKS, runs_of
 from .recording import RecordingNetwork
 from .streams import ROOT

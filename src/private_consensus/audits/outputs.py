@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, stack
-from ..fast.compiling import limited_threads
-from ..privacy import account
-from ..privacy.audit.claims import Profile
-from ..privacy.audit.families import claim_p_value
-from ..privacy.audit.statistics import audit_statistics
+from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.privacy import account
+from private_consensus.privacy.audit.claims import Profile
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.statistics import audit_statistics
+
 from .neighbours import Attack
 from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested

@@ -17,20 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, stack
-from ..errors import InvalidInput, require
-from ..networks import Network
-from ..observations import Observation, epsilon_for, observation
-from ..observations.causal import SHARED_NOISE
-from ..observations.linear import broadcasts, registry_name
-from ..privacy.audit.families import claim_p_value
-from ..privacy.audit.sequential import detectable_epsilon
-from ..privacy.audit.statistics import audit_statistics, best_bound
-from ..privacy.observers import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.networks import Network
+from private_consensus.privacy.audit.families import claim_p_value
+from private_consensus.privacy.audit.sequential import detectable_epsilon
+from private_consensus.privacy.audit.statistics import audit_statistics, best_bound
+from private_consensus.privacy.observers import (
+    Coalition,
+    Eavesdropper,
+    FinalModels,
+    Observer,
+    SecureSums,
+)
+
 from .execution import Execution, execute
 from .neighbours import Attack
 from .result import CONTRADICTED, AuditResult, Finding
 from .streams import AuditStreams
+from .views import Observation, epsilon_for, observation
+from .views.causal import SHARED_NOISE
+from .views.linear import broadcasts, registry_name
 
 
 def audit_view(

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
-from ..networks import Network
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network
+
 from .execution import execute
 from .finders import (
     agent_data,

@@ -13,18 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm
+
 from .neighbours import Attack
-from .replay import (
-    RELEASED,
-    RUNS,
-    Replays,
-    Trace,
-    equal,
-    lacks_noise,
-    replays,
-    tolerance_until,
-)
+from .replay import RELEASED, RUNS, Replays, Trace, equal, lacks_noise, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested
 
 SITE = "values that agents receive"

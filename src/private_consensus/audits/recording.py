@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..networks import Network
+from private_consensus.core.networks import Network
 
 PRODUCTS = {np.matmul, np.vecdot, np.matvec, np.vecmat}
 CONTRACTIONS = {np.dot, np.einsum, np.inner, np.tensordot}

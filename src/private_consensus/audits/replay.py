@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, Iterative, stack
-from ..fast.compiling import limited_threads
-from ..networks import Network
-from ..randomness import UNIT_LAWS, Law
+from private_consensus.core.algorithms.base import Algorithm, Iterative, stack
+from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import UNIT_LAWS, Law
+
 from .streams import AuditStreams
 
 PRODUCTS = {np.matmul, np.vecdot, np.matvec, np.vecmat}

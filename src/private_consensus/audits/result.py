@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.verdicts import DIFFERS as DIFFERS
-from ..privacy.verdicts import INCONCLUSIVE as INCONCLUSIVE
-from ..privacy.verdicts import NOT_CONTRADICTED as NOT_CONTRADICTED
-from ..privacy.verdicts import NOT_PROVEN as NOT_PROVEN
-from ..privacy.verdicts import audit_verdict, verdict
+from private_consensus.privacy.verdicts import DIFFERS as DIFFERS
+from private_consensus.privacy.verdicts import INCONCLUSIVE as INCONCLUSIVE
+from private_consensus.privacy.verdicts import NOT_CONTRADICTED as NOT_CONTRADICTED
+from private_consensus.privacy.verdicts import NOT_PROVEN as NOT_PROVEN
+from private_consensus.privacy.verdicts import audit_verdict, verdict
 
 CONTRADICTED = "contradicted"
 NOTE, FLOATING_POINT = "note", "floating-point finding"

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, erfc, gammaincinv
 
-from ..algorithms.base import Algorithm
-from ..privacy import Release, Sampling
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.privacy import Release, Sampling
+
 from .execution import execute
 from .neighbours import Attack
 from .result import DIFFERS, CheckReport, Finding, Untested

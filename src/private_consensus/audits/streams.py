@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..randomness import PURPOSES, UNIT_LAWS, Law, Streams
+from private_consensus.core.randomness import PURPOSES, UNIT_LAWS, Law, Streams
 
 ROOT = 20_253
 

@@ -17,14 +17,21 @@ import numpy as np
 import polars as pl
 from pydantic import Field
 
-from .. import yamls
-from ..claims.judging import Verdict, judge
-from ..claims.schema import Series, Test
-from ..claims.statements import Estimates, estimated
-from ..claims.words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
-from ..errors import require
-from ..experiments.schema import Strict, validate
-from ..multiplicity import ALPHA, holm
+from private_consensus.common import yamls
+from private_consensus.common.errors import require
+from private_consensus.common.multiplicity import ALPHA, holm
+from private_consensus.reproduction.claims.judging import Verdict, judge
+from private_consensus.reproduction.claims.schema import Series, Test
+from private_consensus.reproduction.claims.statements import Estimates, estimated
+from private_consensus.reproduction.claims.words import (
+    CONFIRMED,
+    CONTRADICTED,
+    TIED,
+    UNDECIDED,
+    UNTESTABLE,
+)
+from private_consensus.reproduction.experiments.schema import Strict, validate
+
 from .schema import CELL, MEASURES
 from .tables import Cube, Parts, compared
 

@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm, parameters
-from ..errors import InvalidInput, OutsideRange, require
-from ..privacy import (
+from private_consensus.common.errors import InvalidInput, OutsideRange, require
+from private_consensus.core.algorithms.base import Algorithm, parameters
+from private_consensus.privacy import (
     Budget,
     Guarantee,
     Relation,

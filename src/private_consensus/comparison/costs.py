@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
+from private_consensus.core.algorithms.base import Algorithm
 
 BITS = 64
 """Bits of an uncompressed number."""

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
 
-from ..errors import require
-from ..experiments.schema import Open, Strict, validate
-from ..networks import require_buildable
-from ..privacy import Relation
-from .schema import OBSERVERS
+from private_consensus.common.errors import require
+from private_consensus.core.networks import require_buildable
+from private_consensus.privacy import Relation
+from private_consensus.reproduction.experiments.schema import Open, Strict, validate
+
+from .schema import ANYONE, OBSERVERS
 
 BASE, SAMPLE = "base", "sample"
+MIN_RATIO = 20
+"""Smallest number of records of all agents per public record."""
 MOST_SAMPLED = 60
 """Maximum number of cells of the sample."""
 
@@ -81,11 +84,29 @@ class Titled(Open):
     title: str = Field(min_length=1)
 
 
+class Limits(Strict):
+    """Search range of a tuned parameter, in a unit of :class:`.Range`.
+
+    The range of a problem replaces those ranges of algorithms that have its unit: a step and a
+    penalty may have the same name. ``natural`` names the reason why no value beyond an end of the
+    range is of use.
+    """
+
+    unit: Literal["", "step", "curvature", "gradient"] = ""
+    low: float = Field(gt=0)
+    high: float = Field(gt=0)
+    default: float = Field(gt=0)
+    natural: dict[Literal["low", "high"], str] = Field(default_factory=dict)
+
+
 class Problem(Titled):
     """Problem of the comparison."""
 
     records: int = Field(ge=1, description="of all agents together")
-    horizon: int = Field(ge=1, description="iterations unless a method is tuned otherwise")
+    horizon: int = Field(ge=1, description="iterations of methods whose horizon is not tuned")
+    ranges: dict[str, Limits] = Field(
+        default_factory=dict, description="instead of the ranges that the algorithms declare"
+    )
 
 
 class Method(Strict):
@@ -93,7 +114,16 @@ class Method(Strict):
 
     title: str = Field(min_length=1)
     observer: str = Field(default="eavesdropper", description="who must not learn a record")
-    algorithm: dict[str, Any]
+    algorithm: dict[str, Any] = Field(default_factory=dict)
+    baseline: Literal["", "data_free", "majority", "public_minimiser"] = Field(
+        default="", description="model without privacy cost, instead of an algorithm"
+    )
+    public_start: bool = Field(
+        default=True, description="whether tuning may start it at the public model"
+    )
+    ranges: dict[str, Limits] = Field(
+        default_factory=dict, description="instead of the ranges of algorithm and problem"
+    )
     per_problem: dict[str, dict[str, Any]] = Field(
         default_factory=dict, description="further parameters on a problem, or on each of a group"
     )
@@ -106,6 +136,19 @@ class Method(Strict):
         default=None, description="where it has a meaning, or the name of a group; all"
     )
     because: str = Field(default="", description="which version it is, and what it is not for")
+
+    @model_validator(mode="after")
+    def _is_algorithm_or_baseline(self) -> Method:
+        expected = "an algorithm with a name, or a baseline"
+        require(
+            bool(self.baseline) != bool(self.algorithm), "methods.algorithm",
+            dict(self.algorithm), expected,
+        )  # fmt: skip
+        anyone = "anyone: no record of an agent is used"
+        require(
+            not self.baseline or self.observer == ANYONE, "methods.observer", self.observer, anyone
+        )
+        return self
 
     def among(self, problems: Collection[str]) -> Method:
         """Return the method restricted to some problems."""
@@ -131,6 +174,10 @@ class Tuning(Strict):
     trials: int = Field(ge=1)
     seed: int = Field(ge=0)
     public_records: int = Field(ge=1)
+    checked: list[str] = Field(
+        default_factory=list, description="methods whose tuning is compared with a fine grid"
+    )
+    checked_on: str = Field(default="", description="problem of this check")
 
 
 class Unit(Strict):
@@ -168,7 +215,7 @@ class Comparison(Strict):
         default_factory=dict, description="names for several problems"
     )
     tuning: Tuning
-    parts: int = Field(default=3, ge=1, description="jobs that a problem's methods are shared by")
+    parts: int = Field(default=6, ge=1, description="number of jobs that share the methods")
     methods: dict[str, Method]
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
@@ -197,6 +244,11 @@ class Comparison(Strict):
                 ("per_problem", [*method.per_problem]),
             ):
                 _require_known(f"methods.{name}.{key}", problem_names, self.problems)
+        for name, problem in self.problems.items():
+            least = MIN_RATIO * self.tuning.public_records
+            expected = f"at least {least}: {MIN_RATIO} per public record"
+            require(problem.records >= least, f"problems.{name}.records", problem.records, expected)
+        _require_known("tuning.checked", self.tuning.checked, self.methods)
         for scale, reduced in self.scales.items():
             _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
@@ -227,7 +279,9 @@ class Comparison(Strict):
                 "runs": reduced.runs,
                 "axes": reduced.axes,
                 "sample": self.sample.model_copy(update={"cells": reduced.sample}),
-                "tuning": self.tuning.model_copy(update={"trials": reduced.trials}),
+                "tuning": self.tuning.model_copy(
+                    update={"trials": reduced.trials, "checked": [], "checked_on": ""}
+                ),
             }
         )
 
@@ -239,45 +293,26 @@ class Comparison(Strict):
             if method.problems is None or problem in method.problems
         ]
 
-    def prepared(self, problem: str) -> list[str]:
-        """Return the names of the prepared data that a problem reads."""
-        data_name = (self.problems[problem].model_extra or {}).get("prepared")
-        return [data_name] if data_name else []
+    @property
+    def prepared(self) -> list[str]:
+        """Names of the prepared data that the problems read."""
+        names = ((p.model_extra or {}).get("prepared") for p in self.problems.values())
+        return sorted({name for name in names if name})
 
-    def asked(self, problem: str, job: int) -> dict[str, Any]:
-        """Return the design of one job as plain values: every ``parts``-th method of a problem.
-
-        Parameters
-        ----------
-        problem : str
-            Name of the problem.
-        job : int
-            Number of the job, from 0.
-
-        Returns
-        -------
-        dict
-        """
-        names = self.methods_of(problem)[job :: self.parts]
+    def part(self, job: int) -> dict[str, Any]:
+        """Return the design of one job as plain values: every ``parts``-th method."""
+        names = list(self.methods)[job :: self.parts]
         methods = {name: self.methods[name] for name in names}
-        return self.model_copy(update={"methods": methods}).model_dump(mode="json")
+        checked = [name for name in self.tuning.checked if name in methods]
+        tuning = self.tuning.model_copy(update={"checked": checked})
+        return self.model_copy(update={"methods": methods, "tuning": tuning}).model_dump(
+            mode="json"
+        )
 
-    def algorithms_of(self, problem: str, job: int) -> list[str]:
-        """Return the names of the algorithms of one job.
-
-        Parameters
-        ----------
-        problem : str
-            Name of the problem.
-        job : int
-            Number of the job, from 0.
-
-        Returns
-        -------
-        list of str
-        """
-        methods = self.asked(problem, job)["methods"].values()
-        return sorted({method["algorithm"]["name"] for method in methods})
+    def algorithms_of(self, job: int) -> list[str]:
+        """Return the names of the algorithms of one job."""
+        methods = self.part(job)["methods"].values()
+        return sorted({method["algorithm"]["name"] for method in methods if method["algorithm"]})
 
 
 def _ungrouped(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
@@ -444,15 +479,18 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
     Returns
     -------
     dict
-        ``delta``, ``relation``, ``runs``, ``trials``, ``epsilons``, ``axes`` (values, base first),
+        ``delta``, ``relation``, ``runs``, ``trials``, ``public_records``, ``records`` (by problem),
+        ``epsilons``, ``axes`` (values, base first),
         ``titles`` (of problems, graphs, partitions), ``methods`` (name, title, observer, algorithm,
-        because), ``cells`` (rows of :meth:`Cell.row`), ``absent``.
+        baseline, because), ``cells`` (rows of :meth:`Cell.row`), ``absent``.
     """
     return {
         "delta": design.delta,
         "relation": str(Relation(design.relation.unit, design.relation.change)),
         "runs": design.runs,
         "trials": design.tuning.trials,
+        "public_records": design.tuning.public_records,
+        "records": {name: declared.records for name, declared in design.problems.items()},
         "epsilons": design.epsilons,
         "axes": design.axes.model_dump(),
         "titles": {
@@ -465,7 +503,8 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
                 "name": name,
                 "title": method.title,
                 "observer": method.observer,
-                "algorithm": method.algorithm["name"],
+                "algorithm": method.algorithm.get("name", ""),
+                "baseline": method.baseline,
                 "because": method.because,
             }
             for name, method in design.methods.items()

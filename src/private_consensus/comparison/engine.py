@@ -12,32 +12,34 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from .. import networks
-from ..algorithms.base import stack, structure
-from ..errors import InvalidInput, require
-from ..privacy import Budget
-from ..problems.base import consensus_error
-from ..randomness import PURPOSES, Streams
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import networks
+from private_consensus.core.algorithms.base import Algorithm, stack, structure
+from private_consensus.core.problems.base import consensus_error
+from private_consensus.core.randomness import PURPOSES, Streams
+from private_consensus.privacy import Budget
+
 from .calibration import Calibrated, calibrate_to, prescribed
 from .costs import bits_of, gradients_of, messages_of
 from .design import BASE, Cell, Comparison, Environment, cells, network_of
 from .faults import SILENT, UnreliableNetwork, require_faults
 from .neighbours import Neighbours
-from .problems import Pool, shared_out
+from .problems import Baseline, Pool, pool_of, shared_out
 from .schema import COLUMNS, NEIGHBOUR, TUNINGS
-from .tuning import Candidate, best, candidate, trials
+from .tuning import Candidate, Scales, best, candidate, positions, transferred, trials
 
 TUNING_RUNS = 3
 """Number of runs of a trial, which have separate seeds."""
 SEEN = ("released", "consensus", "bits")
 """Quantities recorded at the last iteration: the released models, their consensus after a second
 stage of averaging, and the bits if the algorithm counts them."""
-DEFAULT, TUNED, PAID = TUNINGS
+PAID, TUNED, TRANSFERRED = TUNINGS
 
 
 Measures = Callable[[np.ndarray], dict[str, np.ndarray]]
@@ -51,14 +53,24 @@ class Setting(NamedTuple):
     tuning: str
     calibrated: Calibrated
     horizon: int
+    from_public: bool = False
+
+    @property
+    def key(self) -> tuple[Algorithm, int, bool]:
+        """Everything on which the runs of the setting depend."""
+        return self.calibrated.algorithm, self.horizon, self.from_public
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Problem and network of a cell, for some runs."""
+    """Problem and network of a cell, for some runs.
+
+    ``from_public`` is the problem whose starting point is the public model.
+    """
 
     environment: Environment
     problem: Any
+    from_public: Any
     network: Any
     streams: Streams
 
@@ -84,7 +96,8 @@ class Engine:
     pool: Pool
     methods: list[str]
     chosen: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
-    copies: dict[str, int] = field(default_factory=dict)
+    tried: dict[str, list[Candidate]] = field(default_factory=dict)
+    losses: dict[tuple[str, float, str], dict[int, float]] = field(default_factory=dict)
     known: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
     neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
@@ -116,7 +129,11 @@ class Engine:
         )
         first = Streams(self.design.seed, (0,), groups)
         network = networks.build(first, name, environment.agents, **graph_parameters).of_run(0)
-        return World(environment, self.pool.problem(rows), network, streams)
+        problem, start = self.pool.problem(rows), self.pool.start
+        from_public = problem.starting_at(self.pool.public_start)
+        if start is not None:
+            problem = problem.starting_at(start)
+        return World(environment, problem, from_public, network, streams)
 
     def _group(self, purpose: str, environment: Environment) -> str:
         """Return the group of random streams for a purpose.
@@ -160,7 +177,7 @@ class Engine:
             If no noise meets the budget.
         """
         method = self.design.methods[name]
-        algorithm, horizon = configured
+        algorithm, horizon, _ = configured
         near, faults = method.observer == NEIGHBOUR, world.environment.faulty
         # The loss to a neighbour depends on the whole graph and on lost messages.
         statistics = (
@@ -195,45 +212,82 @@ class Engine:
 
     # --- Tuning ---------------------------------------------------------------------------------
 
-    def tune(self, name: str, base: Environment, epsilons: Iterable[float], scales: Any) -> None:
-        """Choose a method's parameters at each budget, for each kind of tuning.
+    @cached_property
+    def cells(self) -> list[Cell]:
+        """Cells of the problem."""
+        return [cell for cell in cells(self.design) if cell.environment.problem == self.problem]
+
+    @cached_property
+    def base(self) -> Environment:
+        """Environment of the base cell."""
+        return next(cell.environment for cell in self.cells if cell.axis == BASE)
+
+    @cached_property
+    def scales(self) -> Scales:
+        """Public curvature and gradient size of an agent's objective in the base cell."""
+        return self.pool.scales(self.base.agents)
+
+    def tune(self, name: str) -> None:
+        """Run the trials of a method, and choose its parameters at each budget.
+
+        Parameters that are transferred from other problems are set by :func:`transfer`.
 
         Parameters
         ----------
         name : str
             Name of the method.
-        base : Environment
-            Environment of the base cell, in which trials are run.
-        epsilons : iterable of float
-            Budgets.
-        scales : Scales
-            Curvature and gradient size of an agent's objective.
         """
         method = self.design.methods[name]
-        default = candidate(self.design, name, self.problem, scales)
-        for epsilon in epsilons:
-            self.chosen[name, epsilon, DEFAULT] = default
-        if not (method.proven and method.tuned):
+        default = candidate(self.design, name, self.problem, self.scales)
+        untuned = not (method.proven and method.tuned)
+        for epsilon in self.design.epsilons:
+            for tuning in TUNINGS if untuned else (TRANSFERRED,):
+                self.chosen[name, epsilon, tuning] = default
+        if untuned:
             return
-        world = self.world(base, self.design.tuning.seed, TUNING_RUNS)
-        tried = trials(self.design, name, self.problem, scales)
-        self.copies[name] = len(tried)
+        world = self.world(self.base, self.design.tuning.seed, TUNING_RUNS)
+        self.tried[name] = tried = trials(self.design, name, self.problem, self.scales)
         settings, of_trial = [], []
-        for epsilon in epsilons:
+        for epsilon in self.design.epsilons:
             for tuning, copies in ((TUNED, 1), (PAID, len(tried))):
                 for index, trial in enumerate(tried):
                     try:
                         calibrated = self.calibrated(name, trial, epsilon, copies, world)
                     except InvalidInput:
                         continue
-                    settings.append(Setting(epsilon, tuning, calibrated, trial.horizon))
+                    settings.append(
+                        Setting(epsilon, tuning, calibrated, trial.horizon, trial.from_public)
+                    )
                     of_trial.append(index)
-        losses: dict[tuple[float, str], dict[int, float]] = defaultdict(dict)
         scored = self.measured(name, settings, world, self._score)
         for setting, index, values in zip(settings, of_trial, scored, strict=True):
-            losses[setting.epsilon, setting.tuning][index] = float(np.mean(values["score"]))
-        for (epsilon, tuning), trial_losses in losses.items():
-            self.chosen[name, epsilon, tuning] = tried[best(trial_losses)]
+            by_trial = self.losses.setdefault((name, setting.epsilon, setting.tuning), {})
+            by_trial[index] = float(np.mean(values["score"]))
+        for key, by_trial in self.losses.items():
+            if key[0] == name:
+                self.chosen[key] = tried[best(by_trial)]
+
+    def without_public_start(self, name: str, epsilon: float) -> dict[int, float]:
+        """Return the losses of a method's trials that do not start at the public model.
+
+        Parameters
+        ----------
+        name : str
+            Name of the method.
+        epsilon : float
+            Budget.
+
+        Returns
+        -------
+        dict of int to float
+            Loss of each trial, by number.
+        """
+        by_trial = self.losses.get((name, epsilon, TUNED), {})
+        return {
+            index: loss
+            for index, loss in by_trial.items()
+            if not self.tried[name][index].from_public
+        }
 
     # --- Runs -----------------------------------------------------------------------------------
 
@@ -259,23 +313,23 @@ class Engine:
             One mapping per setting.
         """
         measures = measures or self._values
-        # Budgets without noise, and trials equal to the defaults, run once.
-        alike = [(setting.calibrated.algorithm, setting.horizon) for setting in settings]
-        different = dict(zip(alike, settings, strict=True))
+        # Equal settings, such as all budgets of a method without noise, run once.
+        different = {setting.key: setting for setting in settings}
         groups: dict[Any, list[Setting]] = defaultdict(list)
-        for (algorithm, horizon), setting in different.items():
-            groups[structure(algorithm), horizon].append(setting)
+        for (algorithm, *others), setting in different.items():
+            groups[structure(algorithm), *others].append(setting)
         by_key: dict[Any, dict[str, np.ndarray]] = {}
         for batch in groups.values():
-            keys = [(setting.calibrated.algorithm, setting.horizon) for setting in batch]
+            keys = [setting.key for setting in batch]
             by_key |= zip(keys, self._run(name, batch, world, measures), strict=True)
-        return [by_key[key] for key in alike]
+        return [by_key[setting.key] for setting in settings]
 
     def _run(
         self, name: str, batch: list[Setting], world: World, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """Run a batch of settings with a common structure and horizon."""
         horizon, network = batch[0].horizon, self._network(name, world)
+        problem = world.from_public if batch[0].from_public else world.problem
         kind = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
@@ -301,7 +355,7 @@ class Engine:
         begin = time.perf_counter()
         with np.errstate(all="ignore"):
             horizons = np.full(len(batch), horizon)
-            algorithm.run(world.problem, network, world.streams, horizons, keep)
+            algorithm.run(problem, network, world.streams, horizons, keep)
             seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
             values = measures(recorded.get("consensus", recorded["released"]))
         sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
@@ -342,26 +396,30 @@ class Engine:
 
     # --- Cells ----------------------------------------------------------------------------------
 
-    def rows(self) -> pl.DataFrame:
-        """Return all rows of the problem's cells; :attr:`absent` lists cells without results."""
-        problem_cells = [
-            cell for cell in cells(self.design) if cell.environment.problem == self.problem
-        ]
-        base = next(cell.environment for cell in problem_cells if cell.axis == BASE)
-        scales = self.pool.scales(base.agents)
+    def tune_all(self) -> None:
+        """Run the trials of all methods; a method without valid parameters is left out."""
         for name in self.methods:
+            if self.design.methods[name].baseline:
+                continue
             logging.info("%s: trials of %s", self.problem, name)
             try:
-                self.tune(name, base, self.design.epsilons, scales)
+                self.tune(name)
             except InvalidInput as error:
                 self._leave_out(name, str(error), problem=self.problem)
+
+    def rows(self) -> pl.DataFrame:
+        """Return all rows of the problem's cells; :attr:`absent` lists cells without results.
+
+        The parameters must have been chosen by :meth:`tune_all`.
+        """
+        first = self.design.epsilons[0]
         entered = [
             name
             for name in self.methods
-            if (name, problem_cells[0].epsilon, DEFAULT) in self.chosen
+            if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.chosen
         ]
         frames = []
-        for environment, environment_cells in _by_environment(problem_cells):
+        for environment, environment_cells in _by_environment(self.cells):
             try:
                 world = self.world(environment, self.design.seed, self.design.runs)
             except InvalidInput as error:
@@ -373,6 +431,18 @@ class Engine:
                 frames += self._of_method(name, world, environment_cells)
         return pl.concat(frames) if frames else pl.DataFrame(schema=COLUMNS)
 
+    def borders(self) -> list[dict[str, Any]]:
+        """Return where each chosen parameter is in its range, for each method and budget."""
+        return [
+            {
+                "method": name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
+                **border._asdict(),
+            }
+            for (name, epsilon, tuning), chosen in self.chosen.items()
+            if name in self.tried and tuning != TRANSFERRED
+            for border in positions(self.design, name, self.problem, self.scales, chosen)
+        ]  # fmt: skip
+
     def _leave_out(self, name: str, because: str, **where: Any) -> None:
         self.absent.append({"method": name, "because": because, **where})
 
@@ -381,6 +451,9 @@ class Engine:
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
+        if method.baseline:
+            yield from self._of_baseline(name, [cell.epsilon for cell in environment_cells], where)
+            return
         if not method.proven and environment_cells[0].axis != BASE:
             self._leave_out(name, "not proven: shown in the base cells alone", **where)
             return
@@ -402,6 +475,27 @@ class Engine:
                     labelled = setting._replace(epsilon=epsilon, tuning=tuning)
                     yield self._frame(name, labelled, values, where)
 
+    def _of_baseline(
+        self, name: str, epsilons: list[float], where: dict[str, Any]
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of a model without privacy cost, which is equal in all runs."""
+        kind = self.design.methods[name].baseline
+        model: Baseline | None = getattr(self.pool, kind)()
+        if model is None:
+            return
+        values = {"excess_loss_mean": model.excess, "excess_loss_worst": model.excess}
+        if model.accuracy is not None:
+            values |= {"accuracy_mean": model.accuracy, "accuracy_worst": model.accuracy}
+        values |= dict.fromkeys(("consensus_error", "messages", "bits"), 0.0)
+        by_run = {key: np.full(self.design.runs, value) for key, value in values.items()}
+        without_loss = Calibrated(None, 0.0, 0.0, proven=True)
+        # Without public records, only the model that depends on no record is available.
+        tunings = TUNINGS if kind == "data_free" else (PAID, TUNED)
+        for epsilon in epsilons:
+            for tuning in tunings:
+                setting = Setting(epsilon, tuning, without_loss, 0)
+                yield self._frame(name, setting, by_run, where)
+
     def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
         """Return the settings of a method whose budgets some noise meets."""
         settings = []
@@ -410,14 +504,16 @@ class Engine:
                 configured = self.chosen.get((name, epsilon, tuning))
                 if configured is None:
                     continue
-                copies = self.copies.get(name, 1) if tuning == PAID else 1
+                copies = len(self.tried.get(name, [None])) if tuning == PAID else 1
                 try:
                     calibrated = self.calibrated(name, configured, epsilon, copies, world)
                 except InvalidInput as error:
                     where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
                     self._leave_out(name, str(error), **where)
                     continue
-                settings.append(Setting(epsilon, tuning, calibrated, configured.horizon))
+                settings.append(
+                    Setting(epsilon, tuning, calibrated, configured.horizon, configured.from_public)
+                )
         return settings
 
     def _frame(
@@ -459,3 +555,53 @@ def _by_environment(problem_cells: list[Cell]) -> list[tuple[Environment, list[C
     for cell in problem_cells:
         groups[cell.environment].append(cell)
     return list(groups.items())
+
+
+def engines_of(
+    design: Comparison, prepared: Mapping[str, Any], methods: Iterable[str] | None = None
+) -> list[Engine]:
+    """Return one engine per problem, with all parameters chosen.
+
+    Parameters
+    ----------
+    design : Comparison
+        Design of the comparison.
+    prepared : mapping
+        Prepared data sets by name.
+    methods : iterable of str, optional
+        Names of the methods; all by default.
+
+    Returns
+    -------
+    list of Engine
+    """
+    names = list(design.methods if methods is None else methods)
+    engines = []
+    for problem in design.problems:
+        entered = [name for name in names if name in design.methods_of(problem)]
+        engine = Engine(design, problem, pool_of(design, problem, prepared), entered)
+        engine.tune_all()
+        engines.append(engine)
+    for name in names:
+        transfer(engines, name)
+    return engines
+
+
+def transfer(engines: Iterable[Engine], name: str) -> None:
+    """Set the parameters of a method on each problem from its trials on the other problems.
+
+    Parameters
+    ----------
+    engines : iterable of Engine
+        Engines whose trials have been run, one per problem.
+    name : str
+        Name of the method.
+    """
+    tuned = [engine for engine in engines if name in engine.tried]
+    for engine in tuned:
+        for epsilon in engine.design.epsilons:
+            others = [
+                other.without_public_start(name, epsilon) for other in tuned if other is not engine
+            ]
+            number = transferred([losses for losses in others if losses])
+            engine.chosen[name, epsilon, TRANSFERRED] = engine.tried[name][number]

@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 from string import Template
 
-from .. import algorithms, yamls
-from ..errors import require
-from ..provenance import write_text
+from private_consensus.common import yamls
+from private_consensus.common.errors import require
+from private_consensus.common.provenance import write_text
+from private_consensus.core import algorithms
 
 DESIGN = "config/comparison.yaml"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -158,7 +159,7 @@ def _words(name: str) -> dict[str, str]:
 
 
 def _repository(name: str, folder: Path) -> dict[Path, str]:
-    design, package = folder / DESIGN, folder / "src" / "private_consensus" / "algorithms"
+    design, package = folder / DESIGN, folder / "src" / "private_consensus" / "core" / "algorithms"
     is_repository = design.is_file() and package.is_dir()
     require(
         is_repository, "folder", str(folder), f"a repository with {DESIGN}; or --package FOLDER"
@@ -173,7 +174,7 @@ def _repository(name: str, folder: Path) -> dict[Path, str]:
 
 def _package(name: str, folder: Path) -> dict[Path, str]:
     words = _words(name)
-    outside = "private_consensus.algorithms."
+    outside = "private_consensus.core.algorithms."
     return {
         folder / f"{name}.py": ALGORITHM.substitute(words, package=outside),
         folder / f"test_{name}.py": TEST.substitute(words),

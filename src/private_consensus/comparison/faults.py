@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InvalidInput, require
-from ..networks import Network
-from ..randomness import Streams
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
 
 SILENT = {"coordinate_descent", "local_training"}
 """Algorithms that send nothing at intermediate iterations: faults have no effect."""

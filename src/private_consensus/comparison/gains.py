@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..claims.intervals import jackknife, limits
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
+from private_consensus.reproduction.claims.intervals import jackknife, limits
 
 
 class Gain(NamedTuple):

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..claims.intervals import jackknife, limits
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
+from private_consensus.reproduction.claims.intervals import jackknife, limits
+
 from .leaders import interval
 
 LOCAL, CENTRAL = "local_training", "secure_aggregation"

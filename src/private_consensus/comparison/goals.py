@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
+
 from .leaders import interval
 
 

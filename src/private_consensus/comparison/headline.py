@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
+
 from .gap import LOCAL
 from .leaders import places
 from .schema import CELL

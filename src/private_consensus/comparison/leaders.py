@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..claims.intervals import limits
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
+from private_consensus.reproduction.claims.intervals import limits
 
 
 @dataclass(frozen=True)

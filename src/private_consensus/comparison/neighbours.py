@@ -1,7 +1,7 @@
 r"""Noise for a weaker observer: a single agent, who receives the messages of its neighbours.
 
 The privacy loss of an agent to another agent has a mu of Gaussian differential privacy, computed by
-:mod:`private_consensus.observations`. The largest mu over all ordered pairs of a target agent and
+:mod:`private_consensus.audits.views`. The largest mu over all ordered pairs of a target agent and
 an observing agent is proportional to :math:`1/\sigma`. One bound at noise 1 therefore serves all
 budgets,
 
@@ -28,14 +28,21 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.base import Algorithm
-from ..errors import require
-from ..networks import Network
-from ..observations import observed_system
-from ..observations.causal import SHARED_NOISE
-from ..observations.linear import ObservedSystem, registry_name
-from ..privacy import Budget, gaussian_epsilon, gaussian_mu
-from ..privacy.observers import Bracket, Coalition, Eavesdropper, Observer, statements
+from private_consensus.audits.views import observed_system
+from private_consensus.audits.views.causal import SHARED_NOISE
+from private_consensus.audits.views.linear import ObservedSystem, registry_name
+from private_consensus.common.errors import require
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network
+from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
+from private_consensus.privacy.observers import (
+    Bracket,
+    Coalition,
+    Eavesdropper,
+    Observer,
+    statements,
+)
+
 from .calibration import Calibrated
 from .costs import SILENT
 

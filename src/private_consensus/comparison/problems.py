@@ -22,37 +22,101 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, ndtr, ndtri
 
-from ..datasets.partition import (
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core.partition import (
     UNUSED,
     partition_dirichlet,
     partition_iid,
     partition_unequal,
 )
-from ..errors import InvalidInput, require
-from ..problems.base import Problem
-from ..problems.lasso import Lasso, normalise, soft_threshold
-from ..problems.logistic_regression import LogisticRegression
-from ..problems.mean_estimation import MeanEstimation
-from ..problems.perceptron import Perceptron
-from ..randomness import Streams
+from private_consensus.core.problems.base import Problem
+from private_consensus.core.problems.lasso import Lasso, normalise, soft_threshold
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.problems.mean_estimation import MeanEstimation
+from private_consensus.core.problems.perceptron import Perceptron
+from private_consensus.core.randomness import Streams
+
 from .design import Comparison
 from .tuning import Scales
 
 GROUP = "comparison"
+EVERY, TRAINING, CHOOSING = slice(None), slice(0, None, 2), slice(1, None, 2)
+"""Parts of the public records. Every second one gives the public starting point, and the others
+choose among the trials: the loss on its own records would always favour the starting point."""
 CLASSES = 5
 """Number of classes of a numerical label, for the label skew."""
 AT_ONCE = 2**22
 """Maximum number of products of models and records in memory."""
+CLASS_COUNT = 10
+"""Number of classes of the images."""
+PUBLIC_RIDGE = 0.001
+"""Coefficient of the squared norm in the minimisation of a perceptron on the public images."""
 EVALUATED = 500
 """Number of training images on which a perceptron's loss is measured."""
 STEPS = 20_000
 """Maximum number of steps of the reference solution of the lasso."""
+
+
+class Baseline(NamedTuple):
+    """Excess loss and test accuracy of a model without privacy cost; None without classes."""
+
+    excess: float
+    accuracy: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class ClippedPerceptron(Perceptron):
+    """Perceptron whose agents clip the gradient of each record.
+
+    Parameters
+    ----------
+    clip : float
+        Bound on the l2 norm of a record's gradient. Replacing a record changes the mean of an
+        agent's m clipped gradients by at most 2/m times this bound.
+    """
+
+    clip: float = 1.0
+
+    @property
+    def record_gradient_change(self) -> float:
+        """Bound on the change of an agent's mean of clipped gradients."""
+        return 2.0 * self.clip / self.records
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Compute the mean of the clipped gradients of all records of each agent."""
+        out = np.empty(x.shape)
+        sizes = np.full(self.n_agents, self.records)
+        models = np.ascontiguousarray(x, self.features.dtype)
+        for r in range(x.shape[1]):
+            rows = self.rows_of(r)
+            for s in range(len(x)):
+                out[s, r] = self.clipped_gradient(models[s, r], rows, sizes, self.clip)
+        return out
+
+    def initial(self, init: str, streams: Streams) -> np.ndarray:
+        """Return the public starting point, or a sampled one without it.
+
+        Parameters
+        ----------
+        init : {"zero", "random", "u05"}
+            Distribution of a sampled point.
+        streams : Streams
+            Random streams.
+
+        Returns
+        -------
+        ndarray, shape (runs, 1, p)
+        """
+        if self.initial_point is None:
+            return super().initial(init, streams)
+        shape = len(streams.runs), 1, self.dim
+        return np.broadcast_to(self.initial_point, shape).astype(self.features.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +138,47 @@ class Pool(ABC):
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss of models [models, dim] on public records; shape (models,)."""
+        """Return the loss of models [models, dim] on :data:`CHOOSING` records; shape (models,)."""
 
     @property
     @abstractmethod
     def least(self) -> float:
         """Minimum of F, or 0 if it is unknown."""
+
+    @abstractmethod
+    def public_model(self, part: slice = EVERY) -> np.ndarray:
+        """Minimise the loss on a part of the public records; shape (dim,)."""
+
+    @cached_property
+    def public_start(self) -> np.ndarray:
+        """Starting point from the public records that choose no trial; shape (dim,)."""
+        return self.public_model(TRAINING)
+
+    @property
+    def start(self) -> np.ndarray | None:
+        """Starting point that depends on no record; None for 0."""
+        return None
+
+    @property
+    def chance(self) -> float | None:
+        """Accuracy of uniform class probabilities; None without classes."""
+        return None
+
+    def majority(self) -> Baseline | None:
+        """Return the class frequencies of the public records as a model; None without classes."""
+        return None
+
+    def data_free(self) -> Baseline:
+        """Return the model of all zeros, which depends on no record."""
+        loss = self.losses(np.zeros((1, len(self.public_start))))[0]
+        return Baseline(float(loss - self.least), self.chance)
+
+    def public_minimiser(self) -> Baseline:
+        """Return the minimiser on the public records, which depends on no agent's record."""
+        model = self.public_model()[None]
+        accuracies = self.accuracies(model)
+        excess = float(self.losses(model)[0] - self.least)
+        return Baseline(excess, None if accuracies is None else float(accuracies[0]))
 
     @abstractmethod
     def scales(self, agents: int) -> Scales:
@@ -135,11 +234,14 @@ class Means(Pool):
         return _squares(x, self.records)
 
     def scores(self, x):
-        return _squares(x, self.public)
+        return _squares(x, self.public[CHOOSING])
 
     @cached_property
     def least(self):
         return float(_squares(self.records.mean(0), self.records))
+
+    def public_model(self, part=EVERY):
+        return self.public[part].mean(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +274,7 @@ class Classified(Pool):
         return self._losses(x, self.features, self.classes)
 
     def scores(self, x):
-        return self._losses(x, self.public_features, self.public_classes)
+        return self._losses(x, self.public_features[CHOOSING], self.public_classes[CHOOSING])
 
     def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
         margins = features * classes[:, None]
@@ -183,17 +285,28 @@ class Classified(Pool):
 
     @cached_property
     def least(self):
-        margins = self.features * self.classes[:, None]
+        model = self._minimiser(self.features, self.classes)
+        return float(self.losses(model[None])[0])
+
+    def public_model(self, part=EVERY):
+        return self._minimiser(self.public_features[part], self.public_classes[part])
+
+    def _minimiser(self, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+        margins = features * classes[:, None]
 
         def value_and_slope(x):
             along = margins @ x
             slope = -(expit(-along) @ margins) / len(margins) + self.ridge * x
-            return float(self.losses(x[None])[0]), slope
+            return float(self._losses(x[None], features, classes)[0]), slope
 
         options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
-        start = np.zeros(self.features.shape[1])
-        solution = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options)
-        return float(solution.fun)
+        start = np.zeros(features.shape[1])
+        return minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x
+
+    chance = 0.5
+
+    def majority(self):
+        return _majority(self.public_classes, self.classes, self.test_classes, 2, self.least)
 
     def accuracies(self, x):
         return ((x @ self.test_features.T > 0) == (self.test_classes > 0)).mean(-1)
@@ -229,7 +342,7 @@ class Regressed(Pool):
         return self._losses(x, self.features, self.responses)
 
     def scores(self, x):
-        return self._losses(x, self.public_features, self.public_responses)
+        return self._losses(x, self.public_features[CHOOSING], self.public_responses[CHOOSING])
 
     def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
         losses = np.empty(len(x))
@@ -242,18 +355,25 @@ class Regressed(Pool):
 
     @cached_property
     def least(self):
-        """Minimise F by proximal gradient steps of length :math:`1/L`."""
-        gram = 2.0 * self.features.T @ self.features / len(self.responses)
+        model = self._minimiser(self.features, self.responses)
+        return float(self.losses(model[None])[0])
+
+    def public_model(self, part=EVERY):
+        return self._minimiser(self.public_features[part], self.public_responses[part])
+
+    def _minimiser(self, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
+        """Minimise by proximal gradient steps of length :math:`1/L`."""
+        gram = 2.0 * features.T @ features / len(responses)
         step = 1.0 / np.linalg.eigvalsh(gram)[-1]
-        x = before = np.zeros(self.features.shape[1])
+        x = before = np.zeros(features.shape[1])
         for _ in range(STEPS):
-            residuals = self.features @ x - self.responses
+            residuals = features @ x - responses
             slopes = np.clip(2 * residuals, -self.gradient_bound, self.gradient_bound)
-            descended = x - step * (slopes @ self.features) / len(self.responses)
+            descended = x - step * (slopes @ features) / len(responses)
             before, x = x, soft_threshold(descended, step * self.penalty)
             if np.array_equal(before, x):
                 break
-        return float(self.losses(x[None])[0])
+        return x
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +386,7 @@ class Images(Pool):
     test: np.ndarray
     public: np.ndarray
     hidden: int
+    clip: float = 1.0
 
     @property
     def labels(self):
@@ -279,19 +400,48 @@ class Images(Pool):
         require(bool((rows != UNUSED).all()), "partition", "unequal sizes", equal)
         return self._perceptron(self.train[rows])
 
-    def _perceptron(self, dealt: np.ndarray) -> Perceptron:
-        return Perceptron(self.features, self.classes, dealt, self.test, self.hidden)
+    def _perceptron(self, agent_rows: np.ndarray) -> ClippedPerceptron:
+        return ClippedPerceptron(
+            self.features, self.classes, agent_rows, self.test, self.hidden, clip=self.clip
+        )
 
     @cached_property
     def _model(self) -> Perceptron:
         return self._perceptron(self.train[None, None, :])
+
+    @cached_property
+    def start(self):
+        """Return normal weights of variance 1/fan-in, common to all agents and runs."""
+        streams = Streams(0, (0,), {"data": f"{GROUP} start"})
+        return self._model.initial("random", streams)[0, 0].astype(float)
+
+    def public_model(self, part=EVERY):
+        """Minimise the loss on public images plus a ridge, from :attr:`start`."""
+        rows = self.public[part]
+        model = Perceptron(
+            self.features, self.classes, rows[None, None], self.test[:0], self.hidden
+        )
+
+        def value_and_slope(x):
+            models = x[None].astype(self.features.dtype)
+            loss = model.evaluate(models, rows)[0][0] + PUBLIC_RIDGE / 2 * (x @ x)
+            return float(loss), model.gradient(models[None, None])[0, 0, 0] + PUBLIC_RIDGE * x
+
+        options = {"maxiter": 300}
+        return minimize(value_and_slope, self.start, jac=True, method="L-BFGS-B", options=options).x
+
+    chance = 1 / CLASS_COUNT
+
+    def majority(self):
+        public, train, test = (self.classes[r] for r in (self.public, self.train, self.test))
+        return _majority(public, train[:EVALUATED], test, CLASS_COUNT, self.least)
 
     def losses(self, x):
         """Compute the losses of models on the first training images."""
         return self._losses(x, self.train[:EVALUATED])
 
     def scores(self, x):
-        return self._losses(x, self.public)
+        return self._losses(x, self.public[CHOOSING])
 
     def _losses(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return self._model.evaluate(x, rows)[0]
@@ -300,6 +450,18 @@ class Images(Pool):
 
     def accuracies(self, x):
         return self._model.evaluate(x, self.test)[1]
+
+
+def _majority(public, train, test, count: int, least: float) -> Baseline:
+    """Return the constant model of the class frequencies of the public records.
+
+    Each class counts one more record than there are, so that no probability is 0.
+    """
+    classes = np.unique(np.concatenate([public, train, test]))
+    counts = np.array([(public == value).sum() for value in classes]) + 1.0
+    probabilities = counts / (counts.sum() + count - len(classes))
+    loss = -np.log(probabilities[np.searchsorted(classes, train)]).mean()
+    return Baseline(float(loss - least), float((test == classes[counts.argmax()]).mean()))
 
 
 def quantile_classes(values: np.ndarray) -> np.ndarray:
@@ -437,7 +599,15 @@ def _regressed(
 
 
 def _images(
-    generator, records: int, public: int, *, prepared, hidden: int, side: int, test_rows: int = 500
+    generator,
+    records: int,
+    public: int,
+    *,
+    prepared,
+    hidden: int,
+    side: int,
+    clip: float = 1.0,
+    test_rows: int = 500,
 ) -> Images:
     """Sample images and reduce them to ``side`` times ``side`` pixels by block means."""
     train, test = (np.asarray(prepared.splits[split]) for split in ("train", "test"))
@@ -447,7 +617,7 @@ def _images(
     features = shrunk(np.asarray(prepared.features[rows], np.float32), side)
     classes = np.asarray(prepared.labels)[rows].astype(np.int64)
     agent_rows, public_rows, tested = np.split(np.arange(len(rows)), [records, records + public])
-    return Images(features, classes, agent_rows, tested, public_rows, hidden)
+    return Images(features, classes, agent_rows, tested, public_rows, hidden, clip)
 
 
 def shrunk(features: np.ndarray, side: int) -> np.ndarray:

@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from .. import algorithms, yamls
-from ..claims.intervals import MIN_RUNS
-from ..errors import InvalidInput, require
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms
+from private_consensus.reproduction.claims.intervals import MIN_RUNS
+
 from .answers import LOSS, STRONGEST
 from .design import Comparison, Method, cells, read_comparison
 from .gap import LOCAL

@@ -20,7 +20,7 @@ from functools import cache
 
 import numpy as np
 
-from ..multiplicity import ALPHA
+from private_consensus.common.multiplicity import ALPHA
 
 DIGITS = 9
 """Significant digits to which values are compared, so that rounding makes no difference."""

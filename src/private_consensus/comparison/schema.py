@@ -14,17 +14,22 @@ from typing import Any
 
 import polars as pl
 
-from ..errors import InvalidInput, require
-from ..readable import readable
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.readable import readable
 
-TUNINGS = ("default", "tuned", "tuned_paid")
-"""Default parameters; those of the best trial; those with all trials counted in the budget."""
+TUNINGS = ("tuned_paid", "tuned", "transferred")
+"""Parameters of the best trial, with all trials counted in the budget; of the best trial, with none
+counted; of the trial that is best on the other problems, without any public record."""
+PRIMARY = TUNINGS[0]
+"""Tuning of the primary ranking."""
+TRANSFERRED = TUNINGS[2]
 
-NEIGHBOUR = "neighbour"
-OBSERVERS = ("eavesdropper", "outsider", "sums", NEIGHBOUR, "none")
+NEIGHBOUR, ANYONE = "neighbour", "anyone"
+OBSERVERS = ("eavesdropper", "outsider", "sums", NEIGHBOUR, ANYONE, "none")
 """Observers against whom a method protects a record. An eavesdropper receives all messages. An
 outsider receives them without the secrets that neighbours share. ``sums`` receives sums of messages
 only, as under secure aggregation. A neighbour is any agent, which receives the messages sent to it.
+``anyone`` learns nothing about an agent's record: the model is a baseline without privacy cost.
 ``none`` is no privacy."""
 
 MEASURES = {

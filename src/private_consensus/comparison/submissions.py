@@ -17,10 +17,18 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from .. import __version__
-from ..errors import InvalidInput, Refused, one_line, representation, require, shortened
-from ..provenance import atomic_write, file_hash, settings_hash, write_text
-from ..readable import DAMAGED, readable
+from private_consensus import __version__
+from private_consensus.common.errors import (
+    InvalidInput,
+    Refused,
+    one_line,
+    representation,
+    require,
+    shortened,
+)
+from private_consensus.common.provenance import atomic_write, file_hash, settings_hash, write_text
+from private_consensus.common.readable import DAMAGED, readable
+
 from .design import Comparison, cells
 from .schema import CELL, COLUMNS, MEASURES, TUNINGS, checked
 

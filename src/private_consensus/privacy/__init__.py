@@ -33,7 +33,7 @@ Computed lower bounds are in :mod:`private_consensus.privacy.brackets`. Audits a
 that an edit to an audit recomputes no algorithm.
 """
 
-from private_consensus.privacy.accounting import (
+from .accounting import (
     METHODS,
     Guarantee,
     account,
@@ -43,8 +43,8 @@ from private_consensus.privacy.accounting import (
     network_guarantee,
     zcdp,
 )
-from private_consensus.privacy.budget import Budget, Relation
-from private_consensus.privacy.calibration import (
+from .budget import Budget, Relation
+from .calibration import (
     analytic_gaussian_scale,
     calibrate,
     classical_gaussian_scale,
@@ -53,7 +53,7 @@ from private_consensus.privacy.calibration import (
     laplace_scale,
     zcdp_gaussian_scale,
 )
-from private_consensus.privacy.conversions import (
+from .conversions import (
     CONVERSIONS,
     gaussian_delta,
     gaussian_epsilon,
@@ -65,15 +65,11 @@ from private_consensus.privacy.conversions import (
     zcdp_epsilon,
     zcdp_rho,
 )
-from private_consensus.privacy.discrete import (
-    discrete_gaussian,
-    discrete_gaussian_from_uniform,
-    discrete_gaussian_pmf,
-)
-from private_consensus.privacy.mechanisms import gamma_norm_noise, gaussian_noise, laplace_noise
-from private_consensus.privacy.releases import Release, Sampling, exact, pure
-from private_consensus.privacy.sparse_vector import Answers, SparseVector, sparse_vector_release
-from private_consensus.privacy.subsampling import (
+from .discrete import discrete_gaussian, discrete_gaussian_from_uniform, discrete_gaussian_pmf
+from .mechanisms import gamma_norm_noise, gaussian_noise, laplace_noise
+from .releases import Release, Sampling, exact, pure
+from .sparse_vector import Answers, SparseVector, sparse_vector_release
+from .subsampling import (
     Batches,
     SampledNoise,
     deadline_batches,
@@ -82,7 +78,7 @@ from private_consensus.privacy.subsampling import (
     noisy_message,
     noisy_sum,
 )
-from private_consensus.privacy.verdicts import (
+from .verdicts import (
     AUDIT_VERDICTS,
     DIFFERS,
     HOLDS,

@@ -43,14 +43,15 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
 
-from private_consensus.errors import arguments, require
-from private_consensus.privacy.budget import Budget
-from private_consensus.privacy.conversions import (
+from private_consensus.common.errors import arguments, require
+
+from .budget import Budget
+from .conversions import (
     CONVERSIONS,
     gaussian_epsilon,
     gaussian_rho,
@@ -58,8 +59,8 @@ from private_consensus.privacy.conversions import (
     pure_rho,
     zcdp_epsilon,
 )
-from private_consensus.privacy.loss_distributions import composed, of_gaussian, of_laplace
-from private_consensus.privacy.releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
+from .loss_distributions import composed, of_gaussian, of_laplace
+from .releases import RENYI_ORDERS, PrivacyProfile, Release, Sampling
 
 METHODS = ("pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld")
 
@@ -99,6 +100,8 @@ class Guarantee:
         True if every release's sensitivity is proven; the composition itself always is.
     note : str
         Remark on the number.
+    derivation : str
+        Steps from the releases to the number; empty if it was not requested.
     """
 
     epsilon: float
@@ -106,6 +109,7 @@ class Guarantee:
     method: str
     proven: bool = True
     note: str = ""
+    derivation: str = field(default="", repr=False, compare=False)
 
     def __post_init__(self):
         nonnegative = "a number >= 0"
@@ -152,9 +156,34 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
         return Guarantee(math.inf, delta, "none", proven, "; ".join(notes))
     if not groups:
         return Guarantee(0.0, delta, "none", proven, "; ".join(notes))
-    epsilons = {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
+    epsilons = _epsilons(groups, delta)
     method = min(epsilons, key=epsilons.get)
     return Guarantee(epsilons[method], delta, method, proven, "; ".join(notes))
+
+
+def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, float]:
+    """Return the epsilon of each accountant that applies to all releases.
+
+    Parameters
+    ----------
+    releases : iterable of Release
+        All that one agent releases, with sensitivities for one neighbouring relation.
+    delta : float
+        In [0, 1).
+
+    Returns
+    -------
+    dict of str to float
+        Keys are among :data:`METHODS`. Empty without a release that depends on private data, and if
+        a value is released without noise.
+    """
+    delta = _checked_delta(delta)
+    groups = _groups(releases)
+    return _epsilons(groups, delta) if groups else {}
+
+
+def _epsilons(groups: tuple[_Group, ...], delta: float) -> dict[str, float]:
+    return {method: _BY_METHOD[method](groups, delta) for method in _applicable(groups, delta)}
 
 
 def epsilon(

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import require
+from private_consensus.common.errors import require
 
 NODES = 48
 """Gauss-Legendre nodes on each smooth part of the quadrature."""

@@ -35,7 +35,8 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
-from ..errors import require
+from private_consensus.common.errors import require
+
 from .conversions import gaussian_epsilon
 from .discrete import discrete_gaussian_pmf
 from .releases import Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from private_consensus.errors import arguments
+from private_consensus.common.errors import arguments
 
 UNITS = ("record", "agent", "measurement", "stream")
 CHANGES = ("replace", "add_remove")

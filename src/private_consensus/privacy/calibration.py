@@ -16,12 +16,13 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from private_consensus.errors import InvalidInput, arguments, require
-from private_consensus.privacy.accounting import METHODS
-from private_consensus.privacy.accounting import epsilon as epsilon_of
-from private_consensus.privacy.budget import Budget
-from private_consensus.privacy.conversions import CONVERSIONS, gaussian_mu, zcdp_rho
-from private_consensus.privacy.releases import MAX_COUNT, Release
+from private_consensus.common.errors import InvalidInput, arguments, require
+
+from .accounting import METHODS
+from .accounting import epsilon as epsilon_of
+from .budget import Budget
+from .conversions import CONVERSIONS, gaussian_mu, zcdp_rho
+from .releases import MAX_COUNT, Release
 
 
 def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:

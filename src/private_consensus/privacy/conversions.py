@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx, log_ndtr
 
-from private_consensus.errors import InvalidInput, arguments
+from private_consensus.common.errors import InvalidInput, arguments
 
 CONVERSIONS = ("shortcut", "safe", "cks")
 

@@ -21,7 +21,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from private_consensus.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 _WORD = 2**32
 _ROOM = 2**62  # products below this fit a 64-bit integer

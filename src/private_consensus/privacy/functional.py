@@ -17,7 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 FAIRNESS = ("off", "perrec", "plus", "penal")
 COEFFICIENTS = ("ordered", "unique")

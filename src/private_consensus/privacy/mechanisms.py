@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 
 def gaussian_noise(unit: np.ndarray, scale: Any) -> np.ndarray:

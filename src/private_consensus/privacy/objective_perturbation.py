@@ -48,7 +48,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr
 
-from ..errors import require
+from private_consensus.common.errors import require
+
 from .releases import RENYI_ORDERS
 
 

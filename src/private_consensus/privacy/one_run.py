@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ..errors import require
+from private_consensus.common.errors import require
 
 _LARGEST = 60.0
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from private_consensus.errors import InvalidInput, arguments, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 # Norm of a mechanism's sensitivity; None if it has no sensitivity.
 NORMS = {

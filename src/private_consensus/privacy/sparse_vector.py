@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.special import comb
 
-from private_consensus.errors import InvalidInput, arguments, require
-from private_consensus.privacy.releases import MAX_COUNT, Release, pure
+from private_consensus.common.errors import InvalidInput, arguments, require
+
+from .releases import MAX_COUNT, Release, pure
 
 REDRAWS = ("once", "after_release", "each")
 CELLS = 2000

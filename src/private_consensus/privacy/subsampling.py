@@ -38,7 +38,8 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln, log_ndtr, logsumexp, ndtr
 
-from ..errors import arguments, require
+from private_consensus.common.errors import arguments, require
+
 from .budget import Budget
 from .calibration import calibrate
 from .releases import MAX_COUNT, RENYI_ORDERS, SAMPLINGS, Release, Sampling

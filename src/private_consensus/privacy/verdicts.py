@@ -51,7 +51,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..errors import require
+from private_consensus.common.errors import require
 
 VIOLATED, NOT_PROVEN, NOT_PRIVATE = "violated", "not proven", "not private"
 DIFFERS, INCONCLUSIVE = "differs from its declaration", "inconclusive"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from private_consensus import networks
+from private_consensus.core.problems import lasso, mean_estimation
+from private_consensus.core.problems.logistic_regression import LogisticRegression
+from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
-from private_consensus.problems import lasso, mean_estimation
-from private_consensus.problems.logistic_regression import LogisticRegression
-from private_consensus.randomness import Streams
 
 RECORDS = 10
 DIM = 5

@@ -45,7 +45,7 @@ import numpy as np
 from scipy.special import bdtr, bdtrc, betaincinv, gammaln, ndtr, ndtri, xlog1py, xlogy
 from scipy.stats import binom
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .claims import Epsilon, Measure, Mu, Profile
 

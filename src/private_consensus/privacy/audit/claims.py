@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 
 class Measure(Protocol):

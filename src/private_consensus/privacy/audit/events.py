@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .bounds import Counts, ordering_tail, tabled_limits
 from .claims import Measure

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.errors import require
-from private_consensus.multiplicity import holm as adjusted_p_values
+from private_consensus.common.errors import require
+from private_consensus.common.multiplicity import holm as adjusted_p_values
 
 from .bounds import Bound
 

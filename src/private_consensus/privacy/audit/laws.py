@@ -23,7 +23,7 @@ import numpy as np
 from scipy import stats
 from scipy.special import gammainc, gammaincc, ndtr
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from ..mechanisms import gamma_norm_noise
 

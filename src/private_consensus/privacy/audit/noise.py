@@ -43,7 +43,7 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import bdtr, bdtrc, gammaincinv
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .laws import (
     check_law,

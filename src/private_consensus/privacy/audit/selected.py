@@ -17,7 +17,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.special import bdtrc
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .laws import check_law, cumulative_size, size
 from .noise import RESOLUTION, NoiseFinding, Result, reused

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .bounds import Bound, Counts
 from .claims import Epsilon

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .atoms import atom_statistics, fit_atoms
 from .bounds import Bound

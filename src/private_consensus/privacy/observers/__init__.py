@@ -36,15 +36,7 @@ from .programs import (
     zip_dl,
 )
 from .systems import LinearSystem, Round, gossip, muffliato_gd, noised_descent
-from .views import (
-    Coalition,
-    Eavesdropper,
-    FinalModels,
-    Observer,
-    SecureSums,
-    agent,
-    secure_agent,
-)
+from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums, agent, secure_agent
 
 __all__ = [
     "Bracket",

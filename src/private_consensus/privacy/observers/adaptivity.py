@@ -37,9 +37,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.optimize import minimize
 
-from private_consensus.errors import require
-from private_consensus.privacy.releases import Release
+from private_consensus.common.errors import require
 
+from ..releases import Release
 from .absorption import own_ratio_table
 from .changes import Changes
 from .guarantees import Bracket, all_victims, hears_everybody

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .systems import amount, per_round, whole
 

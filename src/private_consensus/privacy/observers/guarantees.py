@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from private_consensus.errors import require
-from private_consensus.privacy.conversions import gaussian_epsilon
+from private_consensus.common.errors import require
 
+from ..conversions import gaussian_epsilon
 from .absorption import absorbed_information
 from .certificates import Information, certified_information
 from .changes import Changes
@@ -130,7 +130,7 @@ def all_victims(
 
 
 def check_kinds(observer: Observer, changes: Changes) -> None:
-    """Raise :class:`~private_consensus.errors.InvalidInput` for objects of the wrong type.
+    """Raise :class:`~private_consensus.common.errors.InvalidInput` for objects of the wrong type.
 
     Parameters
     ----------

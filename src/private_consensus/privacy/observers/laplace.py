@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import cho_factor
 from scipy.optimize import linprog
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .absorption import own_ratio_table
 from .certificates import smallest_eigenvalue

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .systems import LinearSystem, Round
 from .views import Observer

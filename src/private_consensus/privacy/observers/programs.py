@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .systems import (
     MODEL,
@@ -372,7 +372,7 @@ def quadratic_admm(
         c_i = \tfrac12\Bigl(x_i + \tfrac1{|N_i|}\sum_{j\in N_i} x_j\Bigr),\quad D_i = 2\eta|N_i| \\
         a_i &\leftarrow a_i + \eta\sum_{j\in N_i}(x_i - x_j) \qquad\text{with the new } x
 
-    (textbook form of :mod:`private_consensus.algorithms.admm`; P-ADMM of Gratton et al., paper
+    (textbook form of :mod:`private_consensus.core.algorithms.admm`; P-ADMM of Gratton et al., paper
     002).
     The private input is b. Agents continue from the values that they sent.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .linear_view import dense
 from .systems import LinearSystem

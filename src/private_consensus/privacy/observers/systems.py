@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
-from private_consensus.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, require
 
 LARGEST = 1e60
 """Limit of weights, gains and noise: squares of their quotients do not overflow."""

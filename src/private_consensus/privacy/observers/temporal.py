@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import cholesky, sqrtm
 from scipy.optimize import minimize
 
-from private_consensus.errors import require
+from private_consensus.common.errors import require
 
 from .systems import one_graph, whole
 

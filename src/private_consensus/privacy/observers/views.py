@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.sparse import csr_array
 
-from private_consensus.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, require
 
 if TYPE_CHECKING:
     from .systems import LinearSystem, Round
@@ -60,7 +60,7 @@ class Observer(ABC):
         object.__setattr__(self, "members", tuple(sorted(members)))
 
     def check(self, n_agents: int) -> None:
-        """Raise :class:`~private_consensus.errors.InvalidInput` for an agent outside the graph."""
+        """Raise :class:`~private_consensus.common.errors.InvalidInput` for an agent outside the graph."""
         inside = all(0 <= member < n_agents for member in self.members)
         require(inside, "observer.members", self.members, f"agents 0 to {n_agents - 1}")
         require(

@@ -18,9 +18,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import Iterative, column, origin
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import noise_field, positive
+from private_consensus.core.algorithms.base import Iterative, column, origin
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import noise_field, positive
 from private_consensus.privacy import Release, gaussian_mu
 
 from ._common import record_gradients

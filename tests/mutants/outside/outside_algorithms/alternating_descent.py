@@ -10,8 +10,8 @@ from math import ceil
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import whole
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import whole
 
 from ._common import State
 from .round_noise_descent import RoundNoiseDescent

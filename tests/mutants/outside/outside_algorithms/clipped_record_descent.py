@@ -10,8 +10,8 @@ most C. T rounds are T Gaussian mechanisms, :math:`\mu^2 = T(2C/N)^2/\sigma^2`.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import positive
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive
 
 from ._common import GaussianSeries, State, clipped, record_gradients
 

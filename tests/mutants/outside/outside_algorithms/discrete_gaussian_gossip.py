@@ -14,9 +14,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.algorithms.base import Iterative, column, origin
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import noise_field, positive
+from private_consensus.core.algorithms.base import Iterative, column, origin
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import noise_field, positive
 from private_consensus.privacy import Release, discrete_gaussian_from_uniform
 from private_consensus.privacy import calibrate as calibrate_scale
 

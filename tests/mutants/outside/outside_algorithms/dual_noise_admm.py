@@ -12,9 +12,9 @@ to the box is computed afterwards. T rounds are T Gaussian mechanisms of sensiti
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.algorithms.families.admm import ADMMFamily
-from private_consensus.algorithms.parameters import one_of
-from private_consensus.errors import require
+from private_consensus.common.errors import require
+from private_consensus.core.algorithms.families.admm import ADMMFamily
+from private_consensus.core.algorithms.parameters import one_of
 
 
 @dataclass(frozen=True, kw_only=True)

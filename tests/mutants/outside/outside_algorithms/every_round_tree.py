@@ -7,7 +7,7 @@ declared sensitivity.
 
 from dataclasses import dataclass
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from ._common import clipped, record_gradients
 from .tree_noise_descent import TreeNoiseDescent

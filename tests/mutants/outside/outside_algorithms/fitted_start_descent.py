@@ -7,7 +7,7 @@ then contains exact values of the agent and of its neighbours.
 
 from dataclasses import dataclass
 
-from private_consensus.algorithms.base import origin
+from private_consensus.core.algorithms.base import origin
 
 from ._common import State, public_smoothness
 from .round_noise_descent import RoundNoiseDescent

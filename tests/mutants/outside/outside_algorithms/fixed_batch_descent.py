@@ -12,8 +12,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import positive, whole
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive, whole
 from private_consensus.privacy import fixed_batches, noisy_mean
 
 from ._common import GaussianSeries, State, clipped, record_gradients

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import positive
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive
 
 from ._common import State
 from .round_noise_descent import RoundNoiseDescent

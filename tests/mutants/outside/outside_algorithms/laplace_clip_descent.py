@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
-from private_consensus.algorithms.base import Iterative, column, origin
-from private_consensus.algorithms.noise import Noise
-from private_consensus.algorithms.parameters import noise_field, positive
+from private_consensus.core.algorithms.base import Iterative, column, origin
+from private_consensus.core.algorithms.noise import Noise
+from private_consensus.core.algorithms.parameters import noise_field, positive
 from private_consensus.privacy import Release
 
 from ._common import State, clipped, record_gradients

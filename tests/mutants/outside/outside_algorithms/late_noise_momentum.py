@@ -7,7 +7,7 @@ round t by :math:`\Delta_2(1-\beta^t)/(1-\beta)`.
 
 from dataclasses import dataclass
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from .momentum_descent import MomentumDescent
 

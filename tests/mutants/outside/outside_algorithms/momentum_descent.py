@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import column, origin
-from private_consensus.algorithms.parameters import positive
+from private_consensus.core.algorithms.base import column, origin
+from private_consensus.core.algorithms.parameters import positive
 
 from .round_noise_descent import RoundNoiseDescent
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from .round_noise_descent import RoundNoiseDescent
 

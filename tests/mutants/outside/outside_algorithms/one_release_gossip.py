@@ -9,7 +9,7 @@ are functions of the messages of round 1. The loss is that of one Gaussian mecha
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from ._common import GaussianSeries, State
 

@@ -10,8 +10,8 @@ T rounds are T Gaussian mechanisms.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.algorithms.families.admm import ADMMFamily
-from private_consensus.algorithms.parameters import one_of
+from private_consensus.core.algorithms.families.admm import ADMMFamily
+from private_consensus.core.algorithms.parameters import one_of
 
 
 @dataclass(frozen=True, kw_only=True)

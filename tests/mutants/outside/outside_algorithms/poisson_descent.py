@@ -14,8 +14,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import positive, up_to_one
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive, up_to_one
 from private_consensus.privacy import Relation, Release, Sampling
 from private_consensus.privacy import calibrate as calibrate_scale
 

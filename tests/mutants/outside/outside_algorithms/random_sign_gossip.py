@@ -12,8 +12,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from private_consensus.algorithms.base import Iterative, column, origin
-from private_consensus.algorithms.parameters import positive
+from private_consensus.core.algorithms.base import Iterative, column, origin
+from private_consensus.core.algorithms.parameters import positive
 from private_consensus.privacy import Release
 
 from ._common import State

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import origin
+from private_consensus.core.algorithms.base import origin
 
 from .one_release_gossip import OneReleaseGossip
 

@@ -9,8 +9,8 @@ Gaussian mechanisms, :math:`\mu^2 = T\Delta_2^2/\sigma^2`.
 
 from dataclasses import dataclass
 
-from private_consensus.algorithms.base import column
-from private_consensus.algorithms.parameters import positive
+from private_consensus.core.algorithms.base import column
+from private_consensus.core.algorithms.parameters import positive
 
 from ._common import GaussianSeries, State, public_smoothness
 

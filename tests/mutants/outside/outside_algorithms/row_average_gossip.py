@@ -9,7 +9,7 @@ replaced record moves the average by at most 2/N. The loss is that of one Gaussi
 from dataclasses import dataclass
 from typing import ClassVar
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from ._common import GaussianSeries, State
 

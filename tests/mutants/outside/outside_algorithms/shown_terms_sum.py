@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import origin
+from private_consensus.core.algorithms.base import origin
 
 from .secure_sum_descent import SecureSumDescent
 

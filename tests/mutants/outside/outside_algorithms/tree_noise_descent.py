@@ -16,9 +16,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.algorithms.base import column, origin
-from private_consensus.algorithms.parameters import positive, whole
-from private_consensus.errors import require
+from private_consensus.common.errors import require
+from private_consensus.core.algorithms.base import column, origin
+from private_consensus.core.algorithms.parameters import positive, whole
 
 from ._common import GaussianSeries, clipped, record_gradients
 

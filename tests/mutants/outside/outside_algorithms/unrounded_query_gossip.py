@@ -6,7 +6,7 @@ not on the grid, so the remainder of a message modulo the grid is exact.
 
 from dataclasses import dataclass
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from .discrete_gaussian_gossip import DiscreteGaussianGossip
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from private_consensus.algorithms.base import column
+from private_consensus.core.algorithms.base import column
 
 from ._common import record_gradients
 from .clipped_record_descent import ClippedRecordDescent

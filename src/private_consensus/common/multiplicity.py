@@ -1,0 +1,39 @@
+r"""Familywise error rate of many verdicts: Holm's step-down method.
+
+The ``p`` of a verdict is the smallest :math:`\alpha` at which it still stands
+(:mod:`private_consensus.reproduction.claims.judging`). Holm's method gives the i-th smallest of m verdicts the
+level :math:`0.05 / (m - i + 1)` and goes on while they stand, so that the probability of any wrong
+one is at most 5 %, however they depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+ALPHA = 0.05
+
+
+def holm(p: Sequence[float], alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
+    """Compute Holm-adjusted p-values and the level of each test.
+
+    Parameters
+    ----------
+    p : sequence of float
+        Unadjusted p-values.
+    alpha : float, default ALPHA
+        Familywise error rate.
+
+    Returns
+    -------
+    adjusted, levels : ndarray
+        Adjusted p-values and levels, in the order of ``p``.
+    """
+    values = np.asarray(p, float)
+    order = np.argsort(values, kind="stable")
+    factors = len(values) - np.arange(len(values))
+    adjusted, levels = np.empty_like(values), np.empty_like(values)
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(values[order] * factors))
+    levels[order] = alpha / factors
+    return adjusted, levels

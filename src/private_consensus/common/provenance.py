@@ -1,0 +1,343 @@
+"""Provenance of results: hashes of code and settings, and atomic writes.
+
+Snakemake compares files, not the modules a script imports. The hash of their abstract syntax closes
+that gap: comments and layout do not change it, meaning does.
+"""
+
+from __future__ import annotations
+
+import ast
+import errno
+import gc
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+PACKAGE = "private_consensus"
+
+WATCHED = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
+
+
+def settings_hash(settings: Any) -> str:
+    """Hexadecimal digest of a JSON-like value, independent of the order of its keys."""
+    canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that numbers depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in WATCHED},
+    }
+
+
+def files_hash(paths: Iterable[str | Path]) -> str:
+    """Compute a digest of the names and contents of files, in any order; empty without files.
+
+    Raises
+    ------
+    FileNotFoundError
+        One of them is not there.
+    """
+    found = {Path(path).name: file_hash(path) for path in paths}
+    return settings_hash(found) if found else ""
+
+
+def file_hash(path: str | Path) -> str:
+    """SHA-256 of a file's bytes; raises :class:`FileNotFoundError`."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]:
+    """Compute the SHA-256 checksums of files, sorted by path.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Files to read.
+    folder : str or Path
+        Folder that the keys are relative to.
+
+    Returns
+    -------
+    dict of str to str
+        Checksum of each file, by its relative path with forward slashes.
+    """
+    found = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
+    return dict(sorted(found.items()))
+
+
+def changed(found: Mapping[str, str], folder: str | Path) -> list[str]:
+    """Return the paths of files that are missing or have another checksum.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        Expected checksums, as returned by :func:`checksums`.
+    folder : str or Path
+        Folder that the keys are relative to.
+
+    Returns
+    -------
+    list of str
+    """
+    return [
+        os.path.normpath(Path(folder, name))
+        for name, expected in found.items()
+        if not Path(folder, name).is_file() or file_hash(Path(folder, name)) != expected
+    ]
+
+
+def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
+    """Digest of the meaning of modules, of all that they import from here, and of scripts.
+
+    A module of somebody else's package is followed through the Python files of that package too.
+    """
+    starts = set(modules)
+    for file in files:
+        starts |= _imports_of(str(file), package="", home=PACKAGE)
+    reached = set().union(*(imported_modules(module) for module in starts))
+    digest = hashlib.sha256()
+    for module in sorted(reached):
+        digest.update(f"{module}\0{_meaning(_origin(module)).text}\0".encode())
+    for file in sorted(map(str, files)):
+        digest.update(_meaning(file).text.encode())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def imported_modules(module: str) -> frozenset[str]:
+    """A module and every module of its own package and of this one that it imports, however
+    far."""
+    reached: set[str] = set()
+    waiting = {module}
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting |= _direct_imports(name) - reached
+    return frozenset(reached)
+
+
+@contextmanager
+def atomic_write(path: str | Path) -> Iterator[Path]:
+    """A temporary name beside ``path`` that takes its place once the block has ended well.
+
+    The contents are on the disk before the name is, and the name before this returns: a loss of
+    power leaves the old file or the new one.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(
+        dir=path.parent, prefix=f".{path.name}.", suffix=f".part{path.suffix}"
+    )
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        temporary.chmod(0o644)
+        _to_disk(temporary)
+        os.replace(temporary, path)
+        _to_disk(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _to_disk(path: Path) -> None:
+    """Have a file, or the names in a folder, written down to the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:  # a file system that cannot, as some over a network cannot for folders
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(handle)
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Write text atomically, encoded as UTF-8 in every locale.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target file.
+    text : str
+        Contents.
+    """
+    with atomic_write(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Write JSON atomically, with sorted keys.
+
+    Parameters
+    ----------
+    path : str or Path
+        Target file.
+    value : object
+        Value that :func:`json.dumps` accepts.
+    """
+    write_text(path, json.dumps(value, indent=1, sort_keys=True) + "\n")
+
+
+@cache
+def _origin(module: str) -> str:
+    """File of a module; found without importing any but machine code of other packages."""
+    found = _file_of(module)
+    if found is None and not _is_ours(module):
+        spec = importlib.util.find_spec(module)
+        found = spec.origin if spec else None
+    if found is None:
+        raise ModuleNotFoundError(module)
+    return found
+
+
+def _file_of(module: str) -> str | None:
+    """Source file of a module; none of a namespace, which has no file."""
+    root, *rest = module.split(".")
+    for place in _places(root):
+        stem = place.joinpath(*rest)
+        for file in (stem / "__init__.py", stem.with_suffix(".py")):
+            if file.is_file():
+                return str(file)
+    return None
+
+
+def _places(root: str) -> list[Path]:
+    """Return the folders of a package, or the path of a single module without its suffix."""
+    if root == PACKAGE:
+        return [Path(__file__).parents[1]]
+    spec = importlib.util.find_spec(root)
+    if spec is None:
+        return []
+    folders = spec.submodule_search_locations
+    return [Path(spec.origin).with_suffix("")] if folders is None else list(map(Path, folders))
+
+
+def _is_ours(name: str) -> bool:
+    return name == PACKAGE or name.startswith(f"{PACKAGE}.")
+
+
+class _Meaning(NamedTuple):
+    text: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...] = ()
+
+
+@cache
+def _meaning(path: str) -> _Meaning:
+    if not str(path).endswith(".py"):
+        return _Meaning(file_hash(path))
+    return meaning_of(Path(path).read_text(encoding="utf-8"))
+
+
+# By the text, which never goes stale: a process that stays knows the meaning of files unchanged.
+@cache
+def meaning_of(text: str) -> _Meaning:
+    """Abstract syntax of a source text without its docstrings, and its imports."""
+    with _uncollected():
+        tree = ast.parse(text)
+    imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return _Meaning(_dumped(_without_docstrings(tree)), tuple(imports))
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """A tree has no cycles; looking for some among its nodes takes longer than to parse it."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _dumped(node: Any) -> str:
+    """Return the output of :func:`ast.dump` of Python 3.11 for any Python version, in half of
+    the time.
+    """
+    if isinstance(node, list):
+        return f"[{', '.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    kind = type(node)
+    fields = ((name, getattr(node, name, None)) for name in kind._fields)
+    said = (
+        f"{name}={_dumped(value)}"
+        for name, value in fields
+        if value is not None or getattr(kind, name, ...) is not None
+    )
+    return f"{kind.__name__}({', '.join(said)})"
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    for node in [tree, *_statements(tree)]:
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return tree
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements within a node; what they are made of is not looked into."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for part in getattr(node, field, ()):
+            if isinstance(part, ast.stmt):
+                yield part
+            yield from _statements(part)
+
+
+@cache
+def _direct_imports(module: str) -> frozenset[str]:
+    origin, home = _origin(module), module.partition(".")[0]
+    if not origin.endswith(".py"):
+        return frozenset(_parents(module))
+    package = module if origin.endswith("__init__.py") else module.rpartition(".")[0]
+    return frozenset(_imports_of(origin, package, home) | _parents(module))
+
+
+def _imports_of(path: str, package: str, home: str) -> set[str]:
+    found: set[str] = set()
+    for node in _meaning(path).imports:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found |= _followed(alias.name, home)
+        else:
+            base = _absolute(node, package)
+            found |= _followed(base, home)
+            for alias in node.names:
+                found |= _followed(f"{base}.{alias.name}", home)
+    return found
+
+
+def _absolute(node: ast.ImportFrom, package: str) -> str:
+    if node.level == 0:
+        return node.module or ""
+    return importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+
+
+def _followed(name: str, home: str) -> set[str]:
+    """A module and its packages, where it is one of ours or of ``home``, the importer's package."""
+    if name.partition(".")[0] not in (PACKAGE, home) or not _file_of(name):
+        return set()
+    return {name} | _parents(name)
+
+
+def _parents(module: str) -> set[str]:
+    """Packages around a module, without those that have no file."""
+    parts = module.split(".")
+    names = (".".join(parts[:i]) for i in range(1, len(parts)))
+    return {name for name in names if _file_of(name)}

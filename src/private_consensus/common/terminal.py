@@ -1,0 +1,116 @@
+"""Docstrings as a terminal shows them: formulas with their symbols, names without marks."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from private_consensus.reproduction.plotting.symbols import LOWERED, RAISED, SIGNS
+
+TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
+"""Replaced before anything else; braces that are shown are not those of a group."""
+END = "\0"
+"""Where the name of a sign before it ends."""
+ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307"}
+
+_SIZES = re.compile(r"\\(?:left|right|[bB]ig+[lrm]?|displaystyle)(?![A-Za-z])")
+_ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[^}]*\}")
+_ACCENT = re.compile(rf"\\({'|'.join(ACCENTS)})\s*(?:\{{([^{{}}]*)\}}|(\\[A-Za-z]+|\w))")
+_FRACTION = re.compile(r"\\[td]?frac\s*(?:\{([^{}]*)\}|(\w))\s*(?:\{([^{}]*)\}|(\w))")
+_ROOT = re.compile(r"\\sqrt\s*(?:\{([^{}]*)\}|(\\[A-Za-z]+|\w))")
+_FACE = re.compile(r"\\(?:math\w+|text\w*|operatorname)\s*\{([^{}]*)\}")
+_SCRIPT = re.compile(r"([_^])\s*(?:\{([^{}]*)\}|(\\[A-Za-z]+|[^\s{}\\]))")
+_GROUP = re.compile(r"(?<![_^A-Za-z])\{([^{}]*)\}")
+_SIGN = re.compile(r"\\([A-Za-z]+)( ?)")
+_MATH = re.compile(r":math:`([^`]+)`", re.S)
+_ROLE = re.compile(r":\w+:`~?([^`]+)`")
+_SHOWN = re.compile(
+    r"^( *)\.\. math::(.*(?:\n *\S.*)*(?:\n(?: *\n)*(?:\1 {4}.*(?:\n|\Z))+)*)", re.M
+)
+"""Up to an empty line, and what is indented after it."""
+
+
+def formula(latex: str) -> str:
+    r"""LaTeX in one line of symbols: ``\tfrac{a}{b} x_i^2`` is ``a/b xᵢ²``."""
+    text = " ".join(latex.split())
+    for typed, meant in TYPED.items():
+        text = text.replace(typed, meant)
+    text = _ENVIRONMENT.sub("", _SIZES.sub("", text))
+    text = re.sub(r"\\[,;:!]|\\ |\\q?quad(?![a-z])", " ", text.replace(r"\\", "\n"))
+    for pattern, told in ((_ACCENT, _accented), (_FACE, _bare), (_ROOT, _root)):
+        text = pattern.sub(told, text)
+    before = ""
+    while before != text:
+        before = text
+        for pattern, told in (
+            (_ACCENT, _accented), (_FACE, _bare), (_SCRIPT, _script), (_FRACTION, _fraction),
+            (_ROOT, _root), (_GROUP, _bare),
+        ):  # fmt: skip
+            text = pattern.sub(told, text)
+    text = _SIGN.sub(_sign, text).replace(END, "")
+    text = text.replace("⦃", "{").replace("⦄", "}")
+    return re.sub(r" *\n *", "\n", re.sub(r" +", " ", text)).strip()
+
+
+def inline(text: str) -> str:
+    """A paragraph with its formulas set and its names without marks."""
+    text = _MATH.sub(lambda found: formula(found[1]), text)
+    text = _ROLE.sub(lambda found: found[1].rpartition(".")[2], text)
+    return text.replace("``", "")
+
+
+def rendered(docstring: str) -> str:
+    """A docstring with displayed formulas on lines of their own."""
+
+    def shown(found: re.Match[str]) -> str:
+        lines = [line.strip() for line in formula(found[2]).splitlines()]
+        return "\n" + textwrap.indent("\n".join(filter(None, lines)), found[1] + "    ") + "\n\n"
+
+    return re.sub(r"\n{3,}", "\n\n", inline(_SHOWN.sub(shown, docstring))).strip("\n")
+
+
+def first_sentence(docstring: str) -> str:
+    """The first paragraph in one line."""
+    return inline(" ".join(docstring.strip().partition("\n\n")[0].split()))
+
+
+def _sign(found: re.Match[str]) -> str:
+    """A sign swallows the space after its name; a word, as min, keeps it."""
+    name, space = found.groups()
+    return SIGNS[name] if name in SIGNS else name + space
+
+
+def _accented(found: re.Match[str]) -> str:
+    letter = SIGNS.get((found[2] or found[3]).lstrip("\\"), (found[2] or found[3]).lstrip("\\"))
+    return f"{letter[0]}{ACCENTS[found[1]]}{letter[1:]}"
+
+
+def _bare(found: re.Match[str]) -> str:
+    return END + found[1]
+
+
+def _fraction(found: re.Match[str]) -> str:
+    above, below = found[1] or found[2], found[3] or found[4]
+    return f"{_closed(above)}/{_closed(below)}"
+
+
+def _root(found: re.Match[str]) -> str:
+    return f"√{_closed(found[1] or found[2])}"
+
+
+def _closed(text: str) -> str:
+    """Add brackets to a text, unless it is a single term."""
+    text = text.replace(END, "").strip()
+    return text if re.fullmatch(r"\\?[^\W_]+|[\w₀-₉ₐ-ₜ⁰-⁹ᵀ]+", text) else f"({text})"
+
+
+def _script(found: re.Match[str]) -> str:
+    place, text = found[1], found[2] if found[2] is not None else found[3]
+    text = _SIGN.sub(_sign, text).replace(END, "").strip()
+    if text in ("*", "ᵀ", "'"):
+        return text
+    small = text.replace(" ", "").translate(RAISED if place == "^" else LOWERED)
+    unchanged = set(small) & set(text)
+    if not unchanged:
+        return small
+    return f"{place}{text}" if len(text) == 1 else f"{place}({text})"

@@ -1,0 +1,1014 @@
+"""Interface of all algorithms, and the iteration loop that most of them share.
+
+An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its
+fields are scalars, or arrays that broadcast to (runs, agents, dim). ``stack`` joins
+settings that differ in numbers only; such a field then has a leading settings axis.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import repeat
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.privacy import Budget, Relation, Release
+from private_consensus.privacy.brackets import LowerBound, lower_bound
+
+from ..networks import Network
+from ..problems import Problem
+from ..randomness import Streams
+from .checked import check_arguments
+from .noise import Noise, NoiseSite
+from .parameters import FOR_CALIBRATION, check_parameters, set_noises
+from .shapes import column as column
+from .shapes import per_agent as per_agent
+
+STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
+"""Units of a range: 1/L, L and G of an agent's objective, or none."""
+
+
+class Range(NamedTuple):
+    """Search range of a tuned parameter, on a logarithmic scale.
+
+    Parameters
+    ----------
+    low, high : float
+        Limits of the range, in ``unit``.
+    default : float
+        Value without tuning.
+    unit : {"step", "curvature", "gradient", ""}
+        1/L, L or G: the natural unit of a step, a penalty or a clip, so that one range serves
+        all problems. L is the curvature of an agent's objective and G the size of its
+        gradients; both are public.
+    """
+
+    low: float
+    high: float
+    default: float
+    unit: str = PLAIN
+
+
+class Finite(dict):
+    """Observables of an iteration, known to be finite."""
+
+
+METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
+"""Kinds of computation of a cell."""
+
+
+Residuals = dict[str, np.ndarray]
+"""Noise of one iteration over its declared scale, [runs, agents, dim], by noise site."""
+
+
+class Observe(Protocol):
+    """Callback of the driver, called by :meth:`Algorithm.run` after every iteration.
+
+    It may have a function ``asks(t, active)`` that returns True if it uses an iteration at
+    all. If it does not, quantities that only an observer needs may be missing from ``seen``.
+    """
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        """Receive the observables of one iteration.
+
+        Parameters
+        ----------
+        t : int
+            Iteration, counted from 1.
+        active : ndarray of int
+            Indices of the settings that are still running.
+        seen : mapping
+            Quantities by name: iterates ``[len(active), runs, agents, dim]``, measurements
+            ``[len(active), runs]`` or costs.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm(ABC):
+    """Base class of all algorithms, private or not.
+
+    Attributes
+    ----------
+    relation : Relation
+        Neighbouring relation of the guarantee.
+    source : str
+        Paper, section and equations.
+    oracles : tuple of str
+        Uses of private data that no mechanism covers.
+    uses : tuple of str
+        Quantities of the problem that set noise, steps or coefficients. Those that the problem
+        computes from data (:attr:`.Problem.from_data`) are oracles as well.
+    needs : tuple of str
+        Optional attributes and methods of the problem that the algorithm requires.
+    kind : {"method", "audit", "analysis"}
+        Kind of a cell with this algorithm: a run of a method, an attack on the output of a
+        method, or a computation about a method.
+    deterministic : bool
+        Whether nothing is sampled, so that one run suffices.
+    draws_once : bool
+        Whether settings with different problems and networks can share one set of draws. They
+        are then computed in one batch.
+    ranges : mapping
+        Search ranges of the tuned parameters and of ``horizon``. Parameters that are None are
+        unused and are not tuned.
+    internal_outputs : tuple of str
+        Returned quantities that no observer receives, such as iterates before noise and
+        analyses of a run. Audits test all other quantities.
+    lower_bound_because : str
+        Reason why the attained fractions of its releases are proven for exactly this class. A
+        subclass states its own reason; otherwise it has no lower bound.
+    """
+
+    relation: ClassVar[Relation] = Relation("record", "replace")
+    source: ClassVar[str] = ""
+    oracles: ClassVar[tuple[str, ...]] = ()
+    uses: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+    kind: ClassVar[str] = METHOD
+    deterministic: ClassVar[bool] = False
+    draws_once: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, Range]] = {}
+    internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
+    lower_bound_because: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        check_arguments(cls)
+
+    def __post_init__(self):
+        check_parameters(self)
+        set_noises(self)
+
+    def calibrate(self, budget: Budget, problem: Problem, network: Network, horizon: int) -> Self:
+        """Return a copy whose noise is set so that the whole run meets ``budget``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+
+        Raises
+        ------
+        InvalidInput
+            If the budget is finite and the algorithm is not private.
+        """
+        if np.isfinite(budget.epsilon):
+            raise InvalidInput(
+                "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
+            )
+        return self
+
+    def check_needs(self, problem: Problem) -> None:
+        """Refuse a problem that lacks an attribute or method of :attr:`needs`.
+
+        Raises
+        ------
+        InvalidInput
+            With key ``problem.name``; the message lists the missing names.
+        """
+        missing = [name for name in self.needs if not problem.offers(name)]
+        expected = f"a problem with {', '.join(missing)}"
+        require(not missing, "problem.name", type(problem).__name__, expected)
+
+    def graph_statistics(self, network: Network) -> Hashable:
+        """Return the graph properties that determine the noise and the privacy statements.
+
+        Graphs with equal values are calibrated and accounted for once. The default is the
+        identity of the whole graph.
+        """
+        return network.identity
+
+    @abstractmethod
+    def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
+        """Return the releases of the agent with the largest privacy loss.
+
+        The observer receives all messages.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+
+    def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
+        """Return the lower bound on epsilon by an attack that is proven for exactly this class.
+
+        Parameters
+        ----------
+        releases : sequence of Release
+            Those of :meth:`releases` or :meth:`releases_if_assumed`.
+        delta : float
+            Delta at which epsilon is stated.
+
+        Returns
+        -------
+        LowerBound
+            0 if a release states an attained loss and the class itself states no
+            :attr:`lower_bound_because`.
+        """
+        attacked = any(
+            not (release.attained is None and release.reached is None and release.attack is None)
+            for release in releases
+        )
+        if attacked and not vars(type(self)).get("lower_bound_because"):
+            return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
+        return lower_bound(releases, delta)
+
+    def releases_if_assumed(
+        self, problem: Problem, network: Network, horizon: int
+    ) -> list[Release] | None:
+        """Return the releases under assumptions of the paper that nothing guarantees.
+
+        These releases are never proven.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if :meth:`releases` makes no assumption on the data.
+        """
+        return None
+
+    def epsilon_by_formula(
+        self, delta: float, problem: Problem, network: Network, horizon: int
+    ) -> float:
+        """Return the epsilon that the paper's formula gives for the noise that is set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            NaN if the paper has no formula.
+        """
+        return float("nan")
+
+    def statements(
+        self, budget: Budget, problem: Problem, network: Network, horizon: int
+    ) -> list[tuple[Self, float]]:
+        """Return the privacy statements of one run.
+
+        Noise that does not depend on the budget is claimed to have the epsilon of the paper's
+        formula.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with that relation and the epsilon that
+            the paper claims for it.
+        """
+        if not self.noise_is_given:
+            return [(self, budget.epsilon)]
+        return [(self, self.epsilon_by_formula(budget.delta, problem, network, horizon))]
+
+    @property
+    def noise_is_given(self) -> bool:
+        """Return True if the noise does not depend on the budget."""
+        return False
+
+    def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
+        """Return where noise is added, so that audits can recover it.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if the sites are unknown.
+        """
+        return []
+
+    def residuals(
+        self, problem: Problem, network: Network, streams: Streams, execution: Any
+    ) -> Iterator[Residuals]:
+        """Recover the noise of each iteration from an execution, under the hypothesis ``problem``.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if
+            it must not be used.
+
+        Returns
+        -------
+        iterator of dict
+            For each iteration, noise over its declared scale, by site. Empty by default.
+        """
+        return iter(())
+
+    def log_likelihood(
+        self, problem: Problem, network: Network, streams: Streams, execution: Any
+    ) -> np.ndarray | None:
+        """Compute the log density of all messages under ``problem``, up to a constant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Returns
+        -------
+        ndarray, shape (runs,), or None
+            None if the density is unknown or does not follow from the noise at one site.
+        """
+        return None
+
+    @property
+    def largest_change(self) -> float | None:
+        """Largest change of a measurement that the guarantee covers; None if it names no limit."""
+        return None
+
+    @property
+    def hidden_sampling(self) -> bool:
+        """Return True if other agents do not observe a random choice besides the noise."""
+        return False
+
+    @abstractmethod
+    def run(
+        self,
+        problem: Problem,
+        network: Network,
+        streams: Streams,
+        horizon: np.ndarray,
+        observe: Observe,
+    ) -> None:
+        """Run a batch of settings, each to its own horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
+
+
+check_arguments(Algorithm)
+
+
+class Iterative(Algorithm):
+    """Algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
+
+    @abstractmethod
+    def start(
+        self, problem: Problem, network: Network, streams: Streams, settings: int
+    ) -> NamedTuple:
+        """Return the state before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        NamedTuple
+            State whose arrays have leading axes [settings, runs].
+        """
+
+    def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
+        """Return the unit draws, one item per iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            None in every iteration unless an algorithm samples something.
+        """
+        return repeat(None)
+
+    def draws_on(self, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
+        """Return the unit draws if they depend on the graph, such as noise per edge.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration. The default is :meth:`draws`.
+        """
+        return self.draws(problem, streams)
+
+    @abstractmethod
+    def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
+        """Return the state after iteration ``t`` = 1, 2, ...
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        NamedTuple
+            State of the same type.
+        """
+
+    @abstractmethod
+    def observables(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
+        """Return the observable quantities of a state.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``internal`` and ``released`` iterates, and further quantities of the algorithm.
+        """
+
+    def outcome(
+        self, state: Any, problem: Problem, network: Network, t: int
+    ) -> Mapping[str, np.ndarray]:
+        """Return the quantities that exist only at the last iteration of a setting.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name; empty by default.
+        """
+        return {}
+
+    # Methods for audits.
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the draw of each iteration if one series of releases states its privacy cost.
+
+        The site is in units of the draw. The releases may be stated in another unit, such as that
+        of the gradient or of the message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, or empty if no single series of releases has one loss per iteration.
+        """
+        noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
+        per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
+        if len(noisy) != 1 or not per_iteration:
+            return []
+        (release,) = per_iteration
+        if release.sampling is not None:  # the cost of a record depends on the batches
+            moved = np.full(horizon, np.nan)
+        else:
+            moved = np.broadcast_to(release.losses(), horizon)
+        unit_scale = np.ones((horizon, 1, 1))
+        return [NoiseSite(DRAW, release.mechanism, unit_scale, release.norm, moved)]
+
+    def residual(
+        self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
+    ) -> Residuals:
+        """Recover the noise of iteration t over its scale, from the state before the iteration.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            The messages ``sent`` in this iteration, and ``internal``, which is None if it
+            must not be used.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim]; empty if no noise explains the messages.
+        """
+        take = partial(self._sent_with, state, problem, network, draw, t)
+        if DRAW not in scale:
+            return {"message": (shown.sent - take(0.0)) / scale["message"]}
+        unit = explained(take, shown.sent) if _noise_of(draw) is not None else None
+        return {} if unit is None else {DRAW: unit}
+
+    def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
+        """Return the messages of an iteration under the specified noise, [runs, agents, dim]."""
+        noise = without_noise(draw)
+        if np.any(unit):
+            noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
+        after = self.step(state, problem, network, noise, t)
+        return self.observables(after, problem, t)["released"][0]
+
+    def with_residual(self, draw: Any, found: Residuals) -> Any:
+        """Return the draw with which the same step sends the recorded messages.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns
+            it.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
+        (unit,) = found.values()
+        if isinstance(draw, np.ndarray):
+            return filled(unit, draw)
+        return draw._replace(noise=filled(unit, draw.noise))
+
+    def residuals(self, problem, network, streams, execution):
+        """Repeat the steps with the noise that explains the recorded messages.
+
+        The iteration ends if no noise explains a message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
+        horizon = execution.sent.shape[1]
+        sites = self.noise_sites(problem, network, horizon)
+        if not sites:
+            return
+        scales = {
+            site.name: np.broadcast_to(site.scale, (horizon, *np.shape(site.scale)[1:]))
+            for site in sites
+        }
+        batch = stack([self])
+        state = batch.without_diagnostics(batch.start(problem, network, streams, 1))
+        draws = batch.draws_on(problem, network, streams)
+        for t in range(1, horizon + 1):
+            draw = next(draws)
+            scale = {name: values[t - 1] for name, values in scales.items()}
+            recorded = execution.at(t)
+            noise_by_site = batch.residual(scale, state, problem, network, draw, recorded, t)
+            yield noise_by_site
+            if not noise_by_site:
+                return
+            state = batch.step(state, problem, network, batch.with_residual(draw, noise_by_site), t)
+
+    def run(self, problem, network, streams, horizon, observe):
+        """Run a batch of settings; each setting leaves the batch at its horizon.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
+        horizon = np.asarray(horizon)
+        active = np.arange(len(horizon))
+        algorithm = self
+        state = self.start(problem, network, streams, len(horizon))
+        if getattr(observe, "messages_alone", False):
+            state = self.without_diagnostics(state)
+        draws = self.draws_on(problem, network, streams)
+        asks = getattr(observe, "asks", lambda t, active: True)
+        for t in range(1, int(horizon.max()) + 1):
+            state = algorithm.asked(state, asks(t, active))
+            state = algorithm.step(state, problem, network, next(draws), t)
+            observe(t, active, algorithm.observables(state, problem, t))
+            ended = horizon[active] == t
+            if not ended.any():
+                continue
+            last = algorithm.select(ended).outcome(_take(state, ended), problem, network, t)
+            observe(t, active[ended], last)
+            algorithm, state, active = (
+                algorithm.select(~ended),
+                _take(state, ~ended),
+                active[~ended],
+            )
+
+    def asked(self, state: Any, anyone: bool) -> Any:
+        """Return the state before an iteration, marked by whether anyone observes the iteration.
+
+        Quantities that only an observer needs may be left out of an unobserved iteration.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        anyone : bool
+            Whether any setting of the batch is observed in this iteration.
+
+        Returns
+        -------
+        State
+            The state itself by default.
+        """
+        return state
+
+    def without_diagnostics(self, state: Any) -> Any:
+        """Return the first state without the diagnostics, for observers of messages only.
+
+        Audits use it. Fields on which no message depends are None, and steps then leave them out.
+        """
+        return state
+
+    def select(self, mask: np.ndarray) -> Self:
+        """Return the batch restricted to some of its settings."""
+        values = parameters(self).items()
+        batched = {name: value[mask] for name, value in values if isinstance(value, np.ndarray)}
+        return replace(self, **batched)
+
+
+def _log_gaussian(unit: np.ndarray) -> np.ndarray:
+    return -np.nansum(unit**2, axis=(-2, -1)) / 2
+
+
+def _log_laplace(unit: np.ndarray) -> np.ndarray:
+    return -np.nansum(np.abs(unit), axis=(-2, -1))
+
+
+def _log_gamma_norm(unit: np.ndarray) -> np.ndarray:
+    return -np.linalg.norm(np.nan_to_num(unit), axis=-1).sum(-1)
+
+
+DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _log_gamma_norm}
+"""Log density of unit noise [runs, agents, dim] up to a constant, by distribution."""
+
+
+DRAW = "draw"
+"""Noise site of an algorithm that declares releases but no sites: the draw of its step."""
+FAR = 8.0
+"""Largest unit noise at which the response of a message is tested to be affine."""
+ROUNDING = 1e-5
+"""Relative rounding error of an algorithm that may compute in 32 bits."""
+
+
+def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
+    """Return the unit noise with which a step sends ``sent``; None if there is none.
+
+    Parameters
+    ----------
+    sent_with : callable
+        Maps unit noise to a message. It has to be affine in each coordinate separately. The
+        noise of messages that are clipped, rounded or averaged afterwards is therefore not
+        recovered.
+    sent : ndarray, shape (runs, agents, dim)
+        Recorded messages.
+
+    Returns
+    -------
+    ndarray or None
+        NaN in coordinates that the noise does not change.
+    """
+    bare = sent_with(0.0)
+    response = sent_with(1.0) - bare
+    silent = response == 0
+    if silent.all():
+        return None
+    near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
+    uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
+    if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
+        return None
+    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
+    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
+        return None
+    return np.where(silent, np.nan, unit)
+
+
+def _noise_of(draw: Any) -> np.ndarray | None:
+    noise = draw if isinstance(draw, np.ndarray) else getattr(draw, "noise", None)
+    return noise if isinstance(noise, np.ndarray) else None
+
+
+def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Combine recovered noise with the original draw in coordinates without information.
+
+    Parameters
+    ----------
+    unit : ndarray
+        Recovered noise, NaN in coordinates that it does not change.
+    drawn : ndarray
+        Original unit draw, of the same shape.
+
+    Returns
+    -------
+    ndarray
+        Noise without NaN.
+    """
+    return np.where(np.isnan(unit), drawn, unit)
+
+
+def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return where two values differ by more than rounding error.
+
+    Parameters
+    ----------
+    now : ndarray
+        Values after a step.
+    before : ndarray
+        Values before it.
+
+    Returns
+    -------
+    ndarray of bool
+        True where they differ.
+    """
+    return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
+
+
+def without_noise(draw: Any) -> Any:
+    """Return the draw with its noise set to 0; other random numbers stay."""
+    if isinstance(draw, np.ndarray):
+        return np.zeros_like(draw)
+    if not hasattr(draw, "noise"):
+        return draw
+    return draw._replace(noise=_zeros_like(draw.noise))
+
+
+def _zeros_like(noise: Any) -> Any:
+    if isinstance(noise, tuple):
+        return tuple(map(np.zeros_like, noise))
+    return np.zeros_like(noise)
+
+
+def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
+    """Return iterates at the public starting point of the problem, or at 0 without one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    streams : Streams
+        Random streams of all runs.
+    settings : int
+        Number of settings in the batch.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Zeros, or copies of :attr:`.Problem.initial_point`.
+    """
+    zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
+    return zero if problem.initial_point is None else zero + problem.initial_point
+
+
+def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
+    """Return normal starting points from standard normal draws common to all algorithms.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    streams : Streams
+        Random streams of all runs.
+    settings : int
+        Number of settings in the batch.
+    std : float or ndarray, shape (settings,)
+        Standard deviation of each coordinate.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Draws times ``std``, around the public starting point of the problem.
+    """
+    unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
+    shape = (settings, *unit.shape)
+    drawn = np.broadcast_to(column(std) * unit, shape).copy()
+    return drawn if problem.initial_point is None else drawn + problem.initial_point
+
+
+def parameters(algorithm: Algorithm) -> dict[str, Any]:
+    """Return the values of all fields as a configuration states them; a noise is its scale."""
+    values = {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
+    return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
+
+
+def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
+    """Return the step sizes above 2/L, with which gradient descent diverges.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Its step sizes are the parameters that :attr:`Algorithm.ranges` states in units of 1/L.
+    problem : Problem
+        L is its largest ``smoothness``.
+
+    Returns
+    -------
+    dict of str to (float, float)
+        For each such parameter, its largest value and 2/L.
+    """
+    smoothness = getattr(problem, "smoothness", None)
+    if smoothness is None:
+        return {}
+    largest = 2.0 / float(np.max(smoothness))
+    values = parameters(algorithm)
+    steps = {
+        name: float(np.max(values[name]))
+        for name, tuned in algorithm.ranges.items()
+        if tuned.unit == STEP and values.get(name) is not None
+    }
+    return {name: (step, largest) for name, step in steps.items() if step > largest}
+
+
+def structure(algorithm: Algorithm) -> tuple:
+    """Return the common part of a batch: all fields but numbers and calibration switches."""
+    calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
+    values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
+    return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
+
+
+def stack(settings: Sequence[Algorithm]) -> Algorithm:
+    """Stack settings of equal structure; numbers become arrays with the settings axis."""
+    first = settings[0]
+    if any(structure(setting) != structure(first) for setting in settings):
+        raise ValueError("settings of different structure do not stack")
+    values_of_settings = [parameters(setting) for setting in settings]
+    stacked = {
+        name: _stack_values([values_of_setting[name] for values_of_setting in values_of_settings])
+        for name, value in values_of_settings[0].items()
+        if _is_number(value)
+    }
+    return replace(first, **stacked)
+
+
+def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
+    """Join the copies of a setting for each run; numbers that differ become arrays [runs, 1, 1].
+
+    Raises
+    ------
+    ValueError
+        If the copies differ in anything but scalars.
+    """
+    first = algorithms[0]
+    if all(copy is first for copy in algorithms):  # such as on graphs with equal noise
+        return first
+    if any(structure(copy) != structure(first) for copy in algorithms):
+        raise ValueError("runs of different structure do not join")
+    changed, values_of_runs = {}, [parameters(copy) for copy in algorithms]
+    for name in values_of_runs[0]:
+        values = [values_of_run[name] for values_of_run in values_of_runs]
+        if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
+            continue
+        if any(np.ndim(value) for value in values):
+            raise ValueError(f"{name}: only scalars of different runs join")
+        changed[name] = np.reshape(values, (-1, 1, 1))
+    return replace(first, **changed) if changed else first
+
+
+def _stack_values(values: list[Any]) -> np.ndarray:
+    shape = np.broadcast_shapes(*(np.shape(value) for value in values))
+    return np.stack([np.broadcast_to(value, shape) for value in values])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.ndarray) and not isinstance(value, bool)
+
+
+def _take(state: Any, mask: np.ndarray) -> Any:
+    return type(state)(*(None if array is None else array[mask] for array in state))

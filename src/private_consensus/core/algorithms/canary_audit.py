@@ -1,0 +1,257 @@
+r"""An audit of Q-DPSGD-1 in one run: all records of one agent are canaries.
+
+Canary c of agent 1 has the gradient :math:`\pm K u_c` at every model, :math:`u_c` a coordinate
+axis of its own and the sign a fair coin: replacing one record by another turns it round. The other
+agents train. Seen by the auditor are
+
+``gradients``
+    agent 1's noised means, what Theorem 11 is about;
+``messages``
+    quantised models only. Agent 1's noised mean is then known up to what rounding adds,
+    :math:`(\kappa z_1(t) + e\sum_j w_{1j}z_j(t) - z_1(t+1))/(ae)`, :math:`\kappa = 1-e+ew_{11}`.
+
+The score of a canary is the sum of what is seen along its axis; the largest scores are guessed to
+be +, the smallest to be -. The bound is that of :mod:`private_consensus.privacy.one_run`. With
+``share`` below 1 the noise is too little on purpose: whether the audit finds that is its own test.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import account
+from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
+
+from .base import AUDIT
+from .families.decentralized_sgd import Round, at
+from .families.q_dpsgd import QDPSGD
+from .parameters import fraction, positive
+from .q_dpsgd_1 import QDPSGD1
+
+VIEWS = ("gradients", "messages")
+LEVEL = ("bound_delta", "bound_confidence")
+"""Quantities next to each bound: its delta and its confidence."""
+
+
+class Canaries(NamedTuple):
+    """Signs and axes of the canaries of one run, each (m,), and the canary of each data row.
+
+    ``number`` is -1 for rows that are no canaries.
+    """
+
+    signs: np.ndarray
+    axes: np.ndarray
+    number: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class CanaryAudit(QDPSGD):
+    """One run of Q-DPSGD-1 with canaries.
+
+    Parameters
+    ----------
+    share : float
+        Of the noise that the rule asks for.
+    guesses : int
+        How many of the m coins are guessed.
+    confidence : float
+        Of each view's bound.
+    delta : float
+        Of the bound: the budget's. With the next two set by :meth:`calibrate`.
+    accountant, formula : float
+        Epsilon of the run by the accountant and by Theorem 11, at the noise that is used.
+    """
+
+    share: float = positive(1.0)
+    guesses: int = 100
+    confidence: float = fraction()
+    delta: float = math.nan
+    accountant: float = 0.0
+    formula: float = 0.0
+
+    kind: ClassVar[str] = AUDIT
+    source: ClassVar[str] = QDPSGD1.source
+    advance = QDPSGD1.advance
+    lower_bound_because: ClassVar[str] = (
+        "records of the clipping norm move the sampled mean by at least the steps that are stated"
+    )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the fraction ``share`` of the calibrated noise, and its two epsilons.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        few = self.guesses <= problem.records
+        require(few, "algorithm.guesses", self.guesses, f"at most {problem.records}")
+        expected = f"at least {problem.records} parameters, one an axis of each canary"
+        require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
+        noisy = super().calibrate(budget, problem, network, horizon)
+        calibrated = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
+        return replace(
+            calibrated,
+            accountant=account(
+                calibrated.releases(problem, network, horizon), budget.delta
+            ).epsilon,
+            formula=calibrated.epsilon_by_formula(budget.delta, problem, network, horizon),
+        )
+
+    def statements(self, budget, problem, network, horizon):
+        """Return the epsilon of Theorem 11 at the noise that is used.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
+        return [(self, self.formula)]
+
+    def run(self, problem, network, streams, horizon, observe):
+        """Run all settings with canaries, and pass the bounds to ``observe`` after the last round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of rounds, equal for all settings.
+        observe : Observe
+            Callback that receives the bounds.
+        """
+        rounds = int(horizon[0])
+        require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all")
+        settings = len(horizon)
+        algorithm = replace(self, T=np.asarray(horizon, float))
+        x = algorithm.start(problem, network, streams, settings).x
+        canaries = self._canaries(problem, streams)
+        scores = np.zeros((len(VIEWS), settings, len(canaries), problem.records))
+        pending = np.full(scores.shape[1:], np.nan)
+        workspace = np.empty((3, problem.n_agents, problem.dim), x.dtype)
+        draws = algorithm.draws(problem, streams)
+        for t in range(rounds):
+            draw = next(draws)
+            for run, mine in enumerate(canaries):
+                round_ = Round(
+                    network.mixing_of(run),
+                    draw.speeds[run],
+                    draw.rows[run],
+                    {name: keys[run] for name, keys in draw.keys.items()},
+                    t * problem.n_agents,
+                    *workspace,
+                )
+                for s in range(settings):
+                    score_arrays = scores[:, s, run], pending[s, run]
+                    algorithm._advance(s, x[s, run], problem, round_, mine, *score_arrays)
+        observe(rounds, np.arange(settings), self._judged(scores, canaries, problem, rounds))
+
+    def _canaries(self, problem, streams) -> list[Canaries]:
+        canaries = []
+        for run, generator in enumerate(streams.generators("data", "canaries")):
+            number = np.full(len(problem.features), -1)
+            number[problem.rows_of(run)[0]] = np.arange(problem.records)
+            signs = generator.integers(0, 2, problem.records) * 2 - 1
+            axes = generator.permutation(problem.dim)[: problem.records]
+            canaries.append(Canaries(signs, axes, number))
+        return canaries
+
+    def _advance(self, s, x, problem, round_: Round, mine: Canaries, scores, pending) -> None:
+        """Perform one round of Algorithm 4, and update the scores of both views."""
+        a, e, grid = self.of(s)
+        K = float(at(self.K, s))
+        grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)
+        sampled_canaries = mine.number[round_.rows[0, : sizes[0]]]
+        gradient[0] = 0.0
+        gradient[0, mine.axes[sampled_canaries]] = K * mine.signs[sampled_canaries] / sizes[0]
+        before, sent = x[0, mine.axes], round_.message[0, mine.axes].astype(float)
+        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
+        keep = 1.0 - e + e * round_.mixing[0, 0]
+        received = round_.mixed[0, mine.axes].astype(float)
+        scores[0] += (keep * before + received - x[0, mine.axes]) / (a * e)
+        scores[1] += np.nan_to_num(pending - sent) / (a * e)
+        pending[:] = keep * sent + received
+
+    def _judged(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
+        quantities = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
+        for v, s, run in np.ndindex(scores.shape[:3]):
+            right, guesses = guessed(
+                scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
+            )
+            delta, confidence = float(at(self.delta, s)), float(at(self.confidence, s))
+            guessed_right, claimed = (right, guesses, problem.records), float(at(self.formula, s))
+            quantities[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
+                *guessed_right, delta=delta, confidence=confidence
+            )
+            quantities[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
+                claimed, *guessed_right, delta=delta
+            )
+            quantities[f"right_{VIEWS[v]}"][s, run] = right / guesses
+        for name in ("accountant", "formula"):
+            quantities[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
+        for name in LEVEL:
+            value = getattr(self, name.removeprefix("bound_"))
+            quantities[name][:] = np.broadcast_to(value, scores.shape[1])[:, None]
+        return quantities
+
+
+def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, int]:
+    """Count the correct guesses: signs of the scores with the largest absolute values.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (m,)
+        Sum of the observed values along the axis of each canary.
+    signs : ndarray, shape (m,)
+        True signs, -1 or 1.
+    guesses : int
+        Number of guesses.
+
+    Returns
+    -------
+    (int, int)
+        Number of correct guesses, and number of guesses.
+    """
+    furthest = np.argsort(-np.abs(scores), kind="stable")[:guesses]
+    return int(np.sum(np.sign(scores[furthest]) == signs[furthest])), len(furthest)
+
+
+def _quantities() -> list[str]:
+    kinds = ("bound", "p_value", "right")
+    of_views = [f"{kind}_{view}" for kind in kinds for view in VIEWS]
+    return [*of_views, "accountant", "formula", *LEVEL]
+
+
+ALGORITHM = CanaryAudit

@@ -1,0 +1,108 @@
+"""Validation of the arguments of an algorithm's methods, in one place for all algorithms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.errors import arguments, require
+from private_consensus.privacy import Budget, Release
+
+from ..networks import require_same_agents
+from ..problems import Problem
+from ..randomness import Streams
+
+PLACE = ("problem", "network")
+
+CHECKED: Mapping[str, tuple[str, ...]] = {
+    "calibrate": ("budget", *PLACE, "horizon"),
+    "check_needs": ("problem",),
+    "graph_statistics": ("network",),
+    "releases": (*PLACE, "horizon"),
+    "lower_bound": ("releases", "delta"),
+    "releases_if_assumed": (*PLACE, "horizon"),
+    "epsilon_by_formula": ("delta", *PLACE, "horizon"),
+    "statements": ("budget", *PLACE, "horizon"),
+    "noise_sites": (*PLACE, "horizon"),
+    "residuals": (*PLACE, "streams", "execution"),
+    "log_likelihood": (*PLACE, "streams", "execution"),
+    "run": (*PLACE, "streams", "horizon", "observe"),
+    "start": (*PLACE, "streams", "settings"),
+    "draws": ("problem", "streams"),
+    "draws_on": (*PLACE, "streams"),
+}
+"""Methods with their parameters in order. ``run`` has one horizon per setting. ``step`` and the
+other methods that are called in every iteration are not checked."""
+
+
+def _is_network(value: Any) -> bool:
+    """Return True for networks of all kinds, also those that lose messages."""
+    counted = isinstance(getattr(value, "n_agents", None), int | np.integer)
+    return counted and hasattr(value, "lossless")
+
+
+def _horizons(key: str, value: Any) -> None:
+    """Refuse anything but a list or an array of whole numbers from 1."""
+    expected = "one whole number >= 1 per setting"
+    require(isinstance(value, list | tuple | np.ndarray), "horizon", value, expected)
+    require(len(np.shape(value)) == 1 and len(value) > 0, "horizon", value, expected)
+    for horizon in value:
+        arguments.whole("horizon", horizon, 1)
+
+
+def _execution(key: str, value: Any) -> None:
+    require(hasattr(value, "sent"), key, value, "an execution with the messages sent")
+
+
+CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
+    "budget": lambda key, value: arguments.instance(key, value, Budget, "a Budget"),
+    "problem": lambda key, value: arguments.instance(key, value, Problem, "a Problem"),
+    "network": lambda key, value: require(_is_network(value), key, value, "a Network"),
+    "streams": lambda key, value: arguments.instance(key, value, Streams, "Streams"),
+    "horizon": lambda key, value: arguments.whole(key, value, 1),
+    "settings": lambda key, value: arguments.whole(key, value, 1),
+    "delta": lambda key, value: arguments.number(
+        key, value, "a number in [0, 1]", lambda delta: 0 <= delta <= 1
+    ),
+    "releases": lambda key, value: arguments.items(key, value, Release, "a list of Release"),
+    "execution": _execution,
+    "observe": arguments.function,
+}
+"""Check of each parameter; it raises :class:`.InvalidInput` for an invalid value."""
+CHECKS_OF_RUN = {**CHECKS, "horizon": _horizons}
+
+
+def check_arguments(kind: type) -> None:
+    """Let the methods that a class defines itself check their arguments before they compute.
+
+    Parameters
+    ----------
+    kind : type
+        Class of an algorithm. Its methods are replaced.
+    """
+    for name in CHECKED.keys() & vars(kind).keys():
+        if callable(method := vars(kind)[name]):
+            checks = CHECKS_OF_RUN if name == "run" else CHECKS
+            checks_by_name = {parameter: checks[parameter] for parameter in CHECKED[name]}
+            setattr(kind, name, _checked(method, checks_by_name))
+
+
+def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) -> Callable:
+    """Wrap a method so that it refuses arguments of a wrong type or out of range, and a problem and
+    a network with different numbers of agents.
+    """
+
+    @wraps(method)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        values = {**dict(zip(checks, args, strict=False)), **kwargs}
+        for name, check in checks.items():
+            if name in values:
+                check(name, values[name])
+        if "problem" in values and "network" in values:
+            require_same_agents(values["problem"], values["network"])
+        return method(self, *args, **kwargs)
+
+    return checked

@@ -1,0 +1,382 @@
+r"""Private random coordinate descent (paper 001, Appendix K).
+
+Every agent for itself: with :math:`l_{k+1}` uniform on the coordinates,
+
+.. math:: x^{k+1}[l_{k+1}] = x^k[l_{k+1}] - \frac1{\hat M}\nabla f(x^k)[l_{k+1}] + \Delta^{k+1},
+    \qquad \Delta \sim N(0, \sigma^2) \quad (72)
+
+.. math:: E f(x^k) - f(x^*) \le \Bigl(1-\frac{m}{d\hat M}\Bigr)^k (f(x^0) - f(x^*))
+    + \frac{\hat M}{m} C_1\sigma \quad (74)
+
+with :math:`\hat M` the smoothness along coordinates, for which the bound on the largest curvature
+serves, and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from private_consensus.privacy import Release
+
+from .base import Iterative, Range, filled, moved, normal_start
+from .families.spending import CALIBRATIONS, GIVEN, calibrated
+from .noise import SCALED, Noise
+from .parameters import noise_field, nonnegative, one_of, positive
+
+
+def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
+    """Return ln P(X > x) for Laplace noise of scale 1."""
+    return np.where(x >= 0, -np.abs(x) - np.log(2.0), np.log1p(-0.5 * np.exp(-np.abs(x))))
+
+
+LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_laplace}
+"""Map a noise distribution to ln P(X > x) of one coordinate of its unit noise."""
+
+
+class State(NamedTuple):
+    """Points [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents]."""
+
+    x: np.ndarray
+    first_gap: np.ndarray
+    spent: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Unit noise and the sampled coordinate of every agent, the latter as indicators."""
+
+    noise: np.ndarray
+    chosen: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoordinateDescent(Iterative):
+    r"""Private RCD.
+
+    Parameters
+    ----------
+    law : {"gaussian", "laplace", "gamma_norm"}
+    noise, growth : float
+        :math:`\sigma`, ``noise / growth**t`` in iteration t.
+    calibration : {"accountant", "formula", "given"}
+        The least noise that the accountant lets pass, the paper's, or as it is stated.
+    init_std : float
+        Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
+    excess : float
+        a, by how much the busiest coordinate may be chosen more often than on average; the paper's
+        calibration is :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
+    """
+
+    law: str = one_of("gaussian", SCALED)
+    noise: Noise = noise_field(law=None, scheduled=True)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
+    init_std: float = nonnegative(1.0)
+    excess: float = 1.0
+
+    uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
+    needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
+    source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
+    internal_outputs: ClassVar = ("internal", "gap", "bound")
+    lower_bound_because: ClassVar[str] = "one course of messages with its probabilities"
+    ranges: ClassVar = {"horizon": Range(3, 40, 20)}
+
+    def start(self, problem, network, streams, settings):
+        """Return normal starting points, projected to the domain, with their gaps to the optimum.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        x = problem.project(normal_start(problem, streams, settings, self.init_std))
+        gap = problem.objective(x) - problem.objective(problem.own_optimum)
+        return State(x, gap, np.zeros_like(gap))
+
+    def draws(self, problem, streams):
+        """Yield unit noise and a uniform coordinate per agent, for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
+        for noise in self.noise.units(problem, streams):
+            coordinates = (next(picks) * problem.dim).astype(int)
+            yield Draw(noise, coordinates[..., None] == np.arange(problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after one coordinate step (72).
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        moved = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
+        return state._replace(x=problem.project(state.x + moved * draw.chosen))
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the points, and the means over agents of the gap and of its bound (74).
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        gap = problem.objective(state.x) - problem.objective(problem.own_optimum)
+        return {
+            "released": state.x,
+            "gap": gap.mean(-1),
+            "bound": self.bound(problem, state.first_gap, t).mean(-1),
+        }
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Recover the noise of the sampled coordinate, which is visible because only it changes.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim].
+        """
+        changed = moved(shown.sent, state.x[0])
+        bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
+        return {"message": np.where(changed, (shown.sent - bare) / scale["message"], np.nan)}
+
+    def with_residual(self, draw, found):
+        """Return the draw with the recovered noise and the coordinate that changed.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        found : dict
+            Noise over its scale by site, [runs, agents, dim].
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
+        return Draw(filled(found["message"], draw.noise), np.isfinite(found["message"]))
+
+    def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
+        """Return the right side of (74) in its second line, with the sum bounded as in the third.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        first_gap : ndarray, shape (settings, runs, agents)
+            Gap of the starting points.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents)
+            Upper bound on the gap.
+        """
+        rate = problem.strong_convexity / (problem.dim * problem.smoothness)
+        floor = problem.smoothness / problem.strong_convexity * problem.slope_bound
+        return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
+
+    # Privacy.
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.calibration == GIVEN
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, by the rule of ``calibration``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        return calibrated(self, budget, problem, network, horizon)
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the sampled coordinate.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site.
+        """
+        (release,) = self.releases(problem, network, horizon)
+        return [self.noise.site_of(release, self.noise.scales(horizon))]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r"""Return the epsilon of the paper's calibration, in which delta does not appear.
+
+        .. math:: \epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        together = problem.record_change("linf") * np.sqrt(problem.dim)
+        steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
+        return float(together * steps / (problem.smoothness * self.noise.scale))
+
+    def releases(self, problem, network, horizon):
+        """Return one release per iteration, of a coordinate sampled independently of the data.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        moved = problem.record_change("linf") / problem.smoothness
+        attained_loss = self.known_of_steps(problem, horizon)
+        return self.noise.releases(
+            np.full(horizon, moved), self.noise.scales(horizon), **attained_loss
+        )
+
+    def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
+        r"""Return the loss that some pair of neighbours attains at delta 0.
+
+        With the other label on a unit row along the first axis, and zero rows otherwise, the step
+        of the first coordinate differs by :math:`s = w/\hat M` at every point. The first coordinate
+        is sampled in all iterations with positive probability.
+
+        Without a box, the loss of Gaussian noise is unbounded: no finite epsilon holds at delta 0.
+        A box cuts the outcomes, and the largest loss is finite. From the second iteration on, let
+        the first coordinate stay at the upper face R and the others inside. With m the smaller of
+        the two steps from R, and S the survival function of the noise, each iteration has the loss
+        :math:`\ln S(R - m - s) - \ln S(R - m)`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        dict
+            Keyword arguments of :class:`.Release`; empty if nothing is known.
+        """
+        survival = LOG_SURVIVAL.get(self.law)
+        share = problem.attained_gradient_share("linf")
+        if not self.noise or survival is None or share is None:
+            return {}
+        box = getattr(problem, "box", np.inf)
+        if np.isinf(box):
+            return {"reached": share}
+        above, below = problem.upper_face_steps(1.0 / problem.smoothness)
+        scales = self.noise.scales(horizon)
+        losses = survival((box - above) / scales) - survival((box - below) / scales)
+        losses = np.where(np.arange(horizon) == 0, 0.0, losses)
+        return {"attack": Release("pure", epsilon=losses, reached=1.0)}
+
+
+ALGORITHM = CoordinateDescent

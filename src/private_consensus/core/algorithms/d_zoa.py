@@ -1,0 +1,315 @@
+r"""Distributed zeroth-order ADMM, D-ZOA (paper 002, Algorithm 1).
+
+In each outer iteration of :mod:`.families.consensus_admm`
+:math:`\beta_k` becomes what T steps of the two-point method make of :math:`F_k`, from 0, with J
+pairs of normals a step (9)-(13). Step t has the length
+:math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`, with :math:`\alpha_0 R` from (27) solved for it:
+
+.. math::
+    (\alpha_0R)^2 = \frac{\ln 2P}{c\,S}\Bigl(JP\sigma_k^2 + \frac{4\|\beta^c\|^2}{T}\Bigr), \qquad
+    S = s_1(1+\ln P) + s_2, \quad
+    \sigma_k = \frac{c_1\sqrt{2.1\ln(1.25/\delta)}}{\rho|N_k|N_k\epsilon}
+
+No noise is added: the paper takes the randomness of the method for Gaussian noise of standard
+deviation :math:`\sigma_k` (25). That is an assumption, not a theorem: Lemma 2 bounds the variance
+from above, where privacy needs a bound from below (E2.1, E2.2). A budget is spent in EVERY outer
+iteration; (29) is the paper's total.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import OutsideRange, require
+from private_consensus.privacy import Release
+
+from ..kernels.two_point import Asked, solve_plainly, solve_several
+from ..solvers.gathering import gathered
+from .families.consensus_admm import ASSUMED, ConsensusADMM, check_budget, neighbourhood_sizes
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
+
+ENGINES = ("compiled", "plain")
+ENOUGH_SAMPLES = 30
+"""Smallest J for which the paper relies on the central limit theorem."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DZOA(ConsensusADMM):
+    r"""Algorithm 1.
+
+    Parameters
+    ----------
+    L : float
+        Lipschitz constant :math:`L` in the step length. :math:`F_k` is quadratic and has none on
+        the whole space; the paper names no value.
+    c : float
+        Constant of Lemma 2; 0.5 according to the paper.
+    T, J : int
+        Inner steps, and pairs of normals in each.
+    u1 : float
+        First smoothing constant.
+    alpha_R : float, optional
+        :math:`\alpha_0R`, instead of solving (27) for it; then (27) says which epsilon it means.
+    engine : {"compiled", "plain"}
+        float32 machine code, or NumPy in float64 on the same draws.
+    """
+
+    L: float = positive(1.0)
+    c: float = positive(0.5)
+    T: int = positive(100)
+    J: int = positive(30)
+    u1: float = positive(1.0)
+    alpha_R: float | None = None
+    noise: Noise = noise_field("nothing: it is assumed")
+    engine: str = one_of("compiled", ENGINES)
+
+    needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
+    draws_once: ClassVar[bool] = True
+    source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
+    oracles: ClassVar[tuple[str, ...]] = (
+        "the step length is computed from the norm of the non-private optimum (27)",
+    )
+    lower_bound_because: ClassVar[str] = "messages are affine in responses, which have no bound"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if np.any(np.asarray(self.J) < ENOUGH_SAMPLES):
+            warnings.warn(
+                f"J = {np.min(self.J)}: the paper takes the mean of J differences for Gaussian by "
+                f"the central limit theorem and asks for J >= {ENOUGH_SAMPLES}",
+                OutsideRange,
+                stacklevel=2,
+            )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of (25), or with that of ``alpha_R`` by (27).
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE outer iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        if self.alpha_R is None:
+            return super().calibrate(budget, problem, network, horizon)
+        check_budget(budget)
+        return self.claiming(budget, float(self._assumed_noise(problem, network)))
+
+    def _assumed_noise(self, problem, network) -> float:
+        r"""Return the smallest :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R`
+        represents.
+        """
+        bracket = (
+            self.alpha_R**2 * self.c * step_sum(self.T, problem.dim) / np.log(2 * problem.dim)
+            - 4.0 * problem.optimum_norm**2 / self.T
+        ).min()
+        require(
+            bracket > 0,
+            "algorithm.alpha_R",
+            self.alpha_R,
+            "a longer first step: the bracket of (27) is negative, no epsilon belongs to it",
+        )
+        sizes = neighbourhood_sizes(network)
+        return np.sqrt(bracket / (self.J * problem.dim)) * float(sizes.min())
+
+    def releases(self, problem, network, horizon):
+        """Return one exact release without proof, since no noise is added.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        note = "no formal guarantee: nothing is added to hide the data (E2.1, E2.2)"
+        # The output is affine in a response for all directions. Without a bound on responses,
+        # outputs can be arbitrarily far from each other.
+        unbounded = np.isinf(problem.record_change("l2"))
+        return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """Return a release without proof, since the privacy of the method's randomness is unknown.
+
+        It assumes that c1 bounds the gradient of every record.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
+        if np.isfinite(problem.record_change("l2")):
+            return None
+        return [Release("exact", proven=False, note=ASSUMED)]
+
+    def draws(self, problem, streams):
+        """Yield the random keys of the runs; the iterations continue one counter.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        ndarray of uint32, shape (runs, 2)
+            The same keys in every iteration.
+        """
+        keys = keys_of(streams)
+        while True:
+            yield keys
+
+    def primal(self, problem, network, curvature, dual, centre, draw, t):
+        r"""Minimise the augmented objective approximately, by T steps of the two-point method.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        curvature : ndarray
+            :math:`2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
+        dual : ndarray, shape (settings, runs, agents, P)
+            Multipliers.
+        centre : ndarray, shape (settings, runs, agents, P)
+            Centre of the quadratic term.
+        draw : ndarray of uint32, shape (runs, 2)
+            Random keys of the runs.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, P)
+            Result of the last step.
+        """
+        settings, u1 = len(dual), float(np.ravel(self.u1)[0])
+        request = Asked(
+            problem.gram,
+            curvature[..., 0],
+            dual - problem.pull - curvature * centre,
+            np.full(settings, problem.penalty),
+            self.step_length(problem, network),
+            per_setting(self.T, settings),
+            per_setting(self.J, settings),
+        )
+        if self.engine == "plain":
+            return solve_plainly(
+                *request[:5], draw, t - 1, loops=request.loops, samples=request.samples, u1=u1
+            )
+        # Settings with other problems and networks have equal directions, which are sampled once.
+        alike = (t, u1, int(request.loops.max()), request.linear.shape[1:], draw.tobytes())
+        return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), request)
+
+    def step_length(self, problem, network) -> np.ndarray:
+        r"""Return the first step length :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to (settings, runs, agents).
+        """
+        dim = problem.dim
+        T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
+        noise = _column3(self.noise.scale) / neighbourhood_sizes(network)
+        reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
+        alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * reach)
+        if self.alpha_R is not None:
+            alpha_R = _column3(self.alpha_R)
+        return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
+
+
+def step_sum(T, dim: int):
+    r"""Return :math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t`, :math:`s_2=\sum t^{-1.5}`.
+
+    Parameters
+    ----------
+    T : int or ndarray of int
+        Number of inner steps, over which both sums run.
+    dim : int
+        P, the number of coordinates.
+
+    Returns
+    -------
+    float or ndarray
+        In the shape of ``T``.
+    """
+    t = np.arange(1, int(np.max(T)) + 1)
+    s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
+    last = np.asarray(T, int) - 1
+    return s1[last] * (1.0 + np.log(dim)) + s2[last]
+
+
+def keys_of(streams) -> np.ndarray:
+    """Return two random words of 32 bits per run, [runs, 2]."""
+    keys = [g.integers(0, 2**32, size=2, dtype=np.uint32) for g in streams.generators("noise")]
+    return np.stack(keys)
+
+
+def per_setting(value: Any, settings: int) -> np.ndarray:
+    """Broadcast an integer field to one value per setting.
+
+    Parameters
+    ----------
+    value : int or ndarray of int
+        Field of an algorithm.
+    settings : int
+        Number of settings in the batch.
+
+    Returns
+    -------
+    ndarray of int64, shape (settings,)
+        Read-only view.
+    """
+    return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
+
+
+def _column3(value: Any) -> Any:
+    """Return a field in a shape that broadcasts against (settings, runs, agents)."""
+    array = np.asarray(value)
+    return array[:, None, None] if array.ndim == 1 else value
+
+
+ALGORITHM = DZOA

@@ -1,0 +1,106 @@
+r"""Decentralized gradient descent.
+
+.. math:: x_i^{k+1} = \sum_j w_{ij} x_j^k - \eta_k \nabla f_i(x_i^k), \qquad \eta_k = c\,q^k
+
+(paper 001, eq. (3) without noise; Nedic, Ozdaglar 2009). With geometric steps it stops where the
+steps have summed up to, and with weights that are not doubly stochastic, as uniform ones are not on
+a general graph, not at the optimum either.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release
+
+from .families.gradient_steps import GradientSteps, uniform_mean
+from .parameters import one_of
+
+MIXTURES = ("network", "uniform")
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecentralizedGradientDescent(GradientSteps):
+    r"""DGD without noise.
+
+    Parameters
+    ----------
+    mixture : {"network", "uniform"}
+        The network's doubly stochastic weights, or the plain mean over agent and neighbours.
+    """
+
+    mixture: str = one_of("network", MIXTURES)
+
+    source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; paper 001, eq. (3)"
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Check that the budget is infinite, since the algorithm has no noise.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            The algorithm itself.
+        """
+        expected = "inf: this algorithm is not private"
+        require(not budget.private, "budget.epsilon", budget.epsilon, expected)
+        return self
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after a gradient step from the average of the neighbourhood.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        mix = network.mix if self.mixture == "network" else partial(uniform_mean, network)
+        return state._replace(x=self.descend(problem, state.x, mix(state.x), draw, t))
+
+    def releases(self, problem, network, horizon):
+        """Return one exact release, since messages have no noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
+
+
+ALGORITHM = DecentralizedGradientDescent

@@ -1,0 +1,353 @@
+r"""DP-ADMM, the baseline of paper 002.
+
+Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential
+privacy", IEEE TIFS 2020. Agents linearise their objective at their own noisy estimate, a server
+averages:
+
+.. math::
+    w_i &= \frac{\rho w + \gamma_i + \tilde w_i/\eta_t - f_i'(\tilde w_i)}{\rho + 1/\eta_t} \\
+    \tilde w_i &\leftarrow w_i + N(0, s_t^2 I), \qquad
+      s_t = \frac{2c_1\sqrt{2\ln(1.25/\delta)}}{N_i\,\epsilon\,(\rho + 1/\eta_t)} \\
+    w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
+    \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
+
+with :math:`f_i'` a subgradient. Every iteration spends (epsilon, delta). Paper 002 tunes it and
+says neither which parameters nor how: :math:`\rho` and :math:`\eta_0` are free here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from ..kernels.linearised import AVAILABLE, linearised_step
+from .base import CURVATURE, STEP, Iterative, Range, column, origin
+from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
+from .noise import Noise
+from .parameters import noise_field, positive
+
+
+class State(NamedTuple):
+    """Noisy estimates, exact estimates and multipliers; the average of the server.
+
+    The first three are [settings, runs, agents, P], the last is [settings, runs, 1, P].
+    """
+
+    noisy: np.ndarray
+    exact: np.ndarray
+    dual: np.ndarray
+    server: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPADMM(Iterative):
+    r"""DP-ADMM for non-smooth objectives.
+
+    Parameters
+    ----------
+    rho : float
+        Penalty.
+    eta_0 : float
+        First step size.
+    c1 : float
+        Bound on the gradient of a record's loss that the formula for the noise assumes; squared
+        loss has none.
+    noise : float
+        :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
+    """
+
+    rho: float = positive(4.0)
+    eta_0: float = positive(0.1)
+    c1: float = positive(1.0)
+    noise: Noise = noise_field()
+
+    source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
+    ranges: ClassVar = {
+        "rho": Range(0.1, 10.0, 1.0, CURVATURE),
+        "eta_0": Range(0.05, 4.0, 0.5, STEP),
+        "horizon": Range(3, 40, 20),
+    }
+    lower_bound_because: ClassVar[str] = (
+        "opposite responses move each linearised step by the attained part of the gradient's change"
+    )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of the paper's formula, for the budget of one iteration.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        check_budget(budget)
+        level = np.sqrt(2.0 * np.log(1.25 / budget.delta))
+        noise = 2.0 * self.c1 * level / (problem.records * budget.epsilon)
+        return replace(self, noise=float(noise))
+
+    def statements(self, budget, problem, network, horizon):
+        """Return the claim for all iterations, composed by (29) of Gratton et al. as for D-ZOA.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of ONE iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
+        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
+
+    def releases(self, problem, network, horizon):
+        """Return the Gaussian release of all iterations.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        attained = problem.attained_gradient_share("l2")
+        return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """Return the releases under the assumed bound c1 on every record's gradient.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
+        if np.isfinite(problem.record_change("l2")):
+            return None
+        change = problem.assumed_record_change(self.c1)
+        attained = problem.assumed_gradient_share(self.c1)
+        return [assumed_release(change, self.noise.scale, horizon, attained)]
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the noisy estimates, with the scale of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
+        (release,) = self.releases(problem, network, horizon)
+        weights = self.rho + np.sqrt(np.arange(1, horizon + 1)) / self.eta_0
+        moved = np.broadcast_to(release.losses(), horizon)
+        scale = (self.noise.scale / weights)[:, None, None]
+        return [self.noise.site(scale, moved)] if self.noise else []
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
+
+        It is that of the moments accountant without its first term.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        rho = horizon * (2.0 * self.c1 / problem.records / self.noise.scale) ** 2 / 2.0
+        return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
+
+    def start(self, problem, network, streams, settings):
+        """Return estimates, multipliers and server average at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        zero = origin(problem, streams, settings)
+        return State(zero, zero, zero, zero[..., :1, :])
+
+    def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        return self.noise.units(problem, streams)
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after one linearised update of the agents and of the server.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, P)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
+        weight = rho + inverse_step
+        scale = column(self.noise.scale) / weight
+        if AVAILABLE and _by_run(rho, inverse_step, scale, state, draw):
+            return _compiled_step(
+                state, problem.gradient(state.noisy), draw, rho, inverse_step, scale
+            )
+        pull = rho * state.server + state.dual + inverse_step * state.noisy
+        exact = (pull - problem.gradient(state.noisy)) / weight
+        noisy = exact + scale * draw
+        server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
+        return State(noisy, exact, state.dual - rho * (noisy - server), server)
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the exact and the noisy estimates.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        return {"internal": state.exact, "released": state.noisy}
+
+    def outcome(self, state, problem, network, t):
+        """Return the parameters ``rho`` and ``eta_0``, so that results record tuned values.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name, each [settings, runs].
+        """
+        shape = state.noisy.shape[:2]
+        return {
+            name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
+            for name in ("rho", "eta_0")
+        }
+
+
+def _by_run(rho, inverse_step, scale, state: State, draw) -> bool:
+    """Return True if numbers differ between settings and runs only."""
+    alike = all(np.shape(value)[-2:] in {(), (1, 1)} for value in (rho, inverse_step, scale))
+    return alike and np.ndim(state.noisy) == 4 and np.shape(draw) == state.noisy.shape[1:]
+
+
+def _compiled_step(state: State, gradient, draw, rho, inverse_step, scale) -> State:
+    shape, server = state.noisy.shape, state.server.shape
+    numbers = [
+        np.ascontiguousarray(np.broadcast_to(value, (*shape[:2], 1, 1))[..., 0, 0], float)
+        for value in (rho, inverse_step, scale)
+    ]
+    arrays = [
+        np.ascontiguousarray(values, float)
+        for values in (state.noisy, state.dual, state.server, gradient, draw)
+    ]
+    exact, sent, average, dual = (np.empty(s) for s in (shape, shape, server, shape))
+    linearised_step(*arrays, *numbers, exact, sent, average, dual)
+    return State(sent, exact, dual, average)
+
+
+ALGORITHM = DPADMM

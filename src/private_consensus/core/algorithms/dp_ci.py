@@ -1,0 +1,536 @@
+r"""DP-CI, private consensus + innovations (paper 003, eq. (3)).
+
+.. math::
+    \tilde x_i(t) &= x_i(t) + n_i(t), \qquad n_i(t) \sim \mathrm{Lap}(0, \sigma_t)
+        \text{ in each coordinate} \\
+    x_i(t+1) &= \tilde x_i(t) - \alpha(t) \sum_{j \in N_i} (\tilde x_i(t) - \tilde x_j(t))
+        + \alpha(t) H_i(t)^\top \bigl(y_i(t) - H_i(t) \tilde x_i(t)\bigr)
+
+for t = 0, 1, ... The agent goes on from its OWN NOISY value: hence :math:`y_i(t)` enters message
+t + 1 and whatever follows is computed from messages (E3.4). Noise enters with weight 1, not
+:math:`\alpha(t)`. The matrices :math:`H_i(t)` are public.
+
+Neighbours change measurements of one agent by at most :math:`\delta` each, in l1 norm: one
+measurement (Definition 3.1), or all of the agent's stream. Sensitivities are l1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Relation, Release
+
+from ..networks import SparseNetwork, laplacian
+from .base import Iterative, column
+from .noise import Noise
+from .parameters import noise_field, one_of, positive
+
+SCHEDULES = ("power", "exponential")
+BOUNDS = ("constant", "time_varying")
+UNITS = ("measurement", "stream")
+CALIBRATIONS = ("budget", "theorem")
+SPARE = 1e-3
+"""Relative excess over the largest sum of a stream's losses at which merging of losses ends."""
+
+
+class State(NamedTuple):
+    """Estimates x(t) and messages x(t) + n(t), each [settings, runs, agents, n]."""
+
+    x: np.ndarray
+    sent: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Unit draws of one iteration: observation noise [runs, agents, m], privacy noise."""
+
+    observation: np.ndarray
+    noise: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCI(Iterative):
+    r"""Paper 003's algorithm with both its schedules.
+
+    Parameters
+    ----------
+    schedule : {"power", "exponential"}
+        ``power``: :math:`\alpha(t) = c/(t+s)^\gamma` and
+        :math:`\sigma_t = \kappa\,\alpha(t-1)\,\delta H_{\max}` (Theorem 4.5, with
+        :math:`\kappa = 1/\varepsilon`). ``exponential``: :math:`\alpha(t) = c\,q^{t+1}` and
+        :math:`\sigma_t = \kappa\,c\,p^t\,\delta H_{\max}` (Theorem 4.16, with
+        :math:`\kappa = 1`).
+    c, gamma, shift, q, p : float
+        Parameters of the schedules; ``shift`` is s: 1 puts the paper's :math:`1/t^\gamma` one step
+        earlier, where it is defined from t = 0; 2 with c = 2 is the step of its simulation.
+    noise : float
+        :math:`\kappa`, the noise in units of its schedule; 0 for none.
+    delta : float
+        :math:`\delta`, the largest change of a measurement.
+    hmax : {"constant", "time_varying"}
+        Whether :math:`H_{\max}` is the supremum over all times, as the simulation's numbers have
+        it, or that of time t - 1, as eq. (4) has it, which is never larger.
+    initial_noise : bool
+        Whether :math:`x_i(0)`, which depends on no data, is sent with noise too.
+    unit : {"measurement", "stream"}
+        What of one agent may change, in the account of privacy.
+    calibration : {"budget", "theorem"}
+        ``theorem`` takes :math:`\kappa = 1` as Theorem 4.16 prints it, whatever the budget.
+    """
+
+    schedule: str = one_of("power", SCHEDULES)
+    c: float = positive(1.0)
+    gamma: float = 1.0
+    shift: float = positive(1.0)
+    q: float = 0.4
+    p: float = 0.8
+    noise: Noise = noise_field(law="laplace")
+    delta: float = positive(0.2)
+    hmax: str = one_of("constant", BOUNDS)
+    initial_noise: bool = False
+    unit: str = one_of("measurement", UNITS, calibration=True)
+    calibration: str = one_of("budget", CALIBRATIONS, calibration=True)
+
+    needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
+    source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
+    lower_bound_because: ClassVar[str] = (
+        "one measurement moves one message, by exactly the stated sensitivity"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.schedule == "exponential":
+            self._require("q", lambda v: (v > 0) & (v < 1), "a number in (0, 1)")
+            self._require("p", lambda v: (v > self.q) & (v < 1), "a number in (q, 1)")
+        else:
+            self._require("gamma", lambda v: (v > 0) & (v <= 1), "a number in (0, 1]")
+            early = self.initial_noise and not np.all(np.asarray(self.shift) > 1)
+            expected = "a number > 1: noise at t = 0 is a multiple of the step before"
+            require(not early, "algorithm.shift", self.shift, expected)
+
+    def _require(self, key: str, holds, expected: str) -> None:
+        value = getattr(self, key)
+        require(bool(np.all(holds(np.asarray(value)))), f"algorithm.{key}", value, expected)
+
+    @property
+    def largest_change(self):
+        return float(self.delta)
+
+    @property
+    def relation(self) -> Relation:
+        return Relation(self.unit, "replace")
+
+    # --- Schedules ------------------------------------------------------------------------------
+
+    def step_size(self, t: float):
+        r"""Return the step size :math:`\alpha(t)`, in the shape of the fields."""
+        if self.schedule == "exponential":
+            return self.c * self.q ** (t + 1)
+        return self.c / (t + self.shift) ** self.gamma
+
+    def noise_scale(self, problem, t: int):
+        r"""Return the noise scale :math:`\sigma_t` of message t, in the shape of the fields.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Message, counted from 0.
+
+        Returns
+        -------
+        float or ndarray
+            Scale of the Laplace noise.
+        """
+        if t == 0 and not self.initial_noise:
+            return 0.0 * self.noise.scale
+        return self.noise.scale * self.delta * self._row_norm(problem, t - 1) * self._noise_base(t)
+
+    def _noise_base(self, t: int):
+        if self.schedule == "exponential":
+            return self.c * self.p**t
+        return self.step_size(t - 1)
+
+    def _row_norm(self, problem, t: int) -> float:
+        if self.hmax == "constant":
+            return problem.largest_row_norm
+        return float(problem.row_norm(t).max())
+
+    # --- Privacy --------------------------------------------------------------------------------
+
+    def calibrate(self, budget, problem, network, horizon):
+        r"""Return a copy with the noise for a budget in the paper's sense.
+
+        ``power``: epsilon is that of each message (Theorem 4.5), or of all ``horizon`` messages if
+        the unit is a stream (Theorem 4.15). ``exponential``: epsilon is the total of Theorem 4.17,
+        :math:`\tfrac1\kappa\,p/(p-q)`.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        self.check_needs(problem)
+        if np.isinf(budget.epsilon):
+            return replace(self, noise=0.0)
+        if self.calibration == "theorem":
+            return replace(self, noise=1.0)
+        if self.schedule == "exponential":
+            return replace(self, noise=self.p / (self.p - self.q) / budget.epsilon)
+        messages = horizon if self.unit == "stream" else 1
+        return replace(self, noise=messages / budget.epsilon)
+
+    def releases(self, problem, network, horizon):
+        r"""Return the release of all messages 1, ..., T of a stream, or of the costliest message.
+
+        Given earlier messages, message t of agent i depends only on :math:`y_i(t-1)`. It changes by
+        at most :math:`\alpha(t-1)\,\delta\,S_i(t-1)` in l1, with :math:`S_i` the largest row sum of
+        :math:`|H_i|`, which is public. One measurement enters one message of one agent, and its
+        privacy loss is the largest of these losses. A stream belongs to one agent, and its privacy
+        loss is the sum of the losses of *this* agent (E3.1). The noise is set by :math:`H_{\max}`,
+        which no agent attains at all times. Message 0 carries no data.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        times = np.arange(1, horizon + 1)
+        moved = self._moved(problem, times)
+        if not self.noise:
+            return [Release("exact", sensitivity=float(moved.max()), scale=0.0)]
+        scale = self._noise_scales(problem, times)
+        losses = moved / scale[:, None]
+        if self.unit == "stream":
+            largest, agent_losses = _dominating(losses)
+            reached = np.divide(agent_losses, largest, out=np.ones(horizon), where=largest > 0)
+            return [Release("laplace", largest * scale, scale, reached=reached)]
+        t, agent = np.unravel_index(losses.argmax(), losses.shape)
+        note = "each measurement enters one message; the one that costs most"
+        return [Release("laplace", moved[t, agent], scale[t], note=note, reached=1.0)]
+
+    def _moved(self, problem, times: np.ndarray) -> np.ndarray:
+        """Return the largest l1 change of message t of each agent, [times, agents]."""
+        steps, _ = _scheduled(self._schedule, len(times))
+        return steps[:, None] * self.delta * problem.row_norms(times - 1)
+
+    def _noise_scales(self, problem, times: np.ndarray) -> np.ndarray:
+        constant = self.hmax == "constant"
+        rows = problem.largest_row_norm if constant else problem.row_norms(times - 1).max(-1)
+        return self.noise.scale * self.delta * rows * _scheduled(self._schedule, len(times))[1]
+
+    @property
+    def _schedule(self):
+        """Return the common part of settings with equal step sizes."""
+        same = {"hmax": BOUNDS[0], "unit": UNITS[0], "calibration": CALIBRATIONS[0]}
+        return replace(self, noise=0.0, delta=1.0, **same)
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the messages, with one scale per time.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if a message has no noise.
+        """
+        times = np.arange(1, horizon + 1)
+        scale = self._noise_scales(problem, times)
+        if not scale.all():
+            return []
+        moved = self._moved(problem, times).max(-1) / scale
+        return [self.noise.site(scale[:, None, None], moved)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the total epsilon of Theorem 4.15 or 4.17.
+
+        For kappa = 1 these are :math:`T` and :math:`p/(p-q)`. The paper composes over all messages,
+        although its neighbours differ at one time.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        if self.schedule == "exponential":
+            return self.p / (self.p - self.q) / self.noise.scale
+        return horizon / self.noise.scale
+
+    def statements(self, budget, problem, network, horizon):
+        """Return the statements for one measurement and for the whole stream.
+
+        The claim for a measurement is the epsilon of one message (Theorem 4.5), if the paper gives
+        one. Otherwise it is the epsilon that the theorems give for all messages.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
+        total = self.epsilon_by_formula(budget.delta, problem, network, horizon)
+        for_measurement, for_stream = (replace(self, unit=unit) for unit in UNITS)
+        message_epsilon = (
+            total if self.schedule == "exponential" or not self.noise else 1.0 / self.noise.scale
+        )
+        return [(for_measurement, message_epsilon), (for_stream, total)]
+
+    # --- Iterations -----------------------------------------------------------------------------
+
+    def start(self, problem, network, streams, settings):
+        """Return the initial estimates and the first message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
+        x = np.broadcast_to(problem.initial, shape).copy()
+        unit = streams.draw("noise", "laplace", shape[2:], "initial message")
+        return State(x, x + column(self.noise_scale(problem, 0)) * unit)
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        """Return the observation noise and the unit privacy noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
+
+    def step(self, state, problem, network, draw, t):
+        """Compute x(t) from x(t - 1): the paper's iteration with its t reduced by one.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        before = t - 1
+        measured = problem.data(before, draw.observation)
+        innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
+        pulled = coupled(problem, network, before, state.sent)
+        x = state.sent + column(self.step_size(before)) * (innovation - pulled)
+        return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the estimates and the messages.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        return {"internal": state.x, "released": state.sent}
+
+
+ALGORITHM = DPCI
+
+
+@lru_cache(maxsize=8)
+def _scheduled(algorithm: DPCI, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the step sizes before messages 1, ..., T, and the factors of their noise.
+
+    The result is cached, because settings that differ only in their budget share it.
+    """
+    times = np.arange(1, horizon + 1)
+    steps = np.array([float(algorithm.step_size(t - 1)) for t in times])
+    return steps, np.array([float(algorithm._noise_base(t)) for t in times])
+
+
+def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return losses that dominate those of every agent, and the losses of the costliest agent.
+
+    Both have shape [times], computed from losses [times, agents]. The first dominate at every
+    delta.
+
+    Composition does not depend on the order, and a mechanism with some loss also satisfies every
+    larger loss. In order of size, the k-th loss is the largest of all agents' k-th losses. If these
+    add up to more than the sum of any agent, the largest few are merged into one. Laplace noise on
+    several numbers hides all their changes at least as well as noise on one number that changes by
+    their sum (:mod:`..privacy.accounting`).
+    """
+    ranked = -np.sort(-losses, axis=0)
+    largest_ranked, together = ranked.max(-1), ranked.cumsum(0).max(-1)
+    remainder = np.append(largest_ranked[::-1].cumsum()[::-1][1:], 0.0)
+    merged_count = int(np.argmax(together + remainder <= (1 + SPARE) * together[-1])) + 1
+    costliest = losses.sum(0).argmax()
+    order = (-losses[:, costliest]).argsort()
+    largest, agent_losses = np.zeros((2, len(losses)))
+    largest[order] = np.concatenate(
+        [
+            together[merged_count - 1 : merged_count],
+            np.zeros(merged_count - 1),
+            largest_ranked[merged_count:],
+        ]
+    )
+    first = ranked[:merged_count, costliest].sum()
+    agent_losses[order] = np.concatenate(
+        [[first], np.zeros(merged_count - 1), ranked[merged_count:, costliest]]
+    )
+    return largest, np.minimum(agent_losses, largest)  # sums may differ by rounding
+
+
+def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
+    """Multiply ``x`` by :func:`coupling`, edge by edge on a sparse network.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    t : float
+        Time of the matrices :math:`H_i(t)`.
+    x : ndarray, shape (settings, runs, agents, n)
+        Values of the agents.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, n)
+        Product.
+    """
+    if not isinstance(network, SparseNetwork):
+        flat = x.reshape(*x.shape[:2], -1)
+        return _rows_times(flat, coupling(problem, network, t)).reshape(x.shape)
+    H = problem.matrices(t)
+    observed = (H * x[..., None, :]).sum(-1)
+    differences = network.degrees[..., None] * x - network.neighbour_sum(x)
+    return differences + (H * observed[..., None]).sum(-2)
+
+
+def coupling(problem, network, t: float) -> np.ndarray:
+    r"""Return the matrix :math:`L \otimes I_n + H(t) H(t)^\top`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    t : float
+        Time of the matrices :math:`H_i(t)`.
+
+    Returns
+    -------
+    ndarray, shape ([runs,] agents n, agents n)
+        One matrix, or one per run.
+    """
+    adjacency = network.adjacency
+    return _spread_laplacian(adjacency.tobytes(), adjacency.shape, problem.dim) + problem.gram(t)
+
+
+@lru_cache(maxsize=4)
+def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
+    r"""Return :math:`L \otimes I_n` of one graph or of a stack, cached by its bytes."""
+    lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
+    size = shape[-1] * dim
+    blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]
+    return blocks.reshape(*shape[:-2], size, size)
+
+
+def _rows_times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
+    """Multiply each row of x [settings, runs, k] by a symmetric matrix, shared or one per run."""
+    if matrix.ndim == 2:
+        return x @ matrix
+    return (x[..., None, :] @ matrix)[..., 0, :]

@@ -1,0 +1,297 @@
+r"""Exact mean and covariance of DP-CI (paper 003, eqs. (7)-(8)), without any random number.
+
+With :math:`e(t) = X(t) - \Theta^*`, :math:`F_t = I - \alpha(t)(L \otimes I_n + G_t)` and
+:math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`,
+
+.. math::
+    m(t+1) &= F_t\, m(t) \\
+    P(t+1) &= F_t \bigl(P(t) + 2\sigma_t^2 I\bigr) F_t^\top
+              + \alpha(t)^2\, \mathrm{Var}(\omega)\, G_t
+
+which hold whatever the laws of the noises, of variance :math:`2\sigma_t^2` and
+:math:`\mathrm{Var}(\omega)` a coordinate. Beside them stand the constants of Theorems 4.11 and
+4.16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from ..networks import laplacian
+from .base import ANALYSIS
+from .dp_ci import DPCI, coupling
+
+LARGEST = 4096
+"""Largest number of coordinates of all agents together, since the covariance is a dense matrix."""
+
+DEVIATIONS = 2.0
+"""Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
+
+
+class Moments(NamedTuple):
+    """Mean [settings, k] and covariance [settings, k, k] of the error, k = agents n."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class DPCIMoments(DPCI):
+    """DP-CI's moments at the noise that DP-CI uses; parameters and privacy are those of DP-CI."""
+
+    deterministic: ClassVar[bool] = True
+
+    kind: ClassVar[str] = ANALYSIS
+    lower_bound_because: ClassVar[str] = (
+        "one measurement moves one message, by exactly the stated sensitivity"
+    )
+
+    def start(self, problem, network, streams, settings):
+        """Return the error of the initial estimates as the mean, with covariance 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        Moments
+            State before the first iteration.
+        """
+        require(
+            network.shared,
+            "network.name",
+            "one graph a run",
+            "one graph for all runs: moments are those of one network",
+        )
+        size = problem.n_agents * problem.dim
+        expected = (
+            f"at most {LARGEST // problem.dim} agents with {problem.dim} coordinates each: "
+            "the covariance matrix of all coordinates has to fit into memory"
+        )
+        require(size <= LARGEST, "network.agents", problem.n_agents, expected)
+        error = (problem.initial - problem.theta).ravel()
+        return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
+
+    def draws(self, problem, streams):
+        """Return an endless iterator of None, since nothing is sampled.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        return iter(lambda: None, 0)
+
+    def step(self, state, problem, network, draw, t):
+        """Return the moments of x(t) from those of x(t - 1), by eqs. (7)-(8).
+
+        Parameters
+        ----------
+        state : Moments
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : None
+            Nothing is sampled.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        Moments
+            State after the iteration.
+        """
+        before = t - 1
+        eye = np.eye(state.mean.shape[-1])
+        step = _matrix(self.step_size(before))
+        noise = 2.0 * _matrix(self.noise_scale(problem, before)) ** 2
+        F = eye - step * coupling(problem, network, before)
+        sent = state.covariance + noise * eye
+        observed = step**2 * (problem.noise_variance * problem.gram(before))
+        mean = (F @ state.mean[..., None])[..., 0]
+        return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        r"""Return the moments as curves, of the messages :math:`\tilde x_i(t)` that agents release.
+
+        ``squared_error`` is :math:`\frac1N\sum_i E\|\tilde x_i-\theta^*\|^2`, and ``disagreement``
+        is :math:`\frac1N\sum_i E\|\tilde x_i-\bar x\|^2`, with :math:`\bar x` the mean of the
+        messages. ``mean`` is the expected iterate, which noise does not change. ``expected`` is its
+        mean over agents, in each coordinate. ``expected_low`` and ``expected_high`` are two root
+        mean square deviations of an agent from this mean. Quantities named ``internal_...`` are
+        those of :math:`x_i(t)`, which contains a measurement without noise.
+
+        Parameters
+        ----------
+        state : Moments
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        shape = (len(state.mean), 1, problem.n_agents, problem.dim)
+        agents, dim = shape[2:]
+        mean = state.mean.reshape(shape) + problem.theta
+        variance = np.diagonal(state.covariance, axis1=-2, axis2=-1).reshape(shape)
+        centre = mean.sum(-2, keepdims=True) / agents
+        squared_deviation = (mean - centre) ** 2
+        spread = (variance + squared_deviation).sum(-2, keepdims=True) / agents
+        blocks = state.covariance.reshape(-1, *2 * shape[2:])
+        of_the_mean = np.einsum("sikjk->s", blocks)[:, None] / agents
+        of_agents = variance.sum((-2, -1))
+        error = problem.squared_error(mean) + of_agents / agents
+        disagreement = (squared_deviation.sum((-2, -1)) + of_agents - of_the_mean) / agents
+        # Independent noise of the message adds its variance to each coordinate of each agent.
+        noise = 2.0 * np.reshape(self.noise_scale(problem, t), (-1, 1)) ** 2
+        width = DEVIATIONS * np.sqrt(spread + noise[..., None, None])
+        internal_width = DEVIATIONS * np.sqrt(spread)
+        return {
+            "mean": mean,
+            "target": np.broadcast_to(problem.theta, shape),
+            "expected": np.broadcast_to(centre, shape),
+            "expected_low": np.broadcast_to(centre - width, shape),
+            "expected_high": np.broadcast_to(centre + width, shape),
+            "squared_error": error + dim * noise,
+            "disagreement": disagreement + dim * noise * (agents - 1) / agents,
+            "internal_expected_low": np.broadcast_to(centre - internal_width, shape),
+            "internal_expected_high": np.broadcast_to(centre + internal_width, shape),
+            "internal_squared_error": error,
+            "internal_disagreement": disagreement,
+        }
+
+    def outcome(self, state, problem, network, t) -> Mapping[str, np.ndarray]:
+        """Return the constants of the theorems over the times 0, ..., t - 1.
+
+        Parameters
+        ----------
+        state : Moments
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Constants by name, each [settings, 1].
+        """
+        constants = constants_of(problem, network, t)
+        b0 = constants.printed_b0
+        growth = 2.0 * (constants.laplacian_norm**2 + constants.gamma0**2)
+        steps = [np.atleast_1d(self.step_size(k)) for k in range(t)]
+        factors = np.stack([1.0 - 2.0 * b0 * a + growth * a**2 for a in steps])
+        unit_column = np.ones((len(state.mean), 1))
+        quantities = {
+            "least_eigenvalue": constants.least_eigenvalue * unit_column,
+            "printed_b0": b0 * unit_column,
+            "least_factor": factors.min(0)[:, None] * unit_column,
+            "largest_factor": factors.max(0)[:, None] * unit_column,
+        }
+        if self.schedule == "exponential":
+            quantities["theorem_4_16"] = (
+                self._theorem_4_16(problem, constants)[:, None] * unit_column
+            )
+        return quantities
+
+    def _theorem_4_16(self, problem, constants) -> np.ndarray:
+        """Return the right side of Theorem 4.16 as printed, divided by N."""
+        c, q, p = (np.atleast_1d(getattr(self, name)) for name in ("c", "q", "p"))
+        agents, dim = problem.n_agents, problem.dim
+        norm, gamma0 = constants.laplacian_norm, constants.gamma0
+        # The exponent overflows for a large c; the bound is then infinite.
+        exponent = 2 * constants.printed_b0 * c * (1 + q) - 2 * (norm**2 + gamma0**2) * c**2
+        distance = ((problem.initial - problem.theta) ** 2).sum()
+        start = np.exp(np.minimum(exponent / (1 - q**2), 700.0)) * distance
+        spread = 2 * agents * dim * (self.delta * problem.largest_row_norm) ** 2
+        observed = agents * problem.constant.shape[1] * problem.noise_variance
+        noise = 3 * c**2 * spread / (1 - p**2)
+        innovation = 3 * c**2 * q**2 * gamma0 * observed / (1 - q**2)
+        both = 3 * c**4 * q**2 * (norm + gamma0) ** 2 * spread / (1 - q**2 * p**2)
+        return (start + noise + innovation + both) / agents
+
+
+ALGORITHM = DPCIMoments
+
+
+class Constants(NamedTuple):
+    r"""Constants of the theorems, over a range of times.
+
+    ``least_eigenvalue`` of :math:`L \otimes I + HH^\top`; ``printed_b0`` =
+    :math:`\min(\lambda_2(L), \eta_0)`; ``laplacian_norm``; ``eta0`` and ``gamma0`` bound the
+    eigenvalues of :math:`\sum_i H_i^\top H_i` (assumption A2).
+    """
+
+    least_eigenvalue: float
+    printed_b0: float
+    laplacian_norm: float
+    eta0: float
+    gamma0: float
+
+
+def constants_of(problem, network, horizon: int) -> Constants:
+    """Return the constants of the theorems for the times 0, ..., horizon - 1.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    horizon : int
+        Number of times.
+
+    Returns
+    -------
+    Constants
+        Constants over all these times.
+    """
+    times = range(horizon)
+    lap = np.linalg.eigvalsh(laplacian(network.adjacency))
+    couplings = np.stack([coupling(problem, network, t) for t in times])
+    matrices = np.stack([problem.matrices(t) for t in times])
+    summed = np.linalg.eigvalsh(np.einsum("timk,timl->tkl", matrices, matrices))
+    eta0, gamma0 = float(summed.min()), float(summed.max())
+    return Constants(
+        float(np.linalg.eigvalsh(couplings)[:, 0].min()),
+        float(min(lap[1], eta0)),
+        float(lap[-1]),
+        eta0,
+        gamma0,
+    )
+
+
+def _matrix(value) -> np.ndarray:
+    """Return a field in a shape that broadcasts against [settings, k, k]."""
+    return np.reshape(value, (-1, 1, 1))

@@ -1,0 +1,768 @@
+r"""Base iteration of decentralized ADMM, which its private versions extend.
+
+With the dual in the form :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or
+:math:`a_i = -\lambda_i` (Xiao et al.), every version repeats
+
+.. math::
+    c_i &= w_i x_i + (1-w_i)\,\bar x_i \qquad \bar x_i = \tfrac1{|N_i|}\sum_{j\in N_i} x_j \\
+    \hat x_i &= \arg\min_x f_i(x) + a_i^T x + \tfrac{D_i}2\|x - c_i\|_2^2 \\
+    a_i &\leftarrow a_i + \zeta \sum_{j\in N_i} (x_i - x_j) \qquad\text{with the new } x
+
+where :math:`x_i` is the message of agent i. The textbook algorithm
+:math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2` has :math:`w_i = 1/2`,
+:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. A version overrides the parts that it changes:
+
+* the position of its noise (:attr:`ADMMFamily.where`): ``dual`` adds to :math:`a_i` in the
+  minimisation, ``centre`` to :math:`c_i`, and ``output`` to :math:`\hat x_i`;
+* the distribution of the noise;
+* the centre, the penalty, the minimisation, the message, or the values received from neighbours.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import brentq
+
+from private_consensus.common.errors import OutsideRange, require
+from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
+
+from ..base import CURVATURE, Iterative, Range, column, normal_start
+from ..noise import SCALED, Noise
+from ..parameters import noise_field, noiseless, nonnegative, one_of, positive
+from .spending import CALIBRATIONS, GIVEN, largest_sum, least_noise, spent_after
+
+NOISES = (1e-15, 1e20)
+"""Limits of the noise scale in the search for a zCDP budget."""
+
+
+class State(NamedTuple):
+    """State of the iteration.
+
+    Messages x, duals a, minimisers (starting points of the next solve) and sums of the values
+    received from neighbours are [settings, runs, agents, dim]. The accumulated privacy loss
+    ``spent`` is [settings, runs, agents].
+    """
+
+    x: np.ndarray
+    dual: np.ndarray
+    minimiser: np.ndarray
+    received_sum: np.ndarray
+    spent: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Unit draws of an iteration, [runs, agents, dim]."""
+
+    noise: Any
+
+
+class Noises(NamedTuple):
+    """Noise of an iteration on dual, centre and output."""
+
+    dual: Any = 0.0
+    centre: Any = 0.0
+    output: Any = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ADMMFamily(Iterative):
+    r"""Decentralized ADMM; a version overrides the parts in which it differs.
+
+    Parameters
+    ----------
+    law : {"laplace", "gaussian", "gamma_norm"}
+        Independent Laplace or normal coordinates, or density proportional to exp(-zeta
+        ||b||_2).
+    noise, growth : float
+        Scale ``noise / growth**t`` in iteration t = 1, 2, ... The :math:`\beta_k = 1.02^k` of
+        Xiao et al. is an INVERSE scale: ``noise=1, growth=1.02``.
+    calibration : {"accountant", "formula", "given"}
+        How a budget sets the noise: the least noise that the accountant accepts; the noise
+        for which the paper's own formula gives the budget's epsilon; or not at all, as in
+        experiments with fixed noise.
+    eta : float
+        Penalty of an edge: :math:`D_i = 2\eta|N_i|`.
+    D : float, optional
+        The same penalty for all agents instead.
+    zeta : float, optional
+        Step of the dual; the default is :math:`\eta`.
+    penalty_growth : float
+        Factor by which penalties are multiplied in every iteration.
+    init_std : float
+        Standard deviation of the coordinates of :math:`x_i^0`; 0 starts at the origin.
+    rho_conversion : {"shortcut", "safe", "cks"}, optional
+        If set, the formula is that of Ding for every version: the run's total in
+        zero-concentrated differential privacy (:meth:`rho_by_formula`), with this conversion.
+    """
+
+    law: str = one_of("laplace", SCALED)
+    noise: Noise = noise_field(None, law=None, scheduled=True)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
+    eta: float = positive(0.5)
+    D: float | None = positive(None)
+    zeta: float | None = positive(None)
+    penalty_growth: float = positive(1.0)
+    init_std: float = nonnegative(0.0)
+    rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
+
+    needs: ClassVar[tuple[str, ...]] = ("proximal",)
+    where: ClassVar[str] = ""
+    ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
+
+    # Parts that a version may override.
+
+    def penalty(self, network, t: int) -> np.ndarray:
+        """Return :math:`D_i` in iteration t.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable to [settings, runs, agents, 1].
+        """
+        if self.D is not None:
+            base = column(self.D) * np.ones((1, 1, 1, 1))
+        else:
+            base = 2.0 * column(self.eta) * network.degrees[..., None]
+        return base * column(self.penalty_growth) ** t
+
+    @property
+    def dual_step(self) -> Any:
+        r"""Broadcastable dual step :math:`\zeta`, negative if the sign of the dual is reversed."""
+        return column(self.eta if self.zeta is None else self.zeta)
+
+    def centre(self, state, network, draw: Draw) -> np.ndarray:
+        """Compute the centre :math:`c_i` of the penalty.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Mean of the agent's message and its neighbours' mean message.
+        """
+        return (state.x + state.received_sum / network.degrees[..., None]) / 2
+
+    def scale(self, t: int) -> Any:
+        """Return the noise scale of iteration t, broadcastable against iterates."""
+        return self.noise.at(t)
+
+    def scales(self, horizon: int) -> np.ndarray:
+        """Return the noise scales of a single setting, [horizon]."""
+        return self.noise.scales(horizon)
+
+    @property
+    def noisy(self) -> bool:
+        """Return True if every setting of the batch has noise."""
+        return bool(self.noise)
+
+    def noises(self, unit: np.ndarray, network, t: int) -> Noises:
+        """Return the noise of an iteration at the position :attr:`where` of this version.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, dim)
+            Unit draws.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        Noises
+            Noise on dual, centre and output; 0 at positions without noise.
+        """
+        if not self.where:
+            return Noises()
+        return Noises(**{self.where: self.scale(t) * unit})
+
+    def added_curvature(self, problem) -> Any:
+        r"""Return :math:`\Phi_i` of the term :math:`\frac{\Phi_i}2\|x\|_2^2`; None without it."""
+        return None
+
+    @property
+    def tolerance(self) -> Any:
+        """Gradient norm at which a minimisation ends; None for the default of the solver."""
+        return None
+
+    def minimise(self, problem, state, linear, penalty, centre, t: int) -> np.ndarray:
+        r"""Compute the minimiser :math:`\hat x_i` of the augmented objective.
+
+        Added curvature :math:`\Phi_i` increases the penalty to :math:`D_i + \Phi_i` and moves its
+        centre to :math:`D_i c_i/(D_i + \Phi_i)`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        linear : ndarray, shape (settings, runs, agents, dim)
+            Coefficients of the linear term, :math:`a_i` and its noise.
+        penalty : ndarray
+            :math:`D_i`, broadcastable to [settings, runs, agents, 1].
+        centre : ndarray, shape (settings, runs, agents, dim)
+            :math:`c_i`.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Minimisers.
+        """
+        added = self.added_curvature(problem)
+        if added is not None:
+            total = penalty + added
+            penalty, centre = total, penalty * centre / total
+        ends = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        return problem.proximal(linear, penalty, centre, state.minimiser, **ends)
+
+    def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
+        r"""Compute the message, and the resulting changes of the state.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        minimiser : ndarray, shape (settings, runs, agents, dim)
+            :math:`\hat x_i`.
+        noise : ndarray or float
+            Noise on the output, broadcastable to the minimiser.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Messages :math:`x_i`.
+        dict
+            New values of further fields of the state.
+        """
+        return minimiser + noise, {}
+
+    def receive(self, state, network):
+        """Return the state with the sum of the values that agents use for their neighbours.
+
+        Parameters
+        ----------
+        state : State
+            State with the new messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        State
+            State with new ``received_sum``.
+        """
+        return state._replace(received_sum=network.neighbour_sum(state.x))
+
+    def disagreement(self, network, x: np.ndarray, received: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\sum_{j\in N_i}(x_i - x_j)`, the direction of the dual step.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages of the iteration.
+        received : ndarray
+            Sum of the received values, with the shape of ``x``.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``x``.
+        """
+        return network.degrees[..., None] * x - received
+
+    # The loop.
+
+    def start(self, problem, network, streams, settings):
+        """Return the state before the first iteration, with duals at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State with normal starting points.
+        """
+        x = normal_start(problem, streams, settings, self.init_std)
+        zero = np.zeros_like(x)
+        return self.receive(State(x, zero, x, zero, zero[..., 0]), network)
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        """Yield the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        Draw
+            Unit draws of one iteration.
+        """
+        for noise in self.noise.units(problem, streams):
+            yield Draw(noise)
+
+    def step(self, state, problem, network, draw, t):
+        """Minimise, exchange messages, and update the duals.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after iteration t.
+        """
+        penalty = self.penalty(network, t)
+        noises = self.noises(draw.noise, network, t)
+        centre = self.centre(state, network, draw) + noises.centre
+        linear = state.dual + noises.dual
+        minimiser = self.minimise(problem, state, linear, penalty, centre, t)
+        x, changed = self.message(problem, state, minimiser, noises.output, draw)
+        after = self.receive(state._replace(x=x, minimiser=minimiser, **changed), network)
+        disagreement = self.disagreement(network, x, after.received_sum)
+        return after._replace(
+            dual=state.dual + self.dual_step * disagreement,
+            spent=self.spend(state, problem, network, t),
+        )
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return minimisers, messages and, with noise and a formula, the mean accumulated loss.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``internal`` and ``released`` iterates; ``worst_case``, [settings, runs].
+        """
+        iterates = {"internal": state.minimiser, "released": state.x}
+        has_formula = type(self).loss_by_formula is not ADMMFamily.loss_by_formula
+        accumulated = self.noisy and has_formula
+        return iterates | {"worst_case": state.spent.mean(-1)} if accumulated else iterates
+
+    # Privacy.
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.calibration == GIVEN
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise for a budget; fixed noise remains unchanged.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ADMMFamily
+            Copy with calibrated noise.
+        """
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        self.check(problem, network)
+        if self.noise_is_given:
+            return self
+        if not budget.private:
+            return self.silent()
+        expected = "inf: this algorithm is not private"
+        require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
+        return self.spending(budget, problem, network, horizon)
+
+    def silent(self) -> Self:
+        """Return a copy without noise."""
+        return replace(self, noise=0.0)
+
+    def spending(self, budget, problem, network, horizon: int) -> Self:
+        """Return a copy whose noise meets a finite budget, by the accountant or by the formula.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ADMMFamily
+            Copy with calibrated noise.
+        """
+        if self.calibration == "formula" and self.rho_conversion is not None:
+            return replace(self, noise=self._by_rho(budget, problem, network, horizon))
+        return replace(self, noise=least_noise(self, budget, problem, network, horizon))
+
+    def graph_statistics(self, network):
+        """Return the smallest and the largest degree, which determine the noise."""
+        return int(network.degrees.min()), int(network.degrees.max())
+
+    def noise_in_minimisation(self, minimiser, state, problem, network, t: int) -> np.ndarray:
+        r"""Recover the linear noise term from the minimiser of a batch of one setting.
+
+        It is :math:`-\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi_i\hat x_i`.
+
+        Parameters
+        ----------
+        minimiser : ndarray, shape (runs, agents, dim)
+            :math:`\hat x_i`.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, dim)
+            Linear term that leads to the minimiser.
+        """
+        centre = self.centre(state, network, Draw(np.zeros_like(minimiser)))[0]
+        penalty = of_agents(self.penalty(network, t))
+        slope = problem.gradient(minimiser) + state.dual[0] + penalty * (minimiser - centre)
+        added = self.added_curvature(problem)
+        return -(slope if added is None else slope + np.max(added) * minimiser)
+
+    def releases(self, problem, network, horizon):
+        """Return one exact release, since ADMM without noise is not private.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One exact release with the change of the gradient in l2.
+        """
+        return [Release("exact", sensitivity=problem.record_change("l2"), scale=0.0)]
+
+    def releases_of_minimisers(
+        self, problem, network, horizon: int, **attack_fields: Any
+    ) -> list[Release]:
+        r"""Return the releases of exact minimisers with noise on them.
+
+        Replacing a record moves a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
+        from the origin, the minimiser moves by the change of the gradient over the curvature.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+        **attack_fields : Any
+            Replacements of the attained and reached fractions of that change.
+
+        Returns
+        -------
+        list of Release
+            One release that covers all iterations.
+        """
+        penalties, norm = self.least_penalties(network, horizon), self.noise.norm
+        first = problem.attained_minimiser_share("l2", penalties[:1])
+        default_fields = {
+            "attained": problem.attained_minimiser_share(norm, penalties),
+            "reached": self.noise.reached(problem, horizon, first),
+        }
+        sensitivity = problem.minimiser_change(norm, penalties)
+        return self.noise.releases(
+            sensitivity, self.scales(horizon), **(default_fields | attack_fields)
+        )
+
+    def loss_by_formula(self, problem, network, t: int) -> Any:
+        """Return the privacy loss of iteration t by the paper's formula, per coordinate.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable against [settings, runs, agents, 1]; infinite without a formula.
+        """
+        return np.full((1, 1, 1, 1), np.inf)
+
+    def spend(self, state, problem, network, t: int) -> np.ndarray:
+        """Return the accumulated loss ``state.spent`` after iteration t; unchanged without noise.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents)
+            Accumulated privacy loss.
+        """
+        if not self.noisy:
+            return state.spent
+        return spent_after(state.spent, self.loss_by_formula(problem, network, t))
+
+    def rho_by_formula(self, problem, network, horizon: int) -> float:
+        """Return the total zCDP cost of the agent with the largest loss, by the paper's formula.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without a formula.
+        """
+        return float("inf")
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the sum of the losses per coordinate, or the zCDP total under ``rho_conversion``.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noisy:
+            return float("inf")
+        if self.rho_conversion is None:
+            times = range(1, horizon + 1)
+            return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
+        rho = self.rho_by_formula(problem, network, horizon)
+        return zcdp_epsilon(rho, delta, conversion=self.rho_conversion)
+
+    def _by_rho(self, budget, problem, network, horizon: int) -> float:
+        rho = self.rho_of(budget)
+
+        def excess(log_noise):
+            noisy = replace(self, noise=float(np.exp(log_noise)))
+            return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
+
+        log_noise_min, log_noise_max = np.log(NOISES)
+        expected = "a budget that some noise meets"
+        require(
+            excess(log_noise_max) < 0 < excess(log_noise_min),
+            "budget.epsilon",
+            budget.epsilon,
+            expected,
+        )
+        return float(np.exp(brentq(excess, log_noise_min, log_noise_max, xtol=1e-13)))
+
+    def rho_of(self, budget) -> float:
+        """Convert a budget to zero-concentrated differential privacy by ``rho_conversion``."""
+        require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for a budget in zCDP")
+        return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
+
+    def least_penalties(self, network, horizon: int) -> np.ndarray:
+        """Return the smallest penalty of any agent in each iteration, for a single setting.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Smallest :math:`D_i`.
+        """
+        return self.penalties(network, horizon).reshape(horizon, -1).min(1)
+
+    def penalties(self, network, horizon: int) -> np.ndarray:
+        """Return :meth:`penalty` of all iterations.
+
+        The result is cached per network, because calibration evaluates it for many noise scales.
+
+        Parameters
+        ----------
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon, ...)
+            Penalties; read-only.
+        """
+        cache = vars(network).setdefault("_penalties", {})
+        key = type(self), horizon, *(getattr(self, name) for name in noiseless(type(self)))
+        if key not in cache:
+            stacked = np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
+            stacked.flags.writeable = False
+            cache[key] = stacked
+        return cache[key]
+
+    def convergent(self, problem, network) -> tuple[bool, str]:
+        r"""Return whether the mean iteration contracts, and the condition.
+
+        For identical quadratic objectives of curvature h on a regular graph, every mode of the
+        iteration with :math:`w_i = 1/2` is stable if and only if
+        :math:`\zeta|N_i| < D_i + h`, at the mode with Laplacian eigenvalue :math:`2|N_i|`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        bool
+            True if the condition holds.
+        str
+            The condition.
+        """
+        links = np.abs(self.dual_step) * network.degrees[..., None]
+        fine = np.all(links < self.penalty(network, 1) + problem.strong_convexity)
+        return bool(fine), "zeta * degree < D + mu for every agent"
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise on messages, with the scale of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site.
+        """
+        (release,) = self.releases(problem, network, horizon)[:1]
+        return [self.noise.site_of(release, self.scales(horizon))]
+
+    def check(self, problem, network) -> None:
+        """Warn if the setting violates the convergence condition.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        """
+        fine, condition = self.convergent(problem, network)
+        if not fine:
+            warnings.warn(
+                f"{type(self).__name__}: outside the convergent range, {condition} does not hold",
+                OutsideRange,
+                stacklevel=4,
+            )
+
+
+def of_agents(penalty: np.ndarray) -> np.ndarray:
+    """Return the penalties of one setting, [agents, 1]."""
+    return penalty.reshape(penalty.shape[-2:])

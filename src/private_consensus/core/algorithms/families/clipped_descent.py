@@ -1,0 +1,275 @@
+"""Common base of methods with full-batch gradients and Gaussian noise.
+
+This module is not an algorithm. The gradient of an agent is clipped to a norm, or not at
+all, before noise is added to it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release, gaussian_mu
+
+from ..base import GRADIENT, STEP, Iterative, Range, column, origin
+from ..noise import Noise
+from ..parameters import noise_field, positive
+
+
+class State(NamedTuple):
+    """Messages of all agents, [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedDescent(Iterative):
+    r"""Descent along full-batch gradients, clipped or not, with Gaussian noise.
+
+    Parameters
+    ----------
+    eta : float
+        Step size :math:`\eta`.
+    clip : float, optional
+        C, l2 norm to which the gradient of an agent is clipped; None for no clipping.
+    noise : float
+        :math:`\sigma`, in the unit of the gradient.
+    """
+
+    eta: float = positive(0.1)
+    clip: float | None = positive(None)
+    noise: Noise = noise_field("gradient")
+
+    ranges: ClassVar = {
+        "eta": Range(0.05, 4.0, 1.0, STEP),
+        "clip": Range(0.1, 3.0, 1.0, GRADIENT),
+        "horizon": Range(3, 40, 20),
+    }
+
+    def change(self, problem) -> float:
+        """Return the largest l2 change of an agent's gradient at one point.
+
+        It is the change by one replaced record, which clipping does not enlarge, and at most 2C.
+        """
+        moved = float(problem.record_change("l2"))
+        return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
+
+    def attained(self, problem) -> float | None:
+        """Return the fraction of the change that a pair of records attains at every point.
+
+        It is None, for unknown, if gradients are clipped.
+        """
+        return problem.attained_gradient_share("l2") if self.clip is None else None
+
+    @abstractmethod
+    def losses(self, problem, network, horizon: int) -> np.ndarray:
+        """Return the sensitivity of each noisy step over noise of scale 1, for the eavesdropper.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivities in l2.
+        """
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the Gaussian noise for a budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ClippedDescent
+            Copy with calibrated noise; no noise for an infinite budget.
+        """
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        if not budget.private:
+            return replace(self, noise=0.0)
+        total = float(np.sqrt((self.losses(problem, network, horizon) ** 2).sum()))
+        bounded = "a clip: a record's gradient has no bound here"
+        require(bool(np.isfinite(total)), "algorithm.clip", self.clip, bounded)
+        return replace(self, noise=total / mu_of(budget))
+
+    def releases(self, problem, network, horizon):
+        """Return the Gaussian mechanisms of all steps; an exact release without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One release that covers all iterations.
+        """
+        if not self.noise:
+            return [Release("exact", sensitivity=self.change(problem), scale=0.0)]
+        losses = self.losses(problem, network, horizon)
+        scale = np.full(len(losses), float(self.noise.scale))
+        return [Release("gaussian", losses, scale, attained=self.attained(problem))]
+
+    def descent(self, problem, z: np.ndarray) -> np.ndarray:
+        r"""Return :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        z : ndarray, shape (settings, runs, agents, dim)
+            Point of each agent.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``z``.
+        """
+        gradient = problem.gradient(z)
+        if self.clip is not None:
+            norms = np.linalg.norm(gradient, axis=-1, keepdims=True)
+            gradient = gradient / np.maximum(1.0, norms / column(self.clip))
+        return z - column(self.eta) * gradient
+
+    @property
+    def message_scale(self) -> Any:
+        """Standard deviation of the noise of a message, broadcastable."""
+        return column(self.eta) * column(self.noise.scale)
+
+    def start(self, problem, network, streams, settings):
+        """Return the state at the origin.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Messages at 0.
+        """
+        return State(origin(problem, streams, settings))
+
+    def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator of ndarray, shape (runs, agents, dim)
+            One array per iteration.
+        """
+        return self.noise.units(problem, streams)
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the messages of an iteration.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` iterates.
+        """
+        return {"released": state.x}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutNeighbours(ClippedDescent):
+    """Descent without an effect of the graph: each round is one Gaussian mechanism."""
+
+    def graph_statistics(self, network):
+        """Return no statistics, since privacy does not depend on the graph."""
+
+    def losses(self, problem, network, horizon):
+        """Return the change of the gradient for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivities in l2.
+        """
+        return np.full(horizon, self.change(problem))
+
+
+def mu_of(budget) -> float:
+    """Return the mu of Gaussian differential privacy that a budget allows."""
+    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+    return float(gaussian_mu(budget.epsilon, budget.delta))
+
+
+def normals_of_links(generators, counts: np.ndarray, dim: int, shared: bool) -> np.ndarray:
+    """Draw unit normals for the edges of each run's graph.
+
+    Parameters
+    ----------
+    generators : sequence of Generator
+        One random generator per run.
+    counts : ndarray of int, shape (runs,)
+        Number of edges of each run's graph.
+    dim : int
+        Dimension of a message.
+    shared : bool
+        Whether all runs have the same number of edges.
+
+    Returns
+    -------
+    ndarray
+        [runs, edges, dim] if shared, else [total number of edges, dim].
+    """
+    drawn = [g.standard_normal((n, dim)) for g, n in zip(generators, counts, strict=True)]
+    return np.stack(drawn) if shared else np.concatenate(drawn)

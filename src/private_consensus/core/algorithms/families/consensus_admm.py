@@ -1,0 +1,340 @@
+r"""Consensus ADMM of Gratton et al.: outer loop, budget per iteration, and total privacy loss.
+
+With :math:`N_k` the neighbours of agent k and itself, in outer iteration m
+
+.. math::
+    \gamma_k &\leftarrow \gamma_k + \rho \sum_{l \in N_k} (\beta_k - \beta_l) \quad (20) \\
+    F_k(\beta) &= f_k(\beta) + \beta^T\gamma_k + \rho|N_k|\,\|\beta\|^2
+      - \rho\,\beta^T\Bigl(|N_k|\beta_k + \sum_{l\in N_k}\beta_l\Bigr) \quad (7)
+
+and a version sets :math:`\beta_k` to an exact or approximate minimiser of :math:`F_k`. The budget
+applies to EVERY outer iteration; (29) is the paper's total.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release
+
+from ..base import CURVATURE, Iterative, Range, column, origin
+from ..noise import Noise
+from ..parameters import noise_field, positive
+
+UNBOUNDED = "the problem states no bound on a record's gradient"
+ASSUMED = "no record's gradient is longer than c1 (assumed)"
+
+
+class State(NamedTuple):
+    """Estimates that agents exchange, and multipliers, each [settings, runs, agents, P]."""
+
+    b: np.ndarray
+    dual: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsensusADMM(Iterative):
+    r"""Outer loop of consensus ADMM; a version implements the primal update.
+
+    Parameters
+    ----------
+    rho : float
+        Penalty :math:`\rho`.
+    c1 : float
+        Assumed bound on the gradient of a record's loss.
+    noise : float
+        :math:`\sigma_k|N_k|`, the assumed or added noise of an agent in units of
+        :math:`1/|N_k|`; set by :meth:`calibrate`.
+    epsilon, delta : float
+        Claimed privacy of ONE outer iteration; set by :meth:`calibrate`.
+    """
+
+    rho: float = positive(4.0)
+    c1: float = positive(1.0)
+    noise: Noise = noise_field()
+    epsilon: float = 0.0
+    delta: float = 0.0
+
+    ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of (25) for the budget of ONE outer iteration.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of one outer iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ConsensusADMM
+            Copy with noise and claim.
+        """
+        check_budget(budget)
+        level = np.sqrt(2.1 * np.log(1.25 / budget.delta))
+        noise = self.c1 * level / (self.rho * problem.records * budget.epsilon)
+        return self.claiming(budget, float(noise))
+
+    def claiming(self, budget, noise: float):
+        r"""Return a copy with noise and claim.
+
+        Parameters
+        ----------
+        budget : Budget
+            Claimed privacy of one outer iteration.
+        noise : float
+            :math:`\sigma_k|N_k|`.
+
+        Returns
+        -------
+        ConsensusADMM
+            Copy with these values.
+        """
+        return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
+
+    def statements(self, budget, problem, network, horizon):
+        """Return the paper's claim for all M iterations, (29).
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of one outer iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (ConsensusADMM, float)
+            One pair.
+        """
+        return [(self, total_epsilon(budget.epsilon, budget.delta, horizon))]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the total epsilon of (29), with the epsilon per iteration of (25).
+
+        Parameters
+        ----------
+        delta : float
+            Delta of one outer iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        level = np.sqrt(2.1 * np.log(1.25 / delta))
+        once = self.c1 * level / (self.rho * problem.records * self.noise.scale)
+        return total_epsilon(once, delta, horizon)
+
+    def start(self, problem, network, streams, settings):
+        """Return the state at the origin.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Estimates and multipliers at 0.
+        """
+        zero = origin(problem, streams, settings)
+        return State(zero, zero)
+
+    def step(self, state, problem, network, draw, t):
+        """Update the multipliers by (20) and then the estimates.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after iteration t.
+        """
+        sizes = neighbourhood_sizes(network)[..., None]
+        weighted_estimate, received = sizes * state.b, state.b + network.neighbour_sum(state.b)
+        rho = column(self.rho)
+        dual = state.dual + rho * (weighted_estimate - received)
+        curvature = 2.0 * rho * sizes
+        centre = (weighted_estimate + received) / (2.0 * sizes)
+        return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
+
+    @abstractmethod
+    def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
+        r"""Compute new estimates, exactly or approximately.
+
+        They minimise :math:`f_k + \gamma_k^T\beta + \tfrac h2\|\beta - c_k\|^2`, which equals (7)
+        up to a constant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        curvature : ndarray
+            :math:`h = 2\rho|N_k|`, broadcastable to [settings, runs, agents, 1].
+        dual : ndarray, shape (settings, runs, agents, P)
+            :math:`\gamma_k`.
+        centre : ndarray, shape (settings, runs, agents, P)
+            :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, P)
+            New estimates :math:`\beta_k`.
+        """
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the estimates that agents exchange.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` iterates.
+        """
+        return {"released": state.b}
+
+
+def check_budget(budget) -> None:
+    """Require epsilon in (0, 1] and a positive delta, as Theorem 1 does."""
+    require(budget.epsilon <= 1, "budget.epsilon", budget.epsilon, "in (0, 1] (Theorem 1)")
+    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+
+
+def gaussian_release(
+    change: float, noise: float, count: int, attained: float | None = None
+) -> Release:
+    """Return the release of Gaussian noise on a quantity with a known sensitivity.
+
+    Parameters
+    ----------
+    change : float
+        Largest l2 change by one record; infinite if nothing bounds it, and then not
+        proven.
+    noise : float
+        Standard deviation.
+    count : int
+        Number of releases.
+    attained : float or None
+        Fraction of the change that is known to be attained.
+
+    Returns
+    -------
+    Release
+        Gaussian mechanism.
+    """
+    proven = bool(np.isfinite(change))
+    note = "" if proven else UNBOUNDED
+    return Release(
+        "gaussian", change, noise, count=count, proven=proven, note=note, attained=attained
+    )
+
+
+def assumed_release(
+    change: float, noise: float, count: int, attained: float | None = None
+) -> Release:
+    """Return the release of Gaussian noise if the sensitivity follows from an assumed :math:`c_1`.
+
+    Parameters
+    ----------
+    change : float
+        Largest l2 change by one record under the assumption.
+    noise : float
+        Standard deviation.
+    count : int
+        Number of releases.
+    attained : float or None
+        Fraction of the change that is known to be attained.
+
+    Returns
+    -------
+    Release
+        Gaussian mechanism, marked as not proven.
+    """
+    return Release(
+        "gaussian", change, noise, count=count, proven=False, note=ASSUMED, attained=attained
+    )
+
+
+def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
+    r"""Return the total epsilon of M iterations, (29).
+
+    .. math:: \bar\epsilon = \epsilon\sqrt{M\ln(1/\delta)/(1.05\ln(1.25/\delta))}
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of one iteration.
+    delta : float
+        Delta of one iteration.
+    iterations : int
+        M.
+
+    Returns
+    -------
+    float
+        :math:`\bar\epsilon`.
+    """
+    ratio = np.log(1.0 / delta) / (1.05 * np.log(1.25 / delta))
+    return float(epsilon * np.sqrt(iterations * ratio))
+
+
+def neighbourhood_sizes(network) -> np.ndarray:
+    """Return :math:`|N_k|`, which counts the agent itself; shape ([runs,] agents)."""
+    return network.degrees + 1.0

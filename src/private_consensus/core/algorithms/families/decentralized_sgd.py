@@ -1,0 +1,874 @@
+r"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5).
+
+An agent samples records without replacement, clips their gradients to the norm K and averages,
+
+.. math:: g_i = \frac{1}{|S_i|} \sum_{\theta \in S_i}
+          \frac{\nabla\ell(x_i;\theta)}{\max(1, \|\nabla\ell(x_i;\theta)\|/K)},
+
+with noise of standard deviation :math:`\sigma K` on this mean (as published) or on the sum, which
+is then divided by :math:`|S_i|` (``noise_on``). Only noise on the sum is proportional to the
+sensitivity :math:`2K/|S_i|` of a batch of random size.
+
+Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
+sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
+seconds. A round reports its costs as quantities with the metric ``value``: ``seconds`` since the
+start, ``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates of this
+round's messages that were clipped to the range of the grid.
+
+``privacy.subsampling`` provides the distribution of batch sizes and the noisy batch with its
+accountant. ``.sgd_theorems`` provides sigma by rule and epsilon by Theorem 11.
+
+The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1, DSGD
+with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients of all
+rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages of the round,
+because the subsequent update has a gradient without noise. ``internal`` is the model after the
+round in both cases.
+
+A round updates models in place, because copies take noticeable time. An observer that stores the
+arrays passed to ``observe`` has to copy them. The computation after the gradients processes the
+models of all settings of a run in one pass (:mod:`.fast.rounds`). Without a compiler, with 64-bit
+numbers, and on sparse networks, it processes one setting at a time; the output is byte-identical.
+Threads divide the runs; linear algebra is single-threaded.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from private_consensus.common.errors import require
+from private_consensus.privacy.subsampling import (
+    Batches,
+    SampledNoise,
+    fixed_batches,
+    noisy_mean,
+    noisy_sum,
+)
+
+from ...kernels.compiling import share_out
+from ...kernels.messages import compiled_for
+from ...kernels.rounds import Gradients, in_factors, in_full
+from ...kernels.sampling import first_of
+from ...kernels.workspaces import workspace
+from ...problems.perceptron import INITS, Perceptron
+from ..base import GRADIENT, Finite, Iterative, Range, stack
+from ..noise import Noise
+from ..parameters import noise_field, one_of, positive
+from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
+
+SLOWEST, FASTEST = 10.0, 90.0
+"""Limits of the number of gradients that an agent computes per second."""
+
+FULL_BITS = 16
+"""Bits of an uncompressed number."""
+
+NOISE_ON = ("mean", "sum")
+GIVEN = "given"
+KEYS = ("noise", "rounding", "discrete", "mask")
+
+
+class State(NamedTuple):
+    """State of a batch of runs.
+
+    Models are [settings, runs, agents, p]. Messages have the same shape if the noise is on
+    them, else they are empty. The other fields are [settings, runs]: costs; the fraction of
+    saturated coordinates; ``lost``, which is 0 if a model is known to be finite, else NaN;
+    and whether messages are observed.
+    """
+
+    x: np.ndarray
+    message: np.ndarray
+    seconds: np.ndarray
+    bits: np.ndarray
+    saturated: np.ndarray
+    lost: np.ndarray
+    asked: np.ndarray
+
+
+class Draw(NamedTuple):
+    """Speeds [runs, agents], rows in random order [runs, agents, widest], keys [runs, 2]."""
+
+    speeds: np.ndarray
+    rows: np.ndarray
+    keys: dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Round:
+    """Round of one run: graph, random numbers and workspace arrays.
+
+    ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
+    dense or sparse matrix or, if messages may be lost, an object that replaces a matrix.
+    """
+
+    mixing: Any
+    speeds: np.ndarray
+    rows: np.ndarray
+    keys: dict[str, np.ndarray]
+    counter: int
+    gradient: np.ndarray
+    mixed: np.ndarray
+    message: np.ndarray
+
+    def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Compute ``weights @ x`` into the workspace.
+
+        Parameters
+        ----------
+        weights : ndarray, sparse matrix or operator, shape (agents, agents)
+            Mixing weights.
+        x : ndarray, shape (agents, p)
+            Messages.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+            The workspace array ``mixed``.
+        """
+        if isinstance(weights, np.ndarray):
+            return np.matmul(weights.astype(x.dtype), x, out=self.mixed)
+        self.mixed[:] = weights.astype(x.dtype) @ x
+        return self.mixed
+
+    def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Split ``factor * mixing @ x`` into own weights and the part of the other agents.
+
+        Parameters
+        ----------
+        factor : float
+            Factor of the mixing matrix.
+        x : ndarray, shape (agents, p)
+            Messages.
+
+        Returns
+        -------
+        ndarray, shape (agents,)
+            Diagonal of the mixing matrix, without the factor.
+        ndarray, shape (agents, p)
+            Part of the other agents, in the workspace.
+        """
+        if isinstance(self.mixing, np.ndarray):
+            own_weights = np.diagonal(self.mixing)
+            return own_weights, self.mix(factor * (self.mixing - np.diag(own_weights)), x)
+        own_weights = self.mixing.diagonal()
+        return own_weights, self.mix(factor * _without_diagonal(self.mixing), x)
+
+
+class Models(NamedTuple):
+    """Models and messages of all settings of one run.
+
+    ``x`` and ``message`` have the rows of all runs, [rows, p]. ``first`` is the first row of
+    each setting, ``agents`` the number of agents, ``mixing`` the mixing matrix of each
+    setting, and ``asked`` is True if messages are observed.
+    """
+
+    x: np.ndarray
+    message: np.ndarray
+    first: np.ndarray
+    agents: int
+    mixing: list[np.ndarray]
+    asked: bool
+
+    def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return model and message of a setting, [agents, p]."""
+        rows = slice(self.first[s], self.first[s] + self.agents)
+        return self.x[rows], self.message[rows]
+
+
+Pass = Callable[[Any, Models, Any, Round], tuple[np.ndarray, np.ndarray] | None]
+"""Round of all settings of a run. It maps algorithm, models, problem and round to the fraction of
+saturated coordinates, and to 0 if a model is finite, else NaN; each [settings]. It returns None if
+it does not support the arguments."""
+
+
+def in_one_pass(together: Pass) -> Callable[[Callable], Callable]:
+    """Return a decorator that attaches ``together`` to the round of one setting.
+
+    ``together`` computes the round of all settings, with byte-identical output. The mark is
+    on the function, so an algorithm that overrides the function has no such pass.
+    """
+
+    def mark(advance: Callable) -> Callable:
+        advance.together = together
+        return advance
+
+    return mark
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecentralizedSGD(Iterative):
+    r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
+
+    Parameters
+    ----------
+    B : int
+        (Expected) batch size.
+    T_c : float
+        Seconds to send an uncompressed vector.
+    K : float
+        Clipping norm.
+    init : {"random", "zero", "u05"}
+        Common starting point. 0 is as published; all hidden units then stay equal until noise
+        separates them.
+    sigma : float
+        :math:`\sigma`, noise in units of the clipping norm: its standard deviation is
+        :math:`\sigma K` on the quantity that ``noise_on`` names. :meth:`calibrate` sets it
+        unless the rule is ``given``.
+    sigma_rule : {"thm11", "proof11", "accountant", "given"}
+        Theorem 11 with Remark 6, the version of its proof, the numerical accountant, or a
+        fixed ``sigma`` for every budget.
+    noise_on : {"mean", "sum"}
+        Quantity to which the noise is added.
+    negative_weights : bool
+        Whether W may have a negative diagonal, against Assumption 1.
+    """
+
+    B: int = positive(20)
+    T_c: float = positive(3.0)
+    K: float = positive(0.5)
+    init: str = one_of("random", INITS)
+    sigma: Noise = noise_field("gradient")
+    sigma_rule: str = one_of("thm11", (*SIGMA_RULES, GIVEN), calibration=True)
+    noise_on: str = one_of("mean", NOISE_ON)
+    negative_weights: bool = False
+
+    internal_outputs: ClassVar = ("internal", "saturated")
+    ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
+    needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
+    noised_messages: ClassVar[bool] = False
+    """True if noise is on the messages and not in the model."""
+
+    # --- Privacy ----------------------------------------------------------------------------------
+
+    def batches(self) -> Batches:
+        """Return the distribution of an agent's batch size."""
+        return fixed_batches(self.B)
+
+    def sampled(self, problem, horizon: int) -> SampledNoise:
+        """Return the noisy batch of one agent in the form of the accountant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        SampledNoise
+            Noise on the mean or on the sum.
+        """
+        make = noisy_mean if self.noise_on == "mean" else noisy_sum
+        return make(self.batches(), problem.records)
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the sigma for a budget; fixed noise remains unchanged.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        DecentralizedSGD
+            Copy with sigma; 0 for an infinite budget.
+        """
+        self.check(problem, network)
+        if self.noise_is_given:
+            return self
+        sigma = self.sigma_for(budget, problem, int(horizon)) if budget.private else 0.0
+        return replace(self, sigma=float(sigma))
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.sigma_rule == GIVEN
+
+    def sigma_for(self, budget, problem, horizon: int) -> float:
+        r"""Return the sigma of the rule for a finite budget.
+
+        The formulas state noise on the mean. Noise on the sum is B times as large.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            :math:`\sigma`, in units of the clipping norm.
+        """
+        sigma = sgd_sigma(self.sigma_rule, budget, self.sampled(problem, horizon), horizon)
+        on_the_sum = self.noise_on == "sum" and self.sigma_rule != "accountant"
+        return sigma * self.B if on_the_sum else sigma
+
+    def releases(self, problem, network, horizon):
+        """Return the releases of one agent in all rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Subsampled mechanisms.
+        """
+        return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the epsilon of Theorem 11 for the noise that is set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        sigma = self.sigma.scale / (self.B if self.noise_on == "sum" else 1)
+        proof = self.sigma_rule == "proof11"
+        return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
+
+    def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of the noise on each agent's mean.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        sizes : ndarray of int, shape (..., agents)
+            Batch sizes.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``sizes``; 0 without a gradient.
+        """
+        sigma, K = at(self.sigma.scale, s), at(self.K, s)
+        if sigma == 0:
+            return np.zeros(np.shape(sizes))
+        divisor = sizes if self.noise_on == "sum" else np.ones(np.shape(sizes))
+        return np.where(sizes > 0, sigma * K / np.maximum(divisor, 1), 0.0)
+
+    # --- Methods for audits -----------------------------------------------------------------------
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise on each agent's mean gradient.
+
+        It is in units of its own standard deviation.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, ``gradient``; empty without noise.
+        """
+        if np.max(self.sigma.scale) == 0:
+            return []
+        unit_scale = np.ones((horizon, 1, 1))
+        return [self.sigma.site(unit_scale, np.full(horizon, np.nan), "gradient")]
+
+    def noise_weight(self) -> float:
+        """Return the factor by which a step multiplies the noise of a gradient.
+
+        It is that of a batch of one setting.
+        """
+        return float(np.ravel(self.alpha)[0])
+
+    def residuals(self, problem, network, streams, execution):
+        """Repeat each round without noise from the recorded models.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
+            dim].
+
+        Yields
+        ------
+        dict
+            For each round, noise over its scale at the site ``gradient``, [runs, agents,
+            p].
+        """
+        if execution.internal is None:
+            return
+        horizon = execution.internal.shape[1]
+        loud = self.ready(horizon)
+        quiet = replace(loud, sigma=0.0 * loud.sigma.scale)
+        state = quiet.start(problem, network, streams, 1)
+        draws = quiet.draws(problem, streams)
+        for t in range(1, horizon + 1):
+            draw, reached = next(draws), execution.at(t).internal
+            bare = quiet.step(state._replace(x=state.x.copy()), problem, network, draw, t)
+            scale = loud.noise_scale(0, loud.sizes(0, draw.speeds))[..., None]
+            unit = (reached - bare.x[0]) / (
+                loud.noise_weight() * np.where(scale > 0, scale, np.nan)
+            )
+            yield {"gradient": loud.noised(unit, reached, state.x[0])}
+            state = bare._replace(x=reached[None].copy())
+
+    def ready(self, horizon: int):
+        """Return a batch of one setting, prepared for a run of ``horizon`` rounds."""
+        return stack([self])
+
+    def noised(self, unit, reached, before) -> np.ndarray:
+        """Return the recovered noise, with NaN in coordinates without noise.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached : ndarray, shape (runs, agents, p)
+            Models after the round.
+        before : ndarray, shape (runs, agents, p)
+            Models before the round.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``unit``; unchanged by default.
+        """
+        return unit
+
+    # --- Rounds -----------------------------------------------------------------------------------
+
+    def widest(self) -> int:
+        """Return the largest possible batch size."""
+        return int(np.max(self.B))
+
+    def sizes(self, s: int, speeds: np.ndarray) -> np.ndarray:
+        """Return the batch sizes of a round.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        speeds : ndarray, shape (..., agents)
+            Gradients per second of each agent.
+
+        Returns
+        -------
+        ndarray of int
+            With the shape of ``speeds``.
+        """
+        return np.full(speeds.shape, int(at(self.B, s)))
+
+    @abstractmethod
+    def seconds(self, speeds: np.ndarray) -> np.ndarray:
+        """Return the duration of a round, broadcastable to [settings, runs].
+
+        ``speeds`` are [runs, agents], in gradients per second.
+        """
+
+    @abstractmethod
+    def bits(self, dim: int) -> Any:
+        """Return the bits that an agent broadcasts in a round, one number per setting."""
+
+    @abstractmethod
+    def advance(self, s: int, x: np.ndarray, problem, round_: Round) -> float:
+        """Compute one round of setting s and one run in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, overwritten.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+
+        Returns
+        -------
+        float
+            Fraction of saturated coordinates.
+        """
+
+    def start(self, problem, network, streams, settings):
+        """Return the state with the common starting point of all agents.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Models without costs.
+        """
+        self.check(problem, network)
+        x = problem.initial(self.init, streams)
+        shape = (settings, len(x), problem.n_agents, problem.dim)
+        models = np.broadcast_to(x, shape).copy()
+        zero_cost = np.zeros(shape[:2])
+        message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
+        observed = np.ones(shape[:2], bool)
+        return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost, observed)
+
+    def check(self, problem, network) -> None:
+        """Check the requirements on problem and network.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Raises
+        ------
+        InvalidInput
+            For a negative weight against Assumption 1, and for batches that exceed the
+            records.
+        """
+        smallest = float(network.own_weights.min())
+        require(
+            self.negative_weights or smallest >= -1e-12,
+            "network.scale",
+            f"a mixing matrix with {smallest:.3g} on its diagonal",
+            "no negative weight (Assumption 1), or algorithm.negative_weights: true",
+        )
+        widest = self.widest()
+        require(
+            widest <= problem.records, "algorithm.B", self.B, f"batches of <= {problem.records}"
+        )
+
+    def draws(self, problem, streams):
+        """Yield speeds, sampled rows and keys of each round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Yields
+        ------
+        Draw
+            Random numbers of one round.
+        """
+        n, m, widest = problem.n_agents, problem.records, self.widest()
+        speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
+        order = streams.sequence("sampling", "uniform", (n, m), "records")
+        keys = {name: keys_of(streams, name) for name in KEYS}
+        agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
+        for unit, uniform in zip(speeds, order, strict=True):
+            rows = first_of(uniform, agent_rows, widest)
+            yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
+
+    def run(self, problem, network, streams, horizon, observe):
+        # With several threads, linear algebra sums in another order: other rounding errors.
+        """Run a batch of settings with single-threaded linear algebra.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
+        with threadpool_limits(1, "blas"):
+            super().run(problem, network, streams, horizon, observe)
+
+    def step(self, state, problem, network, draw, t):
+        """Compute one round of all settings and runs; models are updated in place.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the round.
+        """
+        settings, runs, agents, dim = state.x.shape
+        saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
+        mixing_of = network.exchange()
+
+        def part(begin, end):
+            """Compute the round of a range of runs.
+
+            Parameters
+            ----------
+            begin : int
+                First run.
+            end : int
+                Run after the last one.
+            """
+            of_a_model = workspace("a model", (3, agents, dim), state.x.dtype)
+            for run in range(begin, end):
+                round_ = Round(
+                    mixing_of(0, run),
+                    draw.speeds[run],
+                    draw.rows[run],
+                    {name: keys[run] for name, keys in draw.keys.items()},
+                    (t - 1) * agents,
+                    *of_a_model,
+                )
+                mixing = [mixing_of(s, run) for s in range(settings)]
+                pass_result = self._in_one_pass(state, run, problem, round_, mixing)
+                if pass_result is not None:
+                    saturated[:, run], lost[:, run] = pass_result
+                    continue
+                for s in range(settings):
+                    round_ = replace(round_, mixing=mixing[s])
+                    if self.noised_messages:
+                        round_ = replace(round_, message=state.message[s, run])
+                    saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
+
+        share_out(part, runs)
+        seconds = state.seconds + self.seconds(draw.speeds)
+        bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
+        return State(state.x, state.message, seconds, bits, saturated, lost, state.asked)
+
+    def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
+        """Compute a round of all settings of a run in one pass; None if there is no such pass."""
+        together = getattr(type(self).advance, "together", None)
+        dense = all(type(matrix) is np.ndarray for matrix in mixing)
+        if together is None or not dense or not compiled_for(state.x):
+            return None
+        settings, runs, agents, dim = state.x.shape
+        first = (np.arange(settings) * runs + run) * agents
+        message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
+        models = Models(state.x.reshape(-1, dim), message, first, agents, mixing, state.asked.any())
+        return together(self, models, problem, round_)
+
+    def sampled_gradients(
+        self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
+    ) -> tuple[Gradients, np.ndarray]:
+        """Compute the sampled gradients of all settings.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+        at_message : bool
+            Whether gradients are evaluated at the messages instead of the models.
+        clips : sequence of float, length settings
+            Clipping norms.
+
+        Returns
+        -------
+        Gradients
+            Gradients in factors if the problem is a perceptron, else in full.
+        ndarray of int, shape (settings, agents)
+            Batch sizes.
+        """
+        sizes = np.array([self.sizes(s, round_.speeds) for s in range(len(clips))])
+        if self._has_factors(problem):
+            factors = problem.factors(sizes.size, round_.rows.shape[-1])
+            x = models.message if at_message else models.x
+            problem.backpropagate(x, models.first, round_.rows, sizes, np.array(clips), factors)
+            return in_factors(factors), sizes
+        points = [models.of(s)[1 if at_message else 0] for s in range(len(clips))]
+        return self._in_full(points, problem, round_, clips), sizes
+
+    def _has_factors(self, problem) -> bool:
+        """Return True if gradients are those of perceptrons, and neither method is overridden."""
+        kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
+        return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
+
+    def _in_full(self, points, problem, round_: Round, clips) -> Gradients:
+        gradients = workspace("gradients", (len(clips), *points[0].shape), points[0].dtype)
+        for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
+            round_of_setting = replace(round_, gradient=gradients[s])
+            gradient, _ = self.sampled_gradient(s, point, problem, round_of_setting, clip)
+            if gradient is not round_of_setting.gradient:
+                round_of_setting.gradient[:] = gradient
+        return in_full(gradients.reshape(-1, gradients.shape[-1]))
+
+    def asked(self, state, anyone):
+        """Return the state, marked by whether messages are observed.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        anyone : bool
+            Whether any setting of the batch is observed in this round.
+
+        Returns
+        -------
+        State
+            Copy with ``asked``.
+        """
+        return state._replace(asked=np.full(state.asked.shape, anyone))
+
+    def observables(self, state, problem, t):
+        """Return models, costs and messages; known to be finite if no value is lost.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` is missing if noise is on the messages and they are not observed.
+        """
+        quantities = {
+            "internal": state.x,
+            "seconds": state.seconds,
+            "bits": state.bits,
+            "saturated": state.saturated,
+        }
+        if not self.noised_messages:
+            quantities["released"] = state.x
+        elif state.asked.all():
+            quantities["released"] = state.message
+        return Finite(quantities) if not state.lost.any() else quantities
+
+    def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
+        """Compute the clipped mean gradients of a round's batches at ``x``.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Points of the gradients.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace.
+        clip : float
+            Clipping norm.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+            Mean gradients.
+        ndarray of int, shape (agents,)
+            Batch sizes.
+        """
+        sizes = self.sizes(s, round_.speeds)
+        return problem.clipped_gradient(x, round_.rows, sizes, clip, round_.gradient), sizes
+
+    def waiting(self, speeds: np.ndarray) -> np.ndarray:
+        """Return the seconds until every agent has computed B gradients, [settings or 1, runs]."""
+        return np.reshape(self.B, (-1, 1)) / speeds.min(-1)
+
+
+def at(value: Any, s: int) -> Any:
+    """Return the value of a field for setting s.
+
+    Parameters
+    ----------
+    value : scalar or ndarray, shape (settings, ...)
+        Field of the batch.
+    s : int
+        Index of the setting.
+
+    Returns
+    -------
+    scalar or ndarray
+        The value itself if it is a scalar.
+    """
+    return value[s] if isinstance(value, np.ndarray) and value.ndim else value
+
+
+def _without_diagonal(matrix):
+    from scipy.sparse import diags_array, issparse
+
+    if not issparse(matrix):
+        return matrix.without_diagonal()
+    return matrix - diags_array(matrix.diagonal())
+
+
+def keys_of(streams, name: str) -> np.ndarray:
+    """Sample two 32-bit words per run, as keys of the counters of one purpose.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of all runs.
+    name : str
+        Purpose.
+
+    Returns
+    -------
+    ndarray of uint32, shape (runs, 2)
+        Keys.
+    """
+    generators = streams.generators("noise", name)
+    return np.stack([g.integers(0, 2**32, size=2, dtype=np.uint32) for g in generators])

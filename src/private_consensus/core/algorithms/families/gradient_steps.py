@@ -1,0 +1,331 @@
+r"""Common base of the versions of decentralized gradient descent.
+
+This module is not an algorithm. An agent mixes messages, takes a gradient step and adds noise:
+:math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`, with geometric steps :math:`\eta_t = c\,q^t`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ..base import STEP, Iterative, Range, column, normal_start
+from ..noise import SCALED, Noise
+from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
+from .spending import CALIBRATIONS, GIVEN, calibrated, largest_sum, printed_change, spent_after
+
+
+class State(NamedTuple):
+    """Messages x [settings, runs, agents, dim]; accumulated loss [settings, runs, agents]."""
+
+    x: np.ndarray
+    spent: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientSteps(Iterative):
+    r"""Decentralized gradient descent: :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`.
+
+    Parameters
+    ----------
+    law : {"laplace", "gaussian", "gamma_norm"}
+        Independent Laplace or normal coordinates, or density proportional to exp(-zeta
+        ||b||_2).
+    noise, growth : float
+        Scale ``noise / growth**t`` of the message of iteration t = 1, 2, ...
+    calibration : {"accountant", "formula", "given"}
+        How a budget sets the noise: the least noise that the accountant accepts; the noise
+        for which the paper's own formula gives the budget's epsilon; or not at all.
+    eta, decay : float
+        :math:`\eta_t = \text{eta}\cdot\text{decay}^t`.
+    init_std : float
+        Standard deviation of the coordinates of :math:`x_i^0`.
+    """
+
+    law: str = one_of("laplace", SCALED)
+    noise: Noise = noise_field(law=None, scheduled=True)
+    growth: float = positive(1.0)
+    calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
+    eta: float = positive(1.0)
+    decay: float = up_to_one(0.9)
+    init_std: float = nonnegative(1.0)
+
+    ranges: ClassVar = {
+        "eta": Range(0.05, 4.0, 1.0, STEP),
+        "decay": Range(0.85, 1.0, 0.95),
+        "horizon": Range(3, 40, 20),
+    }
+
+    def step_size(self, t: int) -> Any:
+        r"""Return the step size :math:`\eta_t`, broadcastable against iterates."""
+        return column(self.eta) * column(self.decay) ** t
+
+    def start(self, problem, network, streams, settings):
+        """Return the state before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            Normal starting points and loss 0.
+        """
+        x = normal_start(problem, streams, settings, self.init_std)
+        return State(x, np.zeros(x.shape[:-1]))
+
+    def draws(self, problem, streams):
+        """Return the unit noise of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator of ndarray, shape (runs, agents, dim)
+            One array per iteration.
+        """
+        return self.noise.units(problem, streams)
+
+    def descend(self, problem, at, mixed, noise, t: int) -> np.ndarray:
+        """Take one step from ``mixed`` along the gradient at ``at``, and add noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        at : ndarray, shape (settings, runs, agents, dim)
+            Point of the gradient.
+        mixed : ndarray, shape (settings, runs, agents, dim)
+            Start of the step, :math:`A_i`.
+        noise : ndarray, shape (runs, agents, dim)
+            Unit noise.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            New messages.
+        """
+        return mixed - self.step_size(t) * problem.gradient(at) + self.noise.at(t) * noise
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the messages and, with noise, the mean accumulated loss.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            ``released`` iterates; ``worst_case``, [settings, runs].
+        """
+        quantities = {"released": state.x}
+        return quantities | {"worst_case": state.spent.mean(-1)} if self.noise else quantities
+
+    # Privacy.
+
+    @property
+    def noise_is_given(self) -> bool:
+        return self.calibration == GIVEN
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise for a budget; fixed noise remains unchanged.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        GradientSteps
+            Copy with calibrated noise.
+        """
+        return calibrated(self, budget, problem, network, horizon)
+
+    def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
+        r"""Return the loss :math:`\eta_k\beta_k\mathcal B_\infty` per coordinate.
+
+        It is that of Xiao et al., after Theorem 2.2.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings or 1, 1, 1, 1)
+            Privacy loss of iteration t.
+        """
+        return np.reshape(
+            self.step_size(t) * printed_change(problem) / self.noise.at(t), (-1, 1, 1, 1)
+        )
+
+    def spend(self, state, problem, network, t: int) -> np.ndarray:
+        """Return the accumulated loss ``state.spent`` after iteration t; unchanged without noise.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents)
+            Accumulated privacy loss.
+        """
+        if not self.noise:
+            return state.spent
+        return spent_after(state.spent, self.loss_by_formula(problem, network, t))
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the sum of the losses per coordinate.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        times = range(1, horizon + 1)
+        return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
+
+    def graph_statistics(self, network):
+        """Return no statistics, since privacy does not depend on the graph."""
+
+    def releases(self, problem, network, horizon):
+        r"""Return the releases of all messages, with sensitivity :math:`\eta_t\Delta`.
+
+        Gradients are evaluated at points that were sent, or mixed from points that were sent.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One release that covers all iterations.
+        """
+        moved = problem.record_change(self.noise.norm)
+        steps = self.eta * self.decay ** np.arange(1, horizon + 1)
+        attack_fields = self.known(problem, horizon)
+        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attack_fields)
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: messages, with the scale of each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site.
+        """
+        (release,) = self.releases(problem, network, horizon)
+        return [self.noise.site_of(release, self.noise.scales(horizon))]
+
+    def known(self, problem, horizon: int) -> dict[str, Any]:
+        """Return the fractions of the sensitivity that are known to be attained and reached.
+
+        Nothing is known with a projection, since it may remove changes.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        dict
+            Fields ``attained`` and ``reached`` of :class:`.Release`, or empty.
+        """
+        if np.isfinite(getattr(problem, "box", np.inf)):
+            return {}
+        attained = problem.attained_gradient_share(self.noise.norm)
+        first = problem.attained_gradient_share("l2")
+        return {"attained": attained, "reached": self.noise.reached(problem, horizon, first)}
+
+
+def uniform_mean(network, x: np.ndarray) -> np.ndarray:
+    """Return the mean over each agent and its neighbours.
+
+    Parameters
+    ----------
+    network : Network
+        Communication graph with its mixing matrix.
+    x : ndarray, shape (settings, runs, agents, dim)
+        Messages of the iteration.
+
+    Returns
+    -------
+    ndarray
+        With the shape of ``x``.
+    """
+    return (x + network.neighbour_sum(x)) / (network.degrees[..., None] + 1.0)

@@ -1,0 +1,384 @@
+"""ADMM with noise in the linear term of its local problem: DVP, M-ADMM and R-ADMM.
+
+A version states the position and the scale of its noise, and the iterations that have a
+privacy cost. The cost of an iteration has the same form for all versions. It is the
+change of the gradient over the noise, plus a term for the Jacobian of the map from the
+noise to the minimiser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release, calibrate
+
+from ..base import column
+from ..parameters import nonnegative, one_of
+from .admm import ADMMFamily, of_agents
+from .spending import printed_change
+
+JACOBIANS = ("paper", "tight")
+CURVATURES = ("none", "half", "deficit")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbed(ADMMFamily):
+    r"""ADMM with noise in the linear term of its objective, which releases the exact minimiser.
+
+    Replacing a record moves the noise that leads to a specific minimiser by the change of the
+    gradient, and changes the Jacobian. The loss of an iteration is
+
+    .. math:: \frac{\Delta}{s} + J, \qquad J = 2.8\kappa \ \text{or}\ \ln(1+\kappa),
+        \quad \kappa = \frac{w c_1}{\mu + D_i}
+
+    with s the scale of the noise as it enters the gradient, w the weight of a record and
+    :math:`c_1` the largest second derivative of its loss. :math:`2.8\kappa` needs
+    :math:`\kappa \le 1/2` (Chaudhuri, Monteleoni, Sarwate 2011; Zhang, Khalili, Liu 2018);
+    :math:`\ln(1+\kappa)` always holds, since the Hessian's change has one positive eigenvalue.
+
+    No noise meets a budget below the Jacobian terms. The authors of DVP then add
+    :math:`\frac\Phi2\|x\|_2^2` to the objective, which makes :math:`\kappa` smaller. The
+    authors of the other methods require a larger penalty or ridge.
+
+    Parameters
+    ----------
+    jacobian : {"paper", "tight"}
+        Form of J: :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
+    curvature : {"none", "half", "deficit"}
+        Condition for adding :math:`\Phi`. ``none``: never, so that such a budget is an error.
+        ``half``: the least :math:`\Phi` with which J takes at most half of an iteration's
+        budget. ``deficit``: only if J leaves nothing for the noise, and then so that J takes
+        half (DVP as published).
+    Phi : float
+        Added curvature :math:`\Phi`.
+    """
+
+    jacobian: str = one_of("paper", JACOBIANS, calibration=True)
+    curvature: str = one_of("none", CURVATURES, calibration=True)
+    Phi: float = nonnegative(0.0)
+
+    jacobian_terms = 1
+    """Number of terms J per iteration."""
+
+    def added_curvature(self, problem):
+        return column(self.Phi) if np.any(self.Phi) else None
+
+    def spending(self, budget, problem, network, horizon):
+        """Return a copy with added curvature, if required, and the noise for a finite budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ObjectivePerturbed
+            Copy with calibrated noise.
+        """
+        curved = self.with_curvature(budget, problem, network, horizon)
+        return ADMMFamily.spending(curved, budget, problem, network, horizon)
+
+    def with_curvature(self, budget, problem, network, horizon: int):
+        r"""Return a copy with the :math:`\Phi` that ``curvature`` requires.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ObjectivePerturbed
+            The algorithm itself if no curvature is added.
+        """
+        if self.curvature == "none":
+            return self
+        charged = self.charged(horizon)
+        least = float(self.least_penalties(network, horizon)[charged - 1].min())
+        share = self.share_of(budget, len(charged))
+        jacobian_cost = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
+        if jacobian_cost < (share if self.curvature == "deficit" else share / 2):
+            return self
+        cost_per_term = share / 2 / self.jacobian_terms
+        kappa = np.expm1(cost_per_term) if self.jacobian == "tight" else cost_per_term / 2.8
+        needed = problem.record_curvature / kappa
+        return replace(self, Phi=float(needed - problem.least_convexity - least))
+
+    def share_of(self, budget, count: int) -> float:
+        """Return the largest equal loss of ``count`` pure mechanisms that together meet a budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        count : int
+            Number of mechanisms.
+
+        Returns
+        -------
+        float
+            Epsilon of each mechanism.
+        """
+        if self.calibration == "formula" and self.rho_conversion is not None:
+            return float(np.sqrt(2.0 * self.rho_of(budget) / count))
+        scale = calibrate(lambda s: [Release("pure", epsilon=np.full(count, 1.0 / s))], budget)
+        return 1.0 / scale
+
+    def linear_scale(self, penalty: Any, scale: Any) -> Any:
+        """Return the scale of the noise in the gradient.
+
+        Parameters
+        ----------
+        penalty : float or ndarray
+            :math:`D_i`, which multiplies noise on the centre.
+        scale : float or ndarray
+            Scale of the noise at its position.
+
+        Returns
+        -------
+        float or ndarray
+            Broadcast product.
+        """
+        return penalty * scale
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise in the gradient of the minimised objective.
+
+        The scale is NaN in iterations without noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            One site, ``minimisation``.
+        """
+        times = np.arange(1, horizon + 1)
+        penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
+        scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
+        quiet = ~np.isin(times, self.charged(horizon))
+        scale = np.where(quiet[:, None, None], np.nan, scale)
+        change = problem.record_change(self.noise.norm)
+        moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
+        return [self.noise.site(scale, moved, "minimisation")]
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Recover the noise from the messages, which are exact minimisers.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded ``sent`` messages, [runs, agents, dim].
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise over its scale, [runs, agents, dim], at the site ``minimisation``.
+        """
+        noise = self.noise_in_minimisation(shown.sent, state, problem, network, t)
+        sign = 1.0 if self.where == "dual" else -1.0  # the centre enters the slope with a minus
+        return {"minimisation": sign * noise / scale["minimisation"]}
+
+    def loss_by_formula(self, problem, network, t):
+        r"""Return the loss per coordinate :math:`\mathcal B_\infty/s + 2.8 w/D_i` of Xiao et al.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        ndarray
+            Broadcastable against [settings, runs, agents, 1].
+        """
+        penalty = self.penalty(network, t)
+        moved = printed_change(problem) / self.linear_scale(penalty, self.scale(t))
+        return moved + 2.8 * printed_change(problem) / penalty
+
+    def charged(self, horizon: int) -> np.ndarray:
+        """Return the iterations that use private data."""
+        return np.arange(1, horizon + 1)
+
+    def losses(self, problem, network, horizon):
+        r"""Return :math:`\Delta`, scales s and terms J of the iterations with a privacy cost.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            :math:`\Delta` in the norm of the noise.
+        ndarray
+            Smallest scale s of any agent, per such iteration.
+        ndarray
+            Terms J, per such iteration.
+        """
+        charged = self.charged(horizon) - 1
+        penalties = self.least_penalties(network, horizon)[charged]
+        paid = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
+        scales = self.linear_scale(penalties, self.scales(horizon)[charged])
+        return problem.record_change(self.noise.norm), scales, paid
+
+    def rho_by_formula(self, problem, network, horizon):
+        r"""Return :math:`\sum_t \epsilon_t^2/2`, with every iteration as a pure mechanism.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Total zCDP cost.
+        """
+        moved, scales, paid = self.losses(problem, network, horizon)
+        return float(((moved / scales + paid) ** 2).sum() / 2)
+
+    def releases(self, problem, network, horizon):
+        """Return one pure mechanism per iteration.
+
+        Its loss is that of the noise plus the Jacobian term. Gaussian noise has no such bound,
+        and its Jacobian term depends on the sampled noise (E4.3). The two terms are then
+        separate releases, and nothing is proven.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Releases of the agent with the largest privacy loss.
+        """
+        moved, scales, paid = self.losses(problem, network, horizon)
+        attack_fields = self.known_of_gradient(problem, len(scales))
+        if self.noisy and self.law != "gaussian":
+            attack = Release(self.law, moved, scales, dim=problem.dim, **attack_fields)
+            return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
+        note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
+        jacobian = Release("pure", epsilon=paid, proven=False, note=note)
+        return [*self.noise.releases(moved, scales, **attack_fields), jacobian]
+
+    def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
+        r"""Return the fractions of the gradient's change that an attack attains.
+
+        If the label of a row z changes, the Hessians are equal at every point. Then :math:`v(x) =
+        -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z` is a one-to-one function of the minimiser. It
+        equals the noise b or :math:`b + wz`, so that nothing is lost and no Jacobian remains.
+
+        At delta 0, two nearly opposite rows attain the whole change at points far from the
+        origin, where the Jacobians are equal again. Laplace noise can be large there in all
+        coordinates, with the required signs. Noise of ``gamma_norm`` has to point along the
+        change. In iteration 1 it leads back to points at which half of the change is attained.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        count : int
+            Number of iterations with a privacy cost.
+
+        Returns
+        -------
+        dict
+            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if nothing is
+            known.
+        """
+        if np.isfinite(getattr(problem, "box", np.inf)):
+            return {}  # the map to projected minimisers is not one to one
+        norm = self.noise.norm
+        attained = problem.attained_gradient_share(norm)
+        first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
+        if attained is None:
+            return {}
+        return {"attained": attained, "reached": self.noise.reached(problem, count, first)}
+
+
+def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
+    r"""Return the Jacobian term J of an iteration.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    penalty : float or ndarray
+        :math:`D_i`.
+    form : {"paper", "tight"}
+        :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
+    ridge : float or ndarray
+        Curvature in addition to that of the problem.
+
+    Returns
+    -------
+    float or ndarray
+        J, with the shape of the penalty.
+
+    Raises
+    ------
+    InvalidInput
+        For ``paper``, if :math:`\kappa > 1/2`.
+    """
+    kappa = problem.record_curvature / (problem.least_convexity + ridge + penalty)
+    if form == "tight":
+        return np.log1p(kappa)
+    largest = float(np.max(kappa))
+    require(largest <= 0.5, "kappa", largest, "at most 1/2 for the Jacobian term 2.8 kappa")
+    return 2.8 * kappa

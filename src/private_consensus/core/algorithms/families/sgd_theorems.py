@@ -1,0 +1,179 @@
+"""Noise and releases of Q-DPSGD as Ding states them: Theorems 11 and 15, and (28)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Budget, Release, SampledNoise
+
+SIGMA_RULES = ("thm11", "proof11", "accountant")
+
+
+def reused_state_releases(
+    sigma: float,
+    horizon: int,
+    *,
+    keep: float,
+    step: float,
+    resolution: float,
+    dim: int,
+    clip: float,
+) -> list[Release]:
+    r"""Return the releases of Q-DPSGD-2 as published, (28) of Ding: the exact model is used again.
+
+    One record in one batch shifts the model permanently. By the next message, the fraction
+    :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift remains, and all
+    later gradients are evaluated at other points. The only certain bound is that two clipped
+    means differ by at most 2K. The models therefore differ by at most :math:`\Delta_t =
+    2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no amplification by sampling applies.
+
+    Parameters
+    ----------
+    sigma, step, resolution, dim, clip
+        As in :func:`private_consensus.privacy.noisy_message`.
+    horizon : int
+        Number of rounds.
+    keep : float
+        c, in [0, 1]; that of the agent with the largest c.
+
+    Returns
+    -------
+    list of Release
+        One discrete Gaussian release that covers all rounds.
+    """
+    require(0 <= keep <= 1, "keep", keep, "a number in [0, 1]")
+    t = np.arange(1, horizon + 1)
+    remaining_shift = (
+        t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
+    )
+    sensitivity = 2 * step * clip * remaining_shift + resolution * math.sqrt(dim)
+    note = "the exact model is used again: every message depends on all earlier batches"
+    return [
+        Release("discrete_gaussian", sensitivity / resolution, sigma * clip / resolution, note=note)
+    ]
+
+
+def theorem11_sigma(
+    budget: Budget, records: int, horizon: int, *, proof: bool = False, factor: float = 1.0
+) -> float:
+    r"""Return the sigma of Theorem 11 and Remark 6 of Ding.
+
+    .. math:: \sigma^2 = \frac{16T}{m^2\epsilon}\left(\frac{2\ln(1/\delta)}{\epsilon}+1\right)c^2
+
+    Parameters
+    ----------
+    budget : Budget
+        Epsilon and delta of the whole run.
+    records, horizon : int
+        m and T.
+    proof : bool
+        Whether :math:`m^2` is replaced by m, as in the proof.
+    factor : float
+        c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
+
+    Returns
+    -------
+    float
+        :math:`\sigma`; 0 for an infinite budget.
+    """
+    if not budget.private:
+        return 0.0
+    require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for Theorem 11")
+    order = 2 * math.log(1 / budget.delta) / budget.epsilon + 1
+    power = 1 if proof else 2
+    return factor * math.sqrt(16 * horizon * order / (records**power * budget.epsilon))
+
+
+def theorem11_epsilon(
+    sigma: float,
+    delta: float,
+    records: int,
+    horizon: int,
+    *,
+    proof: bool = False,
+    factor: float = 1.0,
+) -> float:
+    r"""Return the epsilon of Theorem 11 at a given sigma; the inverse of :func:`theorem11_sigma`.
+
+    :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
+    :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon.
+
+    Parameters
+    ----------
+    sigma : float
+        Noise in units of the clipping norm.
+    delta : float
+        Delta at which epsilon is stated.
+    records : int
+        m.
+    horizon : int
+        T.
+    proof : bool
+        Whether :math:`m^2` is replaced by m, as in the proof.
+    factor : float
+        c, as in :func:`theorem11_sigma`.
+
+    Returns
+    -------
+    float
+        Infinite without noise.
+    """
+    if sigma == 0:
+        return math.inf
+    a = 16 * horizon * factor**2 / (records ** (1 if proof else 2) * sigma**2)
+    return (a + math.sqrt(a**2 + 8 * a * math.log(1 / delta))) / 2
+
+
+def theorem15_factor(
+    *, step: float, resolution: float, dim: int, clip: float, size: float
+) -> float:
+    r"""Return the factor :math:`\alpha\varepsilon + \eta\sqrt p\,|S|/K` of Theorem 15.
+
+    Parameters
+    ----------
+    step : float
+        :math:`\alpha\varepsilon`.
+    resolution : float
+        :math:`\eta`; 0 drops the second term.
+    dim : int
+        p.
+    clip : float
+        K.
+    size : float
+        Batch size :math:`|S|`.
+
+    Returns
+    -------
+    float
+        c of :func:`theorem11_sigma`.
+    """
+    return step + resolution * math.sqrt(dim) * size / clip
+
+
+def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
+    """Return the sigma of a noisy batch by a named rule; 0 for an infinite budget.
+
+    Parameters
+    ----------
+    rule : {"thm11", "proof11", "accountant"}
+        Theorem 11 with Remark 6, its proof's version, or :meth:`SampledNoise.sigma`.
+    budget : Budget
+        Epsilon and delta of the whole run.
+    noise : SampledNoise
+        Noisy batch in the form of the accountant.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    float
+        Noise in units of the clipping norm.
+    """
+    expected = f"one of {', '.join(SIGMA_RULES)}"
+    require(rule in SIGMA_RULES, "algorithm.sigma_rule", rule, expected)
+    if rule == "accountant":
+        return noise.sigma(budget, horizon)
+    return theorem11_sigma(budget, noise.records, horizon, proof=rule == "proof11")

@@ -1,0 +1,378 @@
+r"""IPP-ADMM: only progress that shows is sent (paper 004, section 3.5, Algorithm 3).
+
+As PP-ADMM, but :math:`\hat x_i + b_{i2}` is sent only where
+
+.. math:: f_i^{clip}(x_i) - f_i^{clip}(\hat x_i) + \mathrm{Lap}(4cC_{loss}/\epsilon_2)
+    \ge \alpha + \mathrm{Lap}(2cC_{loss}/\epsilon_1)
+
+and fewer than c messages were sent; otherwise neighbours keep the last one, :math:`x_i`. The losses
+are means over an agent's records of the logistic loss of weight 1, clipped at :math:`C_{loss}`. A
+run is charged :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
+
+As printed the scales lack :math:`1/|D_i|`, and every decision is a fair coin (errata E4.7). No
+version is private by this charge: the tests look at minimisers that are never released (E4.6), and
+a threshold whose noise is drawn again is paid for again. An accountant is told of all T
+minimisations, and of what the tests cost at the scales that are set, see
+:mod:`.families.progress_tests`. The repair tests what is noised, against a threshold that is drawn
+once, with PP-ADMM's noise of the output alone: T Gaussian mechanisms, and the sparse vector
+technique on queries about their outputs.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy.sparse_vector import REDRAWS
+
+from .base import moved, per_agent
+from .families import admm, progress_tests
+from .families.approximate_admm import ApproximateADMM
+from .families.progress_tests import Draw, ProgressTests, Tested
+from .noise import Noise
+from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
+
+State = namedtuple("State", (*admm.State._fields, *Tested._fields))
+"""State of ADMM, with the fields of the progress tests."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
+    r"""IPP-ADMM.
+
+    Parameters
+    ----------
+    c : int
+        Messages of an agent, at most.
+    C_loss : float
+        Where the loss of a record is clipped.
+    alpha : float
+        Threshold.
+    share : float
+        Of the budget, for the tests.
+    svt_sensitivity : {"printed", "per_sample"}
+        :math:`2C_{loss}`, or :math:`2C_{loss}/|D_i|`.
+    threshold_drawn : {"each", "after_release", "once"}
+        When it is drawn: at every test (line 9), after every message, or never again.
+    threshold_scale : {"printed", "standard"}
+        c times that of a single draw, or that of a single draw.
+    decision : {"sparse_vector", "coin"}
+        ``coin``: a fair one instead of the test, for comparison.
+    tested : {"minimiser", "noised"}
+        What the test looks at: :math:`\hat x_i`, which is not private before it is sent and is
+        charged c times only; or :math:`\hat x_i + b_{i2}` with all T of them charged, so that the
+        test looks at what is private already, and saves nothing (a repair of E4.6).
+    query_noise, threshold_noise : float
+        Laplace scales of query and threshold.
+    svt_epsilon : float
+        :math:`\epsilon_1 + \epsilon_2`.
+    """
+
+    c: int = whole(15)
+    C_loss: float = positive(2.0)
+    alpha: float = 1e-3
+    share: float = fraction(0.1)
+    svt_sensitivity: str = one_of("per_sample", progress_tests.SENSITIVITIES)
+    threshold_drawn: str = one_of("each", REDRAWS)
+    threshold_scale: str = one_of("printed", progress_tests.THRESHOLD_SCALES)
+    decision: str = one_of("sparse_vector", progress_tests.DECISIONS)
+    tested: str = one_of("minimiser", progress_tests.TESTED)
+    query_noise: Noise = noise_field("query", law="laplace")
+    threshold_noise: Noise = noise_field("threshold", law="laplace")
+    svt_epsilon: float = nonnegative(0.0)
+
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
+    source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
+    lower_bound_because: ClassVar[str] = (
+        "a label flip moves each minimiser, and the test of progress has the stated loss"
+    )
+
+    # Algorithm 3.
+
+    def start(self, problem, network, streams, settings):
+        """Return the state of ADMM before the first iteration, without any test.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        state = super().start(problem, network, streams, settings)
+        return State(*state, *progress_tests.untested(state.x))
+
+    def draws(self, problem, streams) -> Iterator[Draw]:
+        """Return the unit draws of the noise and of the tests, for each iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        return progress_tests.draws(super().draws(problem, streams), problem, streams)
+
+    def message(self, problem, state, minimiser, noise, draw):
+        """Return the noisy minimiser of an agent that passes the test, else its last message.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        state : State
+            State before the iteration.
+        minimiser : ndarray, shape (settings, runs, agents, dim)
+            Minimisers without output noise.
+        noise : ndarray
+            Output noise, which broadcasts against ``minimiser``.
+        draw : Draw
+            Unit draws of the iteration.
+
+        Returns
+        -------
+        (ndarray, dict)
+            Messages [settings, runs, agents, dim], and changed fields of the state.
+        """
+        tested = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
+        sends = (tested.sent > state.sent)[..., None]
+        return np.where(sends, minimiser + noise, state.x), tested._asdict()
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after one iteration, with the privacy cost of its tests and messages.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        after = super().step(state, problem, network, draw, t)
+        if not self.noisy:
+            return after
+        message_rho = per_agent(sum(self.charge(problem).rhos()))
+        charged_messages = 1.0 if self.tested == "noised" else after.sent - state.sent
+        tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
+        return after._replace(spent=state.spent + tests + message_rho * charged_messages)
+
+    def observables(self, state, problem, t):
+        """Return the observables of ADMM and the mean number of messages per agent.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
+
+    # Interface of audits.
+
+    @property
+    def hidden_sampling(self) -> bool:
+        """Return True, since no agent observes the tests and coins of another."""
+        return True
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the two sites of the noise: in the minimisation and on the message.
+
+        Tests of noised models select messages by their noise. A coin selects at most c messages
+        independently of data and noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
+        sites = super().noise_sites(problem, network, horizon)
+        selected_site = "message" if self.tested == "noised" else None
+        observed = int(self.c) if self.decision == "coin" else None
+        return [
+            site._replace(selected=site.name == selected_site, max_observed=observed)
+            for site in sites
+        ]
+
+    def residual(self, scale, state, problem, network, draw, shown, t):
+        """Recover the noise of the messages that are sent; other outputs reveal no noise.
+
+        Parameters
+        ----------
+        scale : mapping
+            Noise scale of the iteration, by site name.
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        shown : namespace
+            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim].
+        """
+        noise_by_site = super().residual(scale, state, problem, network, draw, shown, t)
+        if noise_by_site:
+            sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
+            noise_by_site["message"] = np.where(sent, noise_by_site["message"], np.nan)
+        return noise_by_site
+
+    # Privacy.
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, if ``c`` is at most the horizon.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
+        return super().calibrate(budget, problem, network, horizon)
+
+    def silent(self):
+        return replace(super().silent(), **progress_tests.NO_NOISE._asdict())
+
+    def for_all(self, rho, problem, network, horizon):
+        """Return a copy whose tests and messages together cost ``rho``.
+
+        The tests receive the fraction ``share``. The remainder is divided equally among the charged
+        messages.
+
+        Parameters
+        ----------
+        rho : float
+            Privacy cost of the whole run, in zCDP.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with all noises.
+        """
+        tests = ProgressTests(self, problem).noise_for(self.share * rho)
+        message_rho = (1.0 - self.share) * rho / self.charged(horizon)
+        return replace(self.for_one(message_rho, problem, network), **tests._asdict())
+
+    def rho_by_formula(self, problem, network, horizon):
+        """Return the total privacy cost of Theorem 10, in zCDP.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Total in zCDP.
+        """
+        messages = self.charged(horizon) * sum(self.charge(problem).rhos())
+        return float(self.svt_epsilon**2 / 2 + messages)
+
+    def charged(self, horizon: int) -> int:
+        """Return the number of minimisations that the formula charges."""
+        return horizon if self.tested == "noised" else self.c
+
+    def releases(self, problem, network, horizon):
+        """Return the releases of the minimisations and of the tests.
+
+        With a coin, at most ``c`` minimisations count, since outputs that are not sent are not
+        observed.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        coin = not self.noisy or self.decision == "coin"
+        minimiser_releases = super().releases(problem, network, int(self.c) if coin else horizon)
+        charge = self.charge(problem, network)
+        return ProgressTests(self, problem).releases(minimiser_releases, charge, horizon)
+
+
+ALGORITHM = ImprovedPlausiblyPrivateADMM

@@ -1,0 +1,197 @@
+r"""Algorithm 2 of paper 001 as Theorem 3.4 has it: for convex functions with bounded gradients.
+
+.. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
+    + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
+
+with the aggregate of (7), and the mean of the iterates for a result. With fixed weights on a
+complete graph all that an agent needs of the others is their sum, :math:`m_i=\bar x^k`
+(Appendix J), which Algorithm 3 finds without showing what is summed (Theorem 2.1).
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from ..exchange import SecretSharing, require_complete
+from .base import STEP, Range, column
+from .families import random_aggregates
+from .families.random_aggregates import Aggregate, RandomAggregates, around_the_mean
+from .parameters import one_of, only
+
+EXCHANGES = ("plain", "secret_sharing")
+
+State = namedtuple("State", (*random_aggregates.State._fields, "total"))
+"""State of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocallyPrivateSubgradient(RandomAggregates):
+    r"""Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
+
+    Parameters
+    ----------
+    exchange : {"plain", "secret_sharing"}
+        Whether neighbours see each other's values, or, with fixed weights on a complete graph,
+        their sum only.
+    """
+
+    decay: float = only(1.0, "steps fall as 1/sqrt(k)")
+    exchange: str = one_of("plain", EXCHANGES)
+
+    source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
+    ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
+    lower_bound_because: ClassVar[str] = (
+        "a label flip and points far out move the gradient by the attained part"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.exchange == "secret_sharing":
+            fixed = "fixed: of random ones an agent would need single values"
+            require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose noise meets the budget, if the graph permits the exchange.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        if self.exchange == "secret_sharing":
+            require_complete(network)
+        return super().calibrate(budget, problem, network, horizon)
+
+    def step_size(self, t: int) -> Any:
+        r"""Return the step size :math:`1/(c\sqrt t)`, in a shape that broadcasts."""
+        return column(self.eta) / np.sqrt(t)
+
+    def aggregate(self, x: np.ndarray, network) -> Aggregate:
+        """Return the interval of the aggregate; with secret sharing it is the mean of all agents.
+
+        Parameters
+        ----------
+        x : ndarray, shape (settings, runs, agents, dim)
+            Messages.
+        network : Network
+            Communication graph with its mixing matrix.
+
+        Returns
+        -------
+        Aggregate
+            Ends of the interval, and the point of the gradient.
+        """
+        if self.exchange == "plain":
+            return around_the_mean(x, network)
+        mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
+        return Aggregate(mean, mean, mean)
+
+    def start(self, problem, network, streams, settings):
+        """Return the state of Algorithm 2 before the first iteration, with a sum of means of 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        plain = super().start(problem, network, streams, settings)
+        return State(*plain, np.zeros_like(plain.x[..., :1, :]))
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after one step, and add the mean before it to the sum of means.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : Draw
+            Unit draws of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        after = super().step(state, problem, network, draw, t)
+        return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
+
+    def observables(self, state, problem, t):
+        """Return the observables of Algorithm 2 and the average of the means so far.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        averaged = np.broadcast_to(state.total / t, state.x.shape)
+        return super().observables(state, problem, t) | {"averaged": averaged}
+
+    def releases(self, problem, network, horizon):
+        r"""Return one release per iteration, with sensitivity :math:`\eta_k\Delta`.
+
+        Gradients are taken at points that are functions of messages.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
+        moved = problem.record_change(self.noise.norm)
+        attained_loss = self.known(problem, horizon)
+        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attained_loss)
+
+
+ALGORITHM = LocallyPrivateSubgradient

@@ -1,0 +1,187 @@
+r"""Logistic regression without privacy and without fairness (paper 004, section 6.3.1: LR).
+
+.. math:: \min_w \sum_i \bigl[\ln(1 + e^{x_i^T w}) - y_i\, x_i^T w\bigr] +
+    \tfrac{\lambda}{2}\|w\|_2^2 \quad (97)
+
+with a :math:`\lambda` so small that it only chooses among minimisers where columns depend on one
+another, as indicator columns do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit
+
+from private_consensus.privacy import Release
+
+from ..solvers import minimise
+from .base import Algorithm
+from .parameters import positive
+
+FULL_STEPS = 10
+CHUNK = 4096
+"""Number of rows per block of second derivatives."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Logistic(Algorithm):
+    r"""Plain logistic regression.
+
+    Parameters
+    ----------
+    ridge : float
+        :math:`\lambda > 0`.
+    """
+
+    ridge: float = positive(1e-2)
+
+    source: ClassVar[str] = "Paper 004, eq. (97) and section 6.3.1"
+
+    needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
+
+    def releases(self, problem, network, horizon):
+        """Return one exact release, since nothing is private.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One exact release.
+        """
+        return [Release("exact", scale=0.0)]
+
+    def run(self, problem, network, streams, horizon, observe):
+        """Observe the fitted coefficients of all settings at iteration 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
+        ridges = np.atleast_1d(self.ridge)
+        coefficients = np.stack([fit(problem, float(ridge)) for ridge in ridges])
+        observe(1, np.arange(len(horizon)), {"released": coefficients[..., None, :]})
+
+
+ALGORITHM = Logistic
+
+
+def fit(problem, ridge: float) -> np.ndarray:
+    r"""Compute the minimisers for the training rows of all runs.
+
+    All runs start from the minimiser for all rows and use the second derivative at that
+    point. A second derivative per run costs far more than the steps that it saves.
+
+    Parameters
+    ----------
+    problem : Problem
+        Features, labels and training rows of all runs.
+    ridge : float
+        :math:`\lambda > 0` of (97).
+
+    Returns
+    -------
+    ndarray, shape (runs, d)
+        Coefficients of each run.
+    """
+    rows, dim = problem.features.shape
+    centre, curvature_of_all_rows, magnitude = _of_all_rows(problem, ridge)
+    curvature = problem.records / rows * curvature_of_all_rows
+    start = np.repeat(centre, len(problem.test), axis=0)
+    mask = problem.in_training()
+    return minimise(
+        lambda w: _gradient(problem, mask, ridge, w),
+        lambda w: np.broadcast_to(curvature, (*w.shape, dim)),
+        start,
+        descend=lambda slope: np.linalg.solve(curvature, slope.T).T,
+        magnitude=magnitude,
+    )
+
+
+_latest: list[tuple] = []
+"""Arguments and result of the latest call of :func:`_of_all_rows`."""
+
+
+def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the minimiser for all rows, the second derivative there, and the size of the terms.
+
+    Successive batches of runs have the same rows, so the latest result is cached.
+    """
+    for features, labels, cached_ridge, answer in _latest:
+        same = features is problem.features and np.array_equal(labels, problem.labels)
+        if same and cached_ridge == ridge:
+            return answer
+    rows, dim = problem.features.shape
+    all_rows = np.ones((rows, 1))
+    magnitude = float(np.abs(problem.features).sum())
+    centre = minimise(
+        lambda w: _gradient(problem, all_rows, ridge, w),
+        lambda w: _hessian(problem, all_rows, ridge, w),
+        _full_steps(problem, all_rows, ridge, np.zeros((1, dim))),
+        magnitude=magnitude,
+    )
+    answer = centre, _hessian(problem, all_rows, ridge, centre)[0], magnitude
+    _latest[:] = [(problem.features, problem.labels, ridge, answer)]
+    return answer
+
+
+def _full_steps(problem, mask, ridge, start) -> np.ndarray:
+    """Take Newton steps without damping as long as the objective decreases."""
+    w, value = start, _objective(problem, mask, ridge, start)
+    for _ in range(FULL_STEPS):
+        slope = _gradient(problem, mask, ridge, w)
+        ahead = w - np.linalg.solve(_hessian(problem, mask, ridge, w), slope[..., None])[..., 0]
+        reached = _objective(problem, mask, ridge, ahead)
+        if not (reached < value).all():
+            break
+        w, value = ahead, reached
+    return w
+
+
+def _objective(problem, mask, ridge, w) -> np.ndarray:
+    margin = problem.features @ w.T
+    loss = np.logaddexp(0.0, margin) - problem.labels[:, None] * margin
+    return (mask * loss).sum(0) + ridge / 2 * (w**2).sum(1)
+
+
+def _gradient(problem, mask, ridge, w) -> np.ndarray:
+    """Compute the gradient for each column of ``mask``.
+
+    ``mask`` has row weights [rows, runs]; w is [runs, d].
+    """
+    x, y = problem.features, problem.labels
+    residual = x @ w.T
+    expit(residual, out=residual)
+    residual -= y[:, None]
+    residual *= mask
+    return residual.T @ x + ridge * w
+
+
+def _hessian(problem, mask, ridge, w) -> np.ndarray:
+    x = problem.features
+    total = np.zeros((len(w), x.shape[1], x.shape[1])) + ridge * np.eye(x.shape[1])
+    for first in range(0, len(x), CHUNK):
+        rows = x[first : first + CHUNK]
+        margin = rows @ w.T
+        weight = mask[first : first + CHUNK] * expit(margin) * expit(-margin)
+        total += (rows.T * weight.T[:, None, :]) @ rows
+    return total

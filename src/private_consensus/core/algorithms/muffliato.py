@@ -1,0 +1,285 @@
+r"""Muffliato: noise once, then gossip (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
+
+.. math::
+    x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
+    x^{t+1} &= W x^t \quad\text{or, accelerated,}\quad
+        x^{t+1} = \gamma W x^t + (1-\gamma)\,x^{t-1}, \qquad
+    \gamma = \frac{2\bigl(1 - \sqrt{\lambda(1-\lambda/4)}\bigr)}{(1-\lambda/2)^2},
+    \quad \lambda = 1 - |\lambda_2(W)|
+
+(arXiv 2206.05091 and its published code). Iteration t = 1, 2, ... sends :math:`x^{t-1}`. Replacing
+a record moves :math:`x_i^0` by the record's change of the agent's mean, and all later messages are
+functions of the first ones: the eavesdropper's account is one Gaussian mechanism, however many
+rounds there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release, gaussian_epsilon
+
+from ..networks import second_eigenvalue
+from .base import Iterative, Range, column, origin
+from .families.clipped_descent import mu_of
+from .noise import Noise
+from .parameters import noise_field, one_of
+
+ACCELERATIONS = ("none", "chebyshev")
+
+
+class State(NamedTuple):
+    """The last message and the one before it, each [settings, runs, agents, dim]."""
+
+    x: np.ndarray
+    before: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Muffliato(Iterative):
+    r"""Private averaging of agents' means.
+
+    Parameters
+    ----------
+    noise : float
+        :math:`\sigma`, standard deviation of each coordinate.
+    acceleration : {"none", "chebyshev"}
+    """
+
+    noise: Noise = noise_field()
+    acceleration: str = one_of("none", ACCELERATIONS)
+
+    needs: ClassVar[tuple[str, ...]] = ("means",)
+    source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
+    ranges: ClassVar = {"horizon": Range(3, 40, 20)}
+    lower_bound_because: ClassVar[str] = (
+        "opposite corners move the single noised value by exactly the sensitivity"
+    )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the Gaussian noise of the first message for the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
+        self.check_needs(problem)
+        if not budget.private:
+            return replace(self, noise=0.0)
+        return replace(self, noise=_change(problem) / mu_of(budget))
+
+    def graph_statistics(self, network):
+        """Return no statistics, since privacy does not depend on the graph."""
+
+    def releases(self, problem, network, horizon):
+        """Return the single release of the first message.
+
+        Later messages are functions of the first ones.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        if not self.noise:
+            return [Release("exact", sensitivity=_change(problem), scale=0.0)]
+        return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Compute the epsilon of the first message by the exact Gaussian curve.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise:
+            return float("inf")
+        return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the first message only.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise.
+        """
+        if not self.noise:
+            return []
+        first = np.arange(horizon) == 0
+        scale = np.where(first, self.noise.scale, np.nan)[:, None, None]
+        return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
+
+    def start(self, problem, network, streams, settings):
+        """Return both messages at 0, before the first iteration.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        zero = origin(problem, streams, settings)
+        return State(zero, zero)
+
+    def draws(self, problem, streams):
+        """Return the unit noise of each iteration, of which only the first is used.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        return self.noise.units(problem, streams)
+
+    def step(self, state, problem, network, draw, t):
+        """Return the noisy means in iteration 1, and the result of one gossip round afterwards.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray, shape (runs, agents, dim)
+            Unit noise of the iteration.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        if t == 1:
+            return State(problem.means + column(self.noise.scale) * draw, state.x)
+        return State(gossip(network, state, t == 2, self.acceleration), state.x)
+
+    def observables(self, state, problem, t):
+        """Return the messages of all agents.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        return {"released": state.x}
+
+
+ALGORITHM = Muffliato
+
+
+def gossip(network, state, first, acceleration: str) -> np.ndarray:
+    """Return the next message of a gossip phase.
+
+    Parameters
+    ----------
+    network : Network
+        Communication graph with its mixing matrix.
+    state : State
+        Last message and the message before it.
+    first : bool or ndarray of bool
+        True where the next message is the second of its phase; ``before`` is then unused.
+    acceleration : {"none", "chebyshev"}
+        Recursion of the gossip.
+
+    Returns
+    -------
+    ndarray, shape (settings, runs, agents, dim)
+        Next messages.
+    """
+    mixed = network.mix(state.x)
+    if acceleration == "none":
+        return mixed
+    weight = _weight_of(network.consensus_rate)
+    return np.where(first, mixed, weight * mixed + (1 - weight) * state.before)
+
+
+def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
+    r"""Return :math:`\gamma` of a mixing matrix, [1, 1], or of one per run, [runs, 1, 1]."""
+    return _weight_of(second_eigenvalue(mixing))
+
+
+def _weight_of(rate) -> np.ndarray:
+    gap = np.reshape(1.0 - rate, (*np.shape(rate), 1, 1))
+    return 2.0 * (1.0 - np.sqrt(gap * (1.0 - gap / 4.0))) / (1.0 - gap / 2.0) ** 2
+
+
+def _change(problem) -> float:
+    """Return the largest l2 change of an agent's mean by a replaced record."""
+    return float(problem.record_change("l2") / problem.records)

@@ -1,0 +1,352 @@
+"""Hyperparameters that are declared together with the values they allow.
+
+The functions of this module declare a field of an algorithm. The field refuses any other
+value when the algorithm is constructed, with the error ``algorithm.<name>``. A subclass
+that changes the default of a field keeps its rule. Conditions between fields are checked
+in ``__post_init__``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, field, fields
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from .noise import Noise
+
+RULE, NOISE = "rule", "noise"
+FOR_CALIBRATION = {"calibration only": True}
+"""Metadata of fields that affect only how the noise is set, not the running algorithm."""
+
+
+class Rule(NamedTuple):
+    """Validation rule of a field: ``holds`` tests a value, ``expected`` describes it."""
+
+    holds: Callable[[Any], bool]
+    expected: str
+
+
+def one_of(default: str | None, names: Iterable[str], *, calibration: bool = False) -> Any:
+    """Declare a switch with a fixed set of values; None is allowed only as the default.
+
+    Parameters
+    ----------
+    default : str or None
+        Default value.
+    names : iterable of str
+        Allowed values.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    allowed = tuple(names)
+    rule = Rule(partial(_is_one_of, allowed), f"one of {', '.join(allowed)}")
+    return _field(default, rule, calibration)
+
+
+def _is_one_of(allowed: tuple[str | None, ...], value: Any) -> bool:
+    return isinstance(value, str | None) and value in allowed
+
+
+def positive(default: Any, *, expected: str = "a number > 0", calibration: bool = False) -> Any:
+    """Declare a number above 0.
+
+    Parameters
+    ----------
+    default : float or None
+        Default value; None is then allowed as well.
+    expected : str
+        Description of the allowed values, for error messages.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    return _field(default, Rule(_all(lambda v: v > 0), expected), calibration)
+
+
+def nonnegative(default: Any, *, calibration: bool = False) -> Any:
+    """Declare a number of at least 0.
+
+    Parameters
+    ----------
+    default : float or None
+        Default value; None is then allowed as well.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
+
+
+class Declared(NamedTuple):
+    """Declared properties of a noise field.
+
+    Parameters
+    ----------
+    law : str or None
+        Distribution; None uses the ``law`` of the algorithm.
+    added_to : str or None
+        Quantity to which the noise is added; None uses the ``where`` of the algorithm.
+    scheduled : bool
+        Whether the scale changes with the ``growth`` of the algorithm.
+    """
+
+    law: str | None
+    added_to: str | None
+    scheduled: bool
+
+
+def noise_field(
+    added_to: str | None = "message", law: str | None = "gaussian", *, scheduled: bool = False
+) -> Any:
+    """Declare a noise that calibration sets; the default is no noise.
+
+    See :class:`.noise.Noise` and :class:`Declared`.
+
+    Parameters
+    ----------
+    added_to : str or None
+        Quantity to which the noise is added; None uses the algorithm's ``where``.
+    law : str or None
+        Distribution; None uses the algorithm's ``law``.
+    scheduled : bool
+        Whether the scale changes with the algorithm's ``growth``.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule and declaration.
+    """
+    number, declared = nonnegative(0.0), Declared(law, added_to, scheduled)
+    return field(default=0.0, metadata={**number.metadata, NOISE: declared})
+
+
+def fraction(
+    default: Any = MISSING, *, below: float = 1.0, expected: str = "", calibration: bool = False
+) -> Any:
+    """Declare a number strictly between 0 and ``below``.
+
+    Parameters
+    ----------
+    default : float or None, optional
+        Default value; None is then allowed as well. Without a default, the value is
+        required.
+    below : float
+        Exclusive upper limit.
+    expected : str
+        Description of the allowed values, for error messages.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    expected = expected or f"a number in (0, {below:g})"
+    return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
+
+
+def up_to_one(default: Any) -> Any:
+    """Declare a number above 0 and at most 1."""
+    return _field(default, Rule(_all(lambda v: (v > 0) & (v <= 1)), "a number in (0, 1]"), False)
+
+
+def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
+    """Declare a whole number of at least 1.
+
+    Parameters
+    ----------
+    default : int or None
+        Default value; None is then allowed as well.
+    most : float
+        Inclusive upper limit.
+    calibration : bool
+        Whether the field affects only how the noise is set.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
+    holds = _all(lambda v: (v >= 1) & (v <= most) & (v < np.inf) & (v == np.floor(v)))
+    return _field(default, Rule(holds, expected), calibration)
+
+
+def only(default: Any, because: str = "") -> Any:
+    """Declare a number that a subclass cannot change.
+
+    Parameters
+    ----------
+    default : float
+        The only allowed value.
+    because : str
+        Reason, for error messages.
+
+    Returns
+    -------
+    Field
+        Dataclass field with its rule.
+    """
+    expected = f"{default:g}{because and ': '}{because}"
+    return _field(default, Rule(_all(lambda v: v == default), expected), False)
+
+
+def check_parameters(algorithm: Any) -> None:
+    """Refuse the first field whose value violates its rule or its declared type.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``algorithm.<name>``.
+    """
+    for name, (rule, optional) in rules(type(algorithm)).items():
+        value = _scale(getattr(algorithm, name))
+        if not (optional and value is None):
+            require(rule.holds(value), f"algorithm.{name}", value, rule.expected)
+    for name, (holds, expected) in _typed(type(algorithm)).items():
+        value = getattr(algorithm, name)
+        require(holds(value), f"algorithm.{name}", value, expected)
+
+
+_TYPES: Mapping[str, tuple[str, str]] = {
+    "float": ("iuf", "a number"),
+    "int": ("iuf", "a whole number"),
+    "bool": ("b", "True or False"),
+    "str": ("U", "a text"),
+}
+"""Array kinds and description of each declared type of a field without a rule."""
+
+
+@cache
+def _typed(kind: type) -> Mapping[str, Rule]:
+    """Build, for each field without a rule, a rule for values of the declared type.
+
+    NaN is allowed if it is the default.
+    """
+    typed_rules = {}
+    for declared in fields(kind):
+        stated = declared.type
+        name = stated if isinstance(stated, str) else getattr(stated, "__name__", str(stated))
+        base, _, optional = name.partition(" | ")
+        if declared.name in rules(kind) or not declared.init or base not in _TYPES:
+            continue
+        default = declared.default
+        open_ended = isinstance(default, float) and default != default
+        kinds, expected = _TYPES[base]
+        check = partial(_has_type, kinds=kinds, integral=base == "int", nan=open_ended)
+        typed_rules[declared.name] = Rule(
+            _or_none(check) if optional == "None" else check, expected
+        )
+    return typed_rules
+
+
+def _or_none(check: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or check(value)
+
+
+def _has_type(value: Any, kinds: str, integral: bool, nan: bool) -> bool:
+    array = _array(value)
+    if array is None or array.dtype.kind not in kinds:
+        return False
+    if array.dtype.kind != "f":
+        return True
+    if integral:
+        return bool(np.all(np.isfinite(array) & (array == np.floor(array))))
+    return nan or not np.isnan(array).any()
+
+
+def _array(value: Any) -> np.ndarray | None:
+    """Return a value as an array; None for rows of different lengths."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def set_noises(algorithm: Any) -> None:
+    """Replace the number in each noise field by a :class:`.noise.Noise` of that scale."""
+    for name, declared in noises(type(algorithm)).items():
+        noise = Noise(
+            _scale(getattr(algorithm, name)),
+            algorithm.law if declared.law is None else declared.law,
+            algorithm.where if declared.added_to is None else declared.added_to,
+            algorithm.growth if declared.scheduled else 1.0,
+        )
+        object.__setattr__(algorithm, name, noise)
+
+
+def _scale(value: Any) -> Any:
+    return value.scale if isinstance(value, Noise) else value
+
+
+@cache
+def noises(kind: type) -> Mapping[str, Declared]:
+    """Return the declaration of each noise field."""
+    return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
+
+
+@cache
+def noiseless(kind: type) -> tuple[str, ...]:
+    """Return the names of the fields that are not noise."""
+    return tuple(f.name for f in fields(kind) if f.name not in noises(kind))
+
+
+@cache
+def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
+    """Return the rule of each field, and whether the field may be None.
+
+    The rule is that of the nearest class in the method resolution order that declares one. A
+    field may be None if that class has None as its default.
+    """
+    nearest_rules = {}
+    for name in (declared_field.name for declared_field in fields(kind)):
+        tables = (getattr(parent, "__dataclass_fields__", {}) for parent in kind.__mro__)
+        declared = (table[name] for table in tables if name in table)
+        for candidate in declared:
+            if RULE in candidate.metadata:
+                nearest_rules[name] = candidate.metadata[RULE], candidate.default is None
+                break
+    return nearest_rules
+
+
+def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    def of_all(value: Any) -> bool:
+        if type(value) in (int, float):
+            return _is_representable(value) and bool(holds(value))
+        array = _array(value)
+        return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
+
+    return of_all
+
+
+def _is_representable(value: float) -> bool:
+    """Return True if the number is a float or an integer that converts to one."""
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def _field(default: Any, rule: Rule, calibration: bool) -> Any:
+    metadata = {RULE: rule, **(FOR_CALIBRATION if calibration else {})}
+    return field(default=default, metadata=metadata)

@@ -1,0 +1,197 @@
+r"""PFLR*: private and fair logistic regression by a shifted mean; a reconstruction.
+
+Paper 004 compares itself with PFLR* of Xu, Yuan and Wu (WWW 2019 companion) and says of it only
+that Laplace noise with a shifted mean is added to the objective with the fairness constraint. What
+follows is our reading of that sentence, not the authors' algorithm:
+
+.. math::
+    \tilde g &= \sum_i (z_i - \bar z) x_i + \mathrm{Lap}(\Delta_g/\epsilon_g) \\
+    \tilde b &= \sum_i (\tfrac12 - y_i) x_i + \mathrm{Lap}(\text{mean } s\,\tilde g,\ \text{scale }
+        \Delta_f/\epsilon_f) \\
+    \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
+
+with the sign s that agrees with that of :math:`\tilde g^T w` (``fair: penal``), or s = 1
+(``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is part
+of what is released: with the exact g (``shift: raw``) nothing is private.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release
+from private_consensus.privacy.functional import FAIRNESS, covariance_l1, pair_l1
+
+from .families.functional_mechanism import (
+    FunctionalMechanism,
+    Scales,
+    by_columns,
+    paper_sensitivity,
+)
+from .noise import Noise
+from .parameters import fraction, noise_field, one_of
+
+SHIFTS = ("noised", "raw")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pflr(FunctionalMechanism):
+    r"""A reconstruction of PFLR*.
+
+    Parameters
+    ----------
+    share : float
+        :math:`\epsilon_g/\epsilon`; both parts of the budget are above 0.
+    shift : {"noised", "raw"}
+        Whether the mean of the noise is the noised or the exact covariance.
+    noise_objective, noise_fairness : float
+        Laplace scales; set by the calibration.
+    """
+
+    mechanism: str = one_of("laplace", ("laplace",))
+    fair: str = one_of("penal", [term for term in FAIRNESS if term != "off"])
+    share: float = fraction(0.1, calibration=True)
+    shift: str = one_of("noised", SHIFTS)
+    noise_objective: Noise = noise_field("objective", law=None)
+    noise_fairness: Noise = noise_field("fairness", law=None)
+
+    source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
+    lower_bound_because: ClassVar[str] = (
+        "two stated records change both sums by the stated lengths before noise is added"
+    )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy whose two noises together meet the budget.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Has to be 1, since all coefficients are released simultaneously.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        require(horizon == 1, "horizon", horizon, "1: everything is released at once")
+        if not budget.private:
+            return replace(self, noise_objective=0.0, noise_fairness=0.0)
+        objective, fairness = self._assumed(problem)
+        factor = self.emulation(problem) / budget.epsilon
+        fairness_share = 0.0 if self.shift == "raw" else self.share
+        return replace(
+            self,
+            noise_objective=factor * objective / (1.0 - fairness_share),
+            noise_fairness=factor * fairness / fairness_share if fairness_share else 0.0,
+        )
+
+    def _assumed(self, problem) -> tuple[float, float]:
+        r"""Return the assumed :math:`\Delta_f` and :math:`\Delta_g`.
+
+        The printed values are :math:`d^2/4 + d` and 2d.
+        """
+        if self.sens == "tight":
+            return self._tight(problem)
+        return paper_sensitivity("l1", problem.dim, fair=False), 2.0 * problem.dim
+
+    def _tight(self, problem) -> tuple[float, float]:
+        public = self.zbar == "public"
+        objective = self.sensitivity(problem, "off").l1
+        return objective, covariance_l1(problem.dim, problem.mean, public_mean=public)
+
+    def releases(self, problem, network, horizon):
+        """Return the releases of the fairness term and of the objective.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        if not self.noise_fairness:
+            return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
+        objective, fairness = self._tight(problem)
+        of_fairness, of_objective = self._reached(problem)
+        terms = (
+            (fairness, self.noise_fairness, of_fairness),
+            (objective, self.noise_objective, of_objective),
+        )
+        return [
+            Release(noise.law, change, noise.scale, reached=min(reached / change, 1.0))
+            for change, noise, reached in terms
+        ]
+
+    def _reached(self, problem) -> tuple[float, float]:
+        """Return the l1 changes of both sums by the pair of records with the largest loss.
+
+        The two records have opposite labels and opposite attributes.
+        """
+        if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
+            return 0.0, 0.0
+        groups = np.array([-problem.mean, 1.0 - problem.mean])[:, None]
+        changes = [
+            (
+                pair_l1(problem.dim, k, *groups, quadratic=0.0),
+                pair_l1(problem.dim, k, [-0.5], [0.5]),
+            )
+            for k in range(1, problem.dim + 1)
+        ]
+        scales = self.noise_fairness.scale, self.noise_objective.scale
+        return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the sum of the two printed sensitivities over their scales.
+
+        Without noise on g, it is the value for a sensitivity that ignores the mean.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Infinite without noise.
+        """
+        if not self.noise_objective:
+            return float("inf")
+        d = problem.dim
+        objective_epsilon = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
+        return float(
+            objective_epsilon
+            + (2.0 * d / self.noise_fairness.scale if self.noise_fairness else 0.0)
+        )
+
+    def scales(self, problem):
+        none = np.zeros(problem.dim, bool)
+        linear, quadratic = by_columns(0.0, self.noise_objective.scale, none)
+        fairness, _ = by_columns(0.0, self.noise_fairness.scale, none)
+        return Scales(linear, fairness, quadratic)
+
+
+ALGORITHM = Pflr

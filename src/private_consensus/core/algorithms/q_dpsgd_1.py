@@ -1,0 +1,76 @@
+r"""Q-DPSGD-1: noised gradients, quantised models, a deadline (dissertation 4.4.1, Algorithm 4).
+
+.. math:: z_j = Q(x_j), \qquad
+    x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
+    \zeta_i \sim N(0, \sigma^2K^2 I)
+
+with :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` constant through a run of T rounds
+(Theorem 13), or for strongly convex objectives :math:`a = a_0/T^{\tilde\delta/2}` and
+:math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12: a_0 = 2, e_0 = 1). Until
+the deadline :math:`T_d = B/50` an agent gets :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35
+for B = 20; a round takes :math:`T_d + T_c s/16` seconds. Noise enters the state, so that all later
+messages are functions of what has been released.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..kernels.rounds import keys, round_and_step
+from .families.decentralized_sgd import Models, Round, at, in_one_pass
+from .families.q_dpsgd import QDPSGD
+
+
+@dataclass(frozen=True, kw_only=True)
+class QDPSGD1(QDPSGD):
+    """Algorithm 4."""
+
+    source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
+    lower_bound_because: ClassVar[str] = (
+        "records of the clipping norm move the sampled mean by at least the steps that are stated"
+    )
+
+    def _together(self, models: Models, problem, round_: Round):
+        settings = range(len(models.first))
+        clips = [float(at(self.K, s)) for s in settings]
+        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        steps_and_grids = self.pass_of(
+            models, np.array([self.noise_scale(s, sizes[s]) for s in settings])
+        )
+        if steps_and_grids is None:
+            return None
+        drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
+        cut, lost = round_and_step(models.x, gradients, models.first, *steps_and_grids, *drawn)
+        return cut / (models.agents * models.x.shape[1]), lost
+
+    @in_one_pass(_together)
+    def advance(self, s, x, problem, round_):
+        """Perform one round of Algorithm 4 for one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates.
+        """
+        a, e, grid = self.of(s)
+        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
+        self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
+        return cut / x.size
+
+
+ALGORITHM = QDPSGD1

@@ -1,0 +1,319 @@
+r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.2, Algorithm 5).
+
+.. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
+    x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
+
+Messages that leave the grid are cut to it. As printed an agent goes on from its exact model, which
+no noise ever enters, so that a record used once shifts all later messages (E4.8b): what Theorem 15
+adds up is not what is released. With ``own: broadcast`` an agent takes its own message for its
+model, in the average and in the gradient, and its next model is a function of messages and of one
+batch.
+
+Theorem 15 asks for :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
+full``). With the second term, from the rounding, noise is wider than a grid of few bits; without
+it (``drop_eta``) it is far finer than the grid and never moves a message; ``as_q1`` takes c = 1.
+Among the ``saturated`` a coordinate counts whose rounding was cut or whose noise was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput
+from private_consensus.privacy.subsampling import noisy_message
+
+from ..kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
+from .base import NoiseSite
+from .families.decentralized_sgd import Models, Round, at, in_one_pass
+from .families.q_dpsgd import QDPSGD
+from .families.sgd_theorems import (
+    reused_state_releases,
+    theorem11_epsilon,
+    theorem11_sigma,
+    theorem15_factor,
+)
+from .noise import Noise
+from .parameters import noise_field, one_of
+
+SIGMA2 = ("full", "drop_eta", "as_q1")
+OWN = ("exact", "broadcast")
+FINE = 100.0
+"""Smallest standard deviation, in steps of the grid, of noise that is treated as normal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class QDPSGD2(QDPSGD):
+    r"""Algorithm 5.
+
+    Parameters
+    ----------
+    sigma : float
+        :math:`\sigma` in units of the clipping norm: the noise of a message is a normal one of
+        deviation :math:`\sigma K` conditioned on the points of the grid.
+    sigma2 : {"as_q1", "full", "drop_eta"}
+        What of Theorem 15 the rules ``thm11`` and ``proof11`` take over; ``accountant`` takes all.
+    own : {"exact", "broadcast"}
+        What an agent takes for its own model.
+    """
+
+    noise_on: str = one_of("mean", ("mean",))
+    sigma: Noise = noise_field("message", law="discrete_gaussian")
+    sigma2: str = one_of("as_q1", SIGMA2, calibration=True)
+    own: str = one_of("exact", OWN)
+
+    noised_messages: ClassVar[bool] = True
+    source: ClassVar[str] = "Dissertation 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
+
+    def _message(self, problem, horizon) -> dict[str, float]:
+        a, e = self.steps(float(horizon))
+        return {
+            "step": float(a * e),
+            "resolution": float(self.eta),
+            "dim": problem.dim,
+            "clip": float(self.K),
+        }
+
+    def _factor(self, problem, horizon) -> float:
+        if self.sigma2 == "as_q1":
+            return 1.0
+        message = self._message(problem, horizon)
+        if self.sigma2 == "drop_eta":
+            message["resolution"] = 0.0
+        return theorem15_factor(**message, size=float(self.B))
+
+    def sigma_for(self, budget, problem, horizon):
+        """Return the noise for a budget, by the rule of ``sigma_rule``.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Sigma, in units of the clipping norm.
+        """
+        if self.sigma_rule == "accountant":
+            if self.own == "exact":
+                raise InvalidInput("algorithm.own", self.own, "broadcast, for the accountant")
+            return self.sampled(problem, horizon).sigma(budget, horizon)
+        proof, factor = self.sigma_rule == "proof11", self._factor(problem, horizon)
+        return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
+
+    def sampled(self, problem, horizon):
+        """Return one noisy message in the form of the accountant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        SampledNoise
+            Law of the batch size, with the noise of a message.
+        """
+        message = self._message(problem, horizon)
+        return noisy_message(self.batches(), problem.records, **message)
+
+    def releases(self, problem, network, horizon):
+        """Return the releases of all messages, by the model that an agent continues from.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        if self.own == "broadcast":
+            return self.sampled(problem, horizon).releases(self.sigma.scale, int(horizon))
+        e = float(self.steps(float(horizon))[1])
+        own_weights = network.own_weights
+        keep = min(float(np.abs(1.0 - e + e * own_weights).max()), 1.0)
+        message = self._message(problem, horizon)
+        return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the epsilon of Theorem 15, with the factor by which sigma was set.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Epsilon of all rounds.
+        """
+        return theorem11_epsilon(
+            self.sigma.scale,
+            delta,
+            problem.records,
+            horizon,
+            proof=self.sigma_rule == "proof11",
+            factor=self._factor(problem, horizon),
+        )
+
+    # Interface of audits.
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the rounded models.
+
+        The noise has to be nearly normal: the grid is open, and its steps are fine compared with
+        the standard deviation of the noise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty if the noise is cut or coarse.
+        """
+        deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
+        if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
+            return []
+        scale = np.full((horizon, 1, 1), deviation)
+        return [NoiseSite("message", "gaussian", scale, "l2", np.full(horizon, np.nan))]
+
+    def residuals(self, problem, network, streams, execution):
+        """Recover the noise as the message minus the rounded model, plus a uniform part of a step.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
+        sent = execution.sent
+        sites = self.noise_sites(problem, network, sent.shape[1])
+        if execution.internal is None or not sites:
+            return
+        ready = self.ready(sent.shape[1])
+        x, grid = ready.start(problem, network, streams, 1).x[0], ready.of(0)[2]
+        within = streams.sequence("data", "uniform", (problem.n_agents, problem.dim), "in a step")
+        for t, draw in zip(range(sent.shape[1]), ready.draws(problem, streams), strict=False):
+            rounded = np.empty_like(x)
+            for run, key in enumerate(draw.keys["rounding"]):
+                grid.quantize(x[run], key, t * problem.n_agents, rounded[run])
+            offset = grid.resolution * (next(within) - 0.5)
+            yield {"message": (sent[:, t] - rounded + offset) / sites[0].scale[t]}
+            x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
+
+    @cached_property
+    def variances(self) -> tuple[float, ...]:
+        """Variance of the discrete noise of each setting, in squared steps of its grid."""
+        deviations = (
+            float(at(self.sigma.scale, s) * at(self.K, s)) for s in range(len(self.of_all))
+        )
+        return tuple(
+            grid.variance(deviation)
+            for (_, _, grid), deviation in zip(self.of_all, deviations, strict=True)
+        )
+
+    def _together(self, models: Models, problem, round_: Round):
+        settings, agents = range(len(models.first)), models.agents
+        steps_and_grids = self.pass_of(models, np.zeros((len(settings), agents)))
+        if steps_and_grids is None:
+            return None
+        steps, grids = steps_and_grids
+        clips = [float(at(self.K, s)) for s in settings]
+        rounding, discrete, noise = (
+            keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
+        )
+        x, z, first = models.x, models.message, models.first
+        if self.own == "exact":
+            gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
+            message = z if models.asked else None
+            cut, lost = round_and_step(
+                x,
+                gradients,
+                first,
+                steps,
+                grids,
+                rounding,
+                noise,
+                self.variances,
+                discrete,
+                message,
+            )
+        else:
+            cut = round_with_noise(x, z, first, agents, grids, self.variances, rounding, discrete)
+            gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
+            lost = mix_and_step(x, z, z, gradients, first, steps, noise)
+        return np.minimum(cut / (agents * x.shape[1]), 1.0), lost
+
+    @in_one_pass(_together)
+    def advance(self, s, x, problem, round_):
+        """Perform one round of Algorithm 5 for one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates, at most 1.
+        """
+        a, e, grid = self.of(s)
+        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        deviation = float(at(self.sigma.scale, s) * at(self.K, s))
+        key = round_.keys["discrete"]
+        cut += grid.add_noise(round_.message, deviation, key, round_.counter)
+        base = x if self.own == "exact" else round_.message
+        gradient, sizes = self.sampled_gradient(s, base, problem, round_, float(at(self.K, s)))
+        self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), round_)
+        return min(cut / x.size, 1.0)
+
+
+ALGORITHM = QDPSGD2

@@ -1,0 +1,171 @@
+r"""One output of a random aggregator: what Figure 1 of paper 001 is about.
+
+Every agent outputs, in each coordinate, :math:`w\omega + \Delta` with w uniform on (0, 1) and
+Laplace :math:`\Delta`; nothing is iterated. Shown are the bound (11), the conditional expectation
+that it bounds, by quadrature, and the mean loss of the outputs drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release, aggregation
+
+from .base import Algorithm, column
+from .parameters import positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomAggregation(Algorithm):
+    r"""A single random aggregate, a coordinate.
+
+    Parameters
+    ----------
+    omega : float
+        :math:`\omega`, the interval's length.
+    beta : float
+        Inverse scale of the Laplace noise.
+    change : float
+        :math:`\alpha\mathcal B_\infty`, below :math:`\omega`.
+    """
+
+    omega: float = 0.5
+    beta: float = positive(5.0)
+    change: float = positive(0.001)
+
+    source: ClassVar[str] = "Paper 001, Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
+    lower_bound_because: ClassVar[str] = (
+        "outside of its interval a mixture over weights has the tails of its noise"
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        wide = bool(np.all(np.asarray(self.omega) > self.change))
+        require(wide, "algorithm.omega", self.omega, "more than change (Theorem 2.3)")
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return the algorithm itself, since its noise is fixed.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        RandomAggregation
+            The same object.
+        """
+        return self
+
+    def statements(self, budget, problem, network, horizon):
+        """Return one statement, with the epsilon of the paper's formula.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (RandomAggregation, float)
+            One pair.
+        """
+        return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
+
+    def releases(self, problem, network, horizon):
+        # Outside the interval, a mixture over its points has the tails of the noise.
+        """Return the Laplace mechanism of one coordinate.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            One release, with sensitivity ``change`` and scale ``1 / beta``.
+        """
+        return [Release("laplace", sensitivity=self.change, scale=1.0 / self.beta, reached=1.0)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        r"""Return :math:`\beta\,\alpha\mathcal B_\infty`, the loss without random weights.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Product of ``beta`` and ``change``.
+        """
+        return self.beta * self.change
+
+    def run(self, problem, network, streams, horizon, observe):
+        """Observe outputs, privacy losses and bounds of all settings at iteration 1.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            Number of iterations of each setting.
+        observe : Observe
+            Callback that receives the observables of each iteration.
+        """
+        shape = (problem.n_agents, problem.dim)
+        weights = streams.draw("sampling", "uniform", shape, "weights")
+        noise = streams.draw("noise", "laplace", shape)
+        omega, beta, change = map(column, (self.omega, self.beta, self.change))
+        outputs = omega * weights + noise / beta
+        sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
+        of_settings = [np.ravel(v) for v in (self.omega, self.beta, self.change)]
+        exact = aggregation.exact_average(*of_settings)
+        bound = aggregation.printed_bound(*of_settings)
+        everywhere = np.ones((1, len(streams.runs)))
+        quantities = {
+            "exact": exact[:, None] * everywhere,
+            "bound": bound[:, None] * everywhere,
+            "excess": (bound - exact)[:, None] * everywhere,
+            "limit": aggregation.limiting_average(*of_settings[:2])[:, None] * everywhere,
+            "sampled": sampled.mean((-1, -2)),
+            "worst": sampled.max((-1, -2)),
+            "released": outputs,
+        }
+        observe(1, np.arange(len(exact)), quantities)
+
+
+ALGORITHM = RandomAggregation

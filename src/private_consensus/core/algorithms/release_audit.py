@@ -1,0 +1,375 @@
+r"""An audit of one release of D-ZOA: what one outer iteration of one agent gives away.
+
+From a converged state (every agent holds :math:`\beta^c`, the multiplier balances agent 1's slope)
+agent 1's output is drawn many times on two neighbouring data sets that differ in one response. The
+agent's rows are shortened and its responses moved where necessary so that, on the way from 0 to
+:math:`\beta^c`, no record's gradient is longer than :math:`c_1`, Assumption 3 of paper 002; the
+changed response is one end and the other of what that leaves to it.
+
+Measured are the mean against the exact minimiser, the standard deviation against :math:`\sigma_k`
+of (25), the shape against the normal law, and a lower bound on epsilon: the event is a half space,
+its direction that of the difference of the two exact minimisers, its threshold chosen on one half
+of the outputs and judged on the other (Clopper and Pearson). The same is done to a mechanism that
+does what the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from ..kernels.two_point import solve
+from ..problems.lasso import lasso
+from .base import AUDIT
+from .d_zoa import DZOA, per_setting
+from .families.consensus_admm import assumed_release, gaussian_release, neighbourhood_sizes
+from .parameters import fraction, one_of
+
+MECHANISMS = ("d_zoa", "gaussian")
+TINY = 1e-300
+
+
+class AuditCase(NamedTuple):
+    """Agent 1 before an outer iteration, on two neighbouring data sets."""
+
+    gram: np.ndarray
+    linear: np.ndarray  # [2, P]
+    minimisers: np.ndarray  # [2, P]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReleaseAudit(DZOA):
+    """One release of agent 1, many times.
+
+    Parameters
+    ----------
+    mechanism : {"d_zoa", "gaussian"}
+        What is audited: Algorithm 1, or the exact minimiser with the noise that is assumed.
+    replicates : int
+        Outputs on each of the two data sets; half of them choose, half of them judge.
+    confidence : float
+        Of the bounds on epsilon and mu of one release, together.
+    """
+
+    mechanism: str = one_of("d_zoa", MECHANISMS)
+    replicates: int = 20_000
+    confidence: float = fraction()
+
+    needs: ClassVar[tuple[str, ...]] = ("features", "responses", "gram", "pull", "penalty")
+    kind: ClassVar[str] = AUDIT
+    lower_bound_because: ClassVar[str] = (
+        "responses far apart move the released minimiser by the attained part at every centre"
+    )
+
+    def calibrate(self, budget, problem, network, horizon):
+        """Return a copy with the noise of one outer iteration.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Has to be 1, since the audit covers one release.
+
+        Returns
+        -------
+        Algorithm
+            Copy with calibrated noise.
+        """
+        require(horizon == 1, "horizon", horizon, "1: the audit is of one release")
+        return super().calibrate(budget, problem, network, horizon)
+
+    def statements(self, budget, problem, network, horizon):
+        """Return the epsilon of the budget as the claim for one release.
+
+        Parameters
+        ----------
+        budget : Budget
+            Privacy budget of the whole run.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of (Algorithm, float)
+            For each neighbouring relation, a copy with it and the claimed epsilon.
+        """
+        return [(self, budget.epsilon)]
+
+    def releases(self, problem, network, horizon):
+        """Return the release of D-ZOA, or the Gaussian release of the assumed mechanism.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        if self.mechanism == "d_zoa":
+            return super().releases(problem, network, horizon)
+        change = problem.record_change("l2") / (2.0 * self.rho)
+        attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
+        return [gaussian_release(change, self.noise.scale, horizon, attained)]
+
+    def releases_if_assumed(self, problem, network, horizon):
+        """Return the releases for records whose gradients are at most c1.
+
+        The audit runs on such records.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release or None
+            None if the problem bounds the gradient of every record.
+        """
+        if self.mechanism == "d_zoa":
+            return super().releases_if_assumed(problem, network, horizon)
+        if np.isfinite(problem.record_change("l2")):
+            return None
+        change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
+        attained = problem.assumed_minimiser_share(self.c1)
+        return [assumed_release(change, self.noise.scale, horizon, attained)]
+
+    def epsilon_by_formula(self, delta, problem, network, horizon):
+        """Return the epsilon of one iteration by (25), at the set noise.
+
+        Parameters
+        ----------
+        delta : float
+            Delta at which epsilon is stated.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        float
+            Epsilon of one release.
+        """
+        level = np.sqrt(2.1 * np.log(1.25 / delta))
+        return float(self.c1 * level / (self.rho * problem.records * self.noise.scale))
+
+    def run(self, problem, network, streams, horizon, observe):
+        """Audit one release in each run, and pass the bounds to ``observe`` once.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        horizon : ndarray of int, shape (settings,)
+            1 for each setting.
+        observe : Observe
+            Callback that receives the bounds and ratios.
+        """
+        settings = len(horizon)
+        sizes = np.broadcast_to(neighbourhood_sizes(network), (len(streams.runs), problem.n_agents))
+        run_results = [
+            self._audit_run(problem, network, run, float(sizes[run, 0]), generator, settings)
+            for run, generator in enumerate(streams.generators("noise"))
+        ]
+        observed = {
+            key: np.stack([run_result[key] for run_result in run_results], axis=1)
+            for key in run_results[0]
+        }
+        observe(1, np.arange(settings), observed)
+
+    def _audit_run(self, problem, network, run, size, generator, settings) -> dict:
+        curvature = 2.0 * float(np.max(self.rho)) * size
+        case = neighbours(problem, run, curvature, float(np.max(self.c1)))
+        count = int(np.max(self.replicates))
+        keys = generator.integers(0, 2**32, size=(2, count, 2), dtype=np.uint32)
+        units = generator.standard_normal((2, count, problem.dim))
+        sigma = np.broadcast_to(self.noise.scale, settings) / size
+        if self.mechanism == "gaussian":
+            noise = sigma[:, None, None, None] * units
+            outputs = case.minimisers[:, None] + noise
+        else:
+            length = self.step_length(problem, network)
+            steps = np.broadcast_to(length, (settings, len(problem.optimum), problem.n_agents))
+            outputs = self._replicated(case, problem, curvature, steps[:, run, 0], keys)
+        claims = (self.epsilon, self.delta, self.confidence)
+        stated = [np.broadcast_to(value, settings) for value in claims]
+        rows = [measured(*values, case) for values in zip(outputs, sigma, *stated, strict=True)]
+        return {key: np.array([row[key] for row in rows]) for key in rows[0]}
+
+    def _replicated(self, case, problem, curvature, steps, keys) -> np.ndarray:
+        """Return the sampled outputs, [settings, 2, replicates, P]."""
+        settings, count = len(steps), keys.shape[1]
+        drawn = [
+            solve(
+                case.gram[None, None],
+                np.full((1, 1, 1), curvature),
+                np.broadcast_to(linear, (settings, count, 1, problem.dim)),
+                np.full(settings, problem.penalty),
+                steps[:, None, None],
+                dataset_keys,
+                0,
+                loops=per_setting(self.T, settings),
+                samples=per_setting(self.J, settings),
+                u1=float(np.ravel(self.u1)[0]),
+            )
+            for linear, dataset_keys in zip(case.linear, keys, strict=True)
+        ]
+        return np.stack([outputs[:, :, 0] for outputs in drawn], axis=1)
+
+
+def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
+    r"""Return agent 1 at the optimum, with one response at its largest and smallest allowed value.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    run : int
+        Index of the run.
+    curvature : float
+        :math:`2\rho|N_k|`.
+    c1 : float
+        Bound on the gradient of a record.
+
+    Returns
+    -------
+    AuditCase
+        Two neighbouring data sets and their minimisers.
+    """
+    optimum = problem.optimum[run]
+    fitted = problem.features[run, 0] @ optimum
+    shorter = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
+    X, fitted = problem.features[run, 0] * shorter[:, None], fitted * shorter
+    # |2 (x'b - y)| <= c1 at 0 and at the optimum, hence on the segment between them.
+    low, high = np.maximum(fitted, 0.0) - c1 / 2, np.minimum(fitted, 0.0) + c1 / 2
+    record = int(np.argmax((high - low) * np.linalg.norm(X, axis=-1)))
+    y = np.clip(problem.responses[run, 0], low, high)
+    pairs = np.stack([y, y])
+    pairs[:, record] = high[record], low[record]
+    pull = 2.0 * problem.weight * pairs @ X
+    gram = 2.0 * problem.weight * X.T @ X
+    slope = gram @ optimum - pull.mean(0) + problem.penalty * np.sign(optimum)
+    linear = -pull - slope - curvature * optimum
+    return AuditCase(gram, linear, minimisers(gram, curvature, linear, problem.penalty))
+
+
+def minimisers(gram, curvature: float, linear: np.ndarray, penalty: float) -> np.ndarray:
+    r"""Compute the exact minimisers of the two augmented objectives.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (P, P)
+        Hessian of the loss.
+    curvature : float
+        :math:`2\rho|N_k|`.
+    linear : ndarray, shape (2, P)
+        Linear terms of the two objectives.
+    penalty : float
+        Weight of the l1 norm.
+
+    Returns
+    -------
+    ndarray, shape (2, P)
+        One minimiser per data set.
+    """
+    hessian = gram + curvature * np.eye(len(gram))
+    return lasso(np.stack([hessian, hessian]), -linear, penalty)
+
+
+def measured(
+    outputs, sigma: float, epsilon: float, delta: float, confidence: float, case: AuditCase
+) -> dict:
+    """Compute the privacy bounds and distribution statistics of sampled outputs.
+
+    Outputs that are not finite count as infinitely far along the direction. The bound on mu holds
+    for any mu-GDP mechanism, whatever the distribution of its outputs.
+
+    Parameters
+    ----------
+    outputs : ndarray, shape (2, replicates, P)
+        Outputs on the two data sets.
+    sigma : float
+        Standard deviation of (25).
+    epsilon : float
+        Claimed epsilon.
+    delta : float
+        Delta of the claim and of the bound.
+    confidence : float
+        Confidence of the bounds on epsilon and mu together.
+    case : AuditCase
+        Minimisers without noise.
+
+    Returns
+    -------
+    dict
+        Number by name of the quantity.
+    """
+    # Slow to import, and reading a plan loads every algorithm.
+    from scipy import stats
+
+    from private_consensus.privacy.audit.statistics import audit_statistics
+
+    shift = case.minimisers[0] - case.minimisers[1]
+    direction = shift / np.linalg.norm(shift)
+    finite = np.isfinite(outputs).all(-1)
+    along = np.where(finite, np.where(finite[..., None], outputs, 0.0) @ direction, np.inf)
+    (bound,) = audit_statistics(
+        None, None, statistics={"half space": tuple(along)}, delta=delta,
+        confidence=confidence, seed=0,
+    )  # fmt: skip
+    finite_outputs = outputs[0][finite[0]]
+    deviations = finite_outputs.std(0, ddof=1)
+    centred = (along[0][finite[0]] - along[0][finite[0]].mean()) / along[0][finite[0]].std(ddof=1)
+    bias = finite_outputs.mean(0) - case.minimisers[0]
+    return {
+        "epsilon_bound": bound.epsilon,
+        "epsilon_ceiling": bound.ceiling,
+        "epsilon_claimed": epsilon,
+        "mu_bound": bound.mu,
+        "bound_p_value": bound.p_value(epsilon=epsilon),
+        "bound_delta": delta,
+        "bound_confidence": confidence,
+        "deviation_ratio": deviations.mean() / sigma,
+        "deviation_along": along[0][finite[0]].std(ddof=1) / sigma,
+        "anisotropy": deviations.max() / deviations.min(),
+        "bias_ratio": np.linalg.norm(bias) / sigma,
+        "bias_relative": np.linalg.norm(bias) / np.linalg.norm(case.minimisers[0]),
+        "kurtosis": float(stats.kurtosis(centred)),
+        "distance_to_normal": float(stats.kstest(centred, stats.norm.cdf).statistic),
+        "sensitivity_ratio": np.linalg.norm(shift) / sigma,
+        "diverged": float((~finite).mean()),
+    }
+
+
+ALGORITHM = ReleaseAudit

@@ -1,0 +1,174 @@
+r"""SDM-DSGD: sparse differential Gaussian masking (Zhang, Fang, Liu, Zhu, MobiHoc 2020).
+
+.. math:: y_i = (1-\theta)x_i + \theta\Bigl(\sum_j w_{ij}x_j - \alpha(g_i + \zeta_i)\Bigr), \qquad
+          x_i \leftarrow x_i + S(y_i - x_i), \qquad
+          S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
+
+as dissertation 4.5 describes it, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. Everybody keeps the
+same copies of all :math:`x_i`; they start from a common point. A round takes
+:math:`\max_i B/V_i + c\,T_c` seconds. S multiplies the noise's variance, too, by 1/c.
+
+Recalled from the original, not checked: :math:`\theta < 2c/(1-\lambda_{\min}(W)+\alpha L)` for
+stability, on whose edge the printed :math:`\theta` lies. The original's privacy theorem credits the
+sparsification; here sigma is that of Q-DPSGD-1 for the number of its own rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.privacy import Release
+from private_consensus.privacy.subsampling import SentInPart
+
+from ..kernels.messages import sparsify
+from ..kernels.rounds import Sparse, keys, mix_and_sparsify, steps_of
+from .base import Range, moved
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
+from .parameters import positive, up_to_one
+
+MISSED = 1e-12
+"""Probability that a round sends fewer coordinates than the attack assumes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SDMDSGD(DecentralizedSGD):
+    r"""Rounds in which a share of the coordinates is sent.
+
+    Parameters
+    ----------
+    alpha : float
+        Step length.
+    theta : float
+        :math:`\theta`, how far an agent goes towards what it computed.
+    c : float
+        Probability with which a coordinate is sent. ``bits`` counts values, not their places.
+    """
+
+    alpha: float = positive(0.2)
+    theta: float = up_to_one(0.6)
+    c: float = up_to_one(0.3)
+
+    source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
+    ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
+    lower_bound_because: ClassVar[str] = (
+        "opposite records of the clipping norm move each sampled mean by the sensitivity"
+    )
+
+    def releases(self, problem, network, horizon):
+        """Return the releases of the noisy batches.
+
+        Their attack observes only the coordinates that are sent.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        batch_releases = super().releases(problem, network, horizon)
+        if self.sigma.scale == 0:
+            return batch_releases
+        from scipy.stats import binom  # slow to import: a plan loads every algorithm
+
+        share = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
+        return [replace(release, attack=_in_part(release, share)) for release in batch_releases]
+
+    def seconds(self, speeds):
+        return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
+
+    def bits(self, dim):
+        return np.multiply(self.c, float(FULL_BITS * dim))
+
+    def noise_weight(self):
+        theta, alpha, c = (float(at(v, 0)) for v in (self.theta, self.alpha, self.c))
+        return theta * alpha / c
+
+    def noised(self, unit, reached, before):
+        """Return the noise of the coordinates that are sent, NaN for the others.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached : ndarray, shape (runs, agents, p)
+            Models after the round.
+        before : ndarray, shape (runs, agents, p)
+            Models before the round.
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, p)
+            NaN in coordinates that did not change.
+        """
+        return np.where(moved(reached, before), unit, np.nan)
+
+    def _together(self, models: Models, problem, round_: Round):
+        settings, x = range(len(models.first)), models.x
+        clips = [float(at(self.K, s)) for s in settings]
+        gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
+        steps = steps_of(
+            weights=models.mixing,
+            keep=np.zeros(sizes.shape),
+            scale=[self.noise_scale(s, sizes[s]) for s in settings],
+            step=[float(at(self.alpha, s)) for s in settings],
+        )
+        shares = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
+        drawn = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
+        sparse = Sparse(*np.array(shares, np.float32))
+        lost = mix_and_sparsify(x, gradients, models.first, steps, sparse, *drawn)
+        return 0.0 * lost, lost
+
+    @in_one_pass(_together)
+    def advance(self, s, x, problem, round_):
+        """Perform one round of one setting and one run, in place.
+
+        Parameters
+        ----------
+        s : int
+            Index of the setting.
+        x : ndarray, shape (agents, p)
+            Models, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        float
+            Fraction of cut coordinates: 0, since values are not quantised.
+        """
+        gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
+        sparsify(
+            x,
+            round_.mix(round_.mixing, x),
+            gradient,
+            float(at(self.theta, s)),
+            float(at(self.alpha, s)),
+            self.noise_scale(s, sizes),
+            float(at(self.c, s)),
+            round_.keys["noise"],
+            round_.keys["mask"],
+            round_.counter,
+        )
+        return 0.0
+
+
+ALGORITHM = SDMDSGD
+
+
+def _in_part(release: Release, share: float) -> Release:
+    batch = release.profile
+    sent = SentInPart(batch.noise, batch.sigma, share, MISSED)
+    return replace(release, profile=sent)

@@ -1,0 +1,427 @@
+r"""Zip-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
+
+.. math::
+    x_a &\leftarrow x_a - \eta\,\mathrm{clip}_C(\nabla f_a(x_a)), \qquad
+        Y_{a\to v} \sim N(0, \eta^2\sigma^2 I) \text{ for v in the closed neighbourhood}, \\
+    Z_{a\to v} &= Y_{a\to v} - \frac1{d_a w_{av}}\sum_j w_{aj} Y_{a\to j}, \qquad
+        \sum_v w_{av} Z_{a\to v} = 0, \\
+    x_v &\leftarrow \sum_a w_{va}(x_a + Z_{a\to v})
+
+(arXiv 2403.11795), :math:`d_a` the size of the neighbourhood. The sum of all models is free of
+noise, and agents go on from states of their own that carry little. The paper's guarantee is for a
+single neighbour and adds up marginals; for an eavesdropper nothing is stated. What holds for one,
+with any losses: agent u can hide a difference D of its state from everybody by
+:math:`Z_{u\to v} = -D` towards others and :math:`D(1-w_{uu})/w_{uu}` towards itself, and is left
+with the same difference D after the round. So differences add up, and round t costs
+
+.. math:: \mu_t^2 = \frac{(t\,\Delta)^2}{\sigma^2}\,E_u, \qquad
+    E_u = \min\{|y|^2 : (P_u y)_v = -1,\ v \ne u\}
+
+with :math:`Z_u = P_u Y_u`; :math:`E_u = d(d+1)` for equal weights and d neighbours. That grows with
+the cube of the rounds, and is infinite for gradients of which nothing bounds the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.privacy import Release
+
+from ..networks import SparseNetwork
+from .base import origin
+from .families.clipped_descent import ClippedDescent, normals_of_links
+from .noise import Noise
+from .parameters import noise_field
+
+
+class State(NamedTuple):
+    """Models after mixing, messages to other agents, and the weighted mean of these messages.
+
+    Models and means are [settings, runs, agents, dim]. Messages are [settings, runs, agents,
+    receivers, dim], 0 without an edge. On a sparse network they are [settings, [runs,] links, dim].
+    The mean weighs the messages of an agent as they are received.
+    """
+
+    x: np.ndarray
+    sent: np.ndarray
+    mean: np.ndarray
+
+
+class OnLinks(NamedTuple):
+    """Unit normals of agents for themselves and for their edges.
+
+    The shapes are [runs, agents, dim] and [[runs,] links, dim].
+    """
+
+    own: np.ndarray
+    links: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZipDL(ClippedDescent):
+    r"""One round of mixing a gradient step; ``noise`` is :math:`\sigma`."""
+
+    noise: Noise = noise_field()
+
+    uses: ClassVar[tuple[str, ...]] = ("smoothness",)
+    source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
+
+    def change_of_step(self, problem) -> float:
+        r"""Return the largest increase of the difference of two states, over :math:`\eta`.
+
+        Both are states of one agent. Gradients are taken at different states. With a clip, the clip
+        bounds the increase. Otherwise, if a step expands no distance (:math:`\eta L \le 2`), it is
+        the change by a record at one point.
+        """
+        if self.clip is not None:
+            return 2.0 * float(self.clip)
+        smooth = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
+        return float(problem.record_change("l2")) if smooth <= 2.0 else float("inf")
+
+    def losses(self, problem, network, horizon):
+        """Return the sensitivity of each round over unit noise, which grows with the rounds.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        ndarray, shape (horizon,)
+            Sensitivity of each round over noise of scale 1.
+        """
+        if isinstance(network, SparseNetwork):
+            energy = max(map(_sparse_energy, network.weights))
+        else:
+            energy = max(map(hiding_energy, _graphs(network.mixing)))
+        times = np.arange(1, horizon + 1)
+        return self.change_of_step(problem) * np.sqrt(energy) * times
+
+    def releases(self, problem, network, horizon):
+        """Return the Gaussian releases of all rounds, or an exact release without a bound.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of Release
+            Mechanisms whose composition bounds the privacy loss.
+        """
+        losses = self.losses(problem, network, horizon)
+        if not self.noise or not np.isfinite(losses).all():
+            return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
+        scale = np.full(horizon, float(self.noise.scale))
+        note = "differences of states add up over rounds"
+        return [Release("gaussian", losses, scale, note=note)]
+
+    def start(self, problem, network, streams, settings):
+        """Return models and messages at 0.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        settings : int
+            Number of settings in the batch.
+
+        Returns
+        -------
+        State
+            State before the first iteration.
+        """
+        zero = origin(problem, streams, settings)
+        if isinstance(network, SparseNetwork):
+            return State(zero, np.zeros_like(network.own_ends(zero)), zero)
+        links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
+        return State(zero, links, zero)
+
+    def draws(self, problem, streams):
+        """Return unit noise for all pairs of agents, for each round.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        shape = (problem.n_agents, problem.n_agents, problem.dim)
+        return streams.sequence("noise", "normal", shape)
+
+    def draws_on(self, problem, network, streams):
+        """Return unit noise per edge on a sparse network, and for all pairs of agents otherwise.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+
+        Returns
+        -------
+        iterator
+            One item per iteration.
+        """
+        if isinstance(network, SparseNetwork):
+            return self._drawn_on_links(problem, network, streams)
+        return self.draws(problem, streams)
+
+    def _drawn_on_links(self, problem, network, streams) -> Iterator[OnLinks]:
+        agent_noise = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "own")
+        counts = np.broadcast_to(np.sum(network.degrees, -1), len(streams.runs))
+        generators = streams.generators("noise", "links")
+        for of_agents in agent_noise:
+            of_links = normals_of_links(generators, counts, problem.dim, network.shared)
+            yield OnLinks(of_agents, of_links)
+
+    def noise_sites(self, problem, network, horizon):
+        """Return the site of the noise: the whitened noise that other agents receive.
+
+        It has one vector per neighbour of an agent. The agent also samples one vector for itself.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        horizon : int
+            Number of iterations.
+
+        Returns
+        -------
+        list of NoiseSite
+            Empty without noise, on a sparse network, or if the graph differs between runs.
+        """
+        if not self.noise or isinstance(network, SparseNetwork) or not network.shared:
+            return []
+        scale = np.full((horizon, 1, 1), float(self.eta) * float(self.noise.scale))
+        moved = self.losses(problem, network, horizon) / float(self.noise.scale)
+        return [self.noise.site(scale, moved)]
+
+    def residuals(self, problem, network, streams, execution):
+        """Recover the noise from messages, from which the states follow.
+
+        The weighted noise of an agent sums to 0. Hence its messages to others determine the part of
+        its step that it keeps.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random streams of all runs.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
+        links, weights = execution.links, np.asarray(network.mixing)
+        if links is None or not self.noise_sites(problem, network, links.shape[1]):
+            return
+        x = np.zeros_like(links[:, 0, :, 0])
+        other_weights = weights * ~np.eye(len(weights), dtype=bool)
+        for sent in np.moveaxis(links, 1, 0):
+            stepped = self.descent(problem, x)
+            yield {"message": self._whitened(sent - stepped[..., None, :], other_weights, weights)}
+            retained = stepped - (other_weights[..., None] * sent).sum(-2)
+            x = retained + np.einsum("va,...avd->...vd", other_weights, sent)
+
+    def _whitened(
+        self, noise: np.ndarray, other_weights: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Transform the noise of messages to independent units.
+
+        The noise is [..., agents, receivers, dim], the result [..., agents, neighbours x dim]. It
+        is NaN for the neighbours that an agent has fewer than the largest number.
+        """
+        degrees = np.count_nonzero(other_weights, axis=1)
+        whitened = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
+        for u, degree in enumerate(degrees):
+            root = np.linalg.cholesky(_covariance(weights, u))
+            received = noise[..., u, other_weights[u] > 0, :] / (
+                float(self.eta) * float(self.noise.scale)
+            )
+            whitened[..., u, :degree, :] = np.linalg.solve(root, received)
+        return whitened.reshape(*whitened.shape[:-2], -1)
+
+    def step(self, state, problem, network, draw, t):
+        """Return the state after a gradient step, noise that cancels, and mixing.
+
+        Parameters
+        ----------
+        state : State
+            State before the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        draw : ndarray or OnLinks
+            Unit noise of all pairs of agents, or of all edges.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
+        if isinstance(network, SparseNetwork):
+            return self._step_on_links(self.descent(problem, state.x), network, draw)
+        x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
+        agreed = network.graph.mixing
+        weights = np.asarray(agreed)[..., None]
+        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(agreed, draw))
+        itself = np.eye(x.shape[-2], dtype=bool)[..., None]
+        sent, retained = messages * ~itself, (weights * itself * messages).sum(-2)
+        own_weight = (weights * itself).sum(-2)
+        mean = (weights * sent).sum(-2) / (1.0 - own_weight)
+        return State(network.mix_links(sent) + retained, sent, mean)
+
+    def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
+        """Return the state after the same step, with messages [settings, [runs,] links, dim]."""
+        scale = np.broadcast_to(self.message_scale, x.shape)
+        weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
+        agent_noise, links = scale * draw.own, network.own_ends(scale) * draw.links
+        sums = own_weights * agent_noise + network.sum_at_links(weights * links)
+        share = sums / (network.degrees[..., None] + 1)
+        sent = network.own_ends(x) + links - network.own_ends(share) / weights
+        received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
+        mean = network.sum_at_links(weights * sent) / (1.0 - own_weights)
+        return State(received + own_weights * (x + agent_noise - share / own_weights), sent, mean)
+
+    def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
+        """Return the mean message of each agent, the models and all messages.
+
+        ``released`` is one vector per agent, the mean of its messages. ``links`` are all messages.
+
+        Parameters
+        ----------
+        state : State
+            State after the iteration.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        mapping
+            Quantities by name.
+        """
+        return {"released": state.mean, "internal": state.x, "links": state.sent}
+
+
+ALGORITHM = ZipDL
+
+
+def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
+    """Return the noise Z of all pairs of agents for unit noise Y.
+
+    Parameters
+    ----------
+    mixing : ndarray, shape (..., agents, agents)
+        Mixing matrix.
+    unit : ndarray, shape (..., agents, receivers, dim)
+        Unit noise Y.
+
+    Returns
+    -------
+    ndarray, shape (..., agents, receivers, dim)
+        Noise Z, 0 without an edge.
+    """
+    weights = np.asarray(mixing)[..., None]
+    members = (weights > 0).astype(float)
+    sums = (weights * members * unit).sum(-2, keepdims=True)
+    sizes = members.sum(-2, keepdims=True)
+    shares = np.divide(members, sizes * weights, out=np.zeros_like(weights), where=weights > 0)
+    return members * unit - shares * sums
+
+
+def hiding_energy(mixing: np.ndarray) -> float:
+    r"""Return the largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`."""
+    require(bool((np.diag(mixing) > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
+    require(bool((mixing >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
+    return max(_energy(mixing, u) for u in range(len(mixing)))
+
+
+def _energy(mixing: np.ndarray, u: int) -> float:
+    return _energy_of(_covariance(mixing, u))
+
+
+def _energy_of(covariance: np.ndarray) -> float:
+    if not len(covariance):
+        return 0.0
+    ones_vector = np.ones(len(covariance))
+    return float(ones_vector @ np.linalg.solve(covariance, ones_vector)) * (1 + 1e-9)
+
+
+def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
+    """Return the covariance of u's noise towards its neighbours, [neighbours, neighbours].
+
+    It is relative to the variance of a sample.
+    """
+    members = np.flatnonzero(mixing[u])
+    return _covariance_of(mixing[u, members], members != u)
+
+
+def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
+    shaped = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
+    neighbour_rows = shaped[are_others]
+    return neighbour_rows @ neighbour_rows.T
+
+
+def _sparse_energy(mixing) -> float:
+    """Return :func:`hiding_energy` of a sparse matrix; equal rows are computed once."""
+    require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
+    require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
+    energies = {}
+    for u, (begin, end) in enumerate(pairwise(mixing.indptr)):
+        weights, is_neighbour = mixing.data[begin:end], mixing.indices[begin:end] != u
+        has_weight = weights > 0
+        neighbour_weights = np.sort(weights[has_weight & is_neighbour])
+        key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
+        if key not in energies:
+            energies[key] = _energy_of(
+                _covariance_of(weights[has_weight], is_neighbour[has_weight])
+            )
+    return max(energies.values())
+
+
+def _graphs(mixing: np.ndarray) -> np.ndarray:
+    return np.reshape(mixing, (-1, *np.shape(mixing)[-2:]))

@@ -1,0 +1,165 @@
+r"""Sums without showing what is summed: linear secret sharing (paper 001, Algorithm 3).
+
+Agent i splits its value into N shares that are uniform given their sum, keeps one and sends each
+of the others to one agent; everybody adds up what it holds and broadcasts that:
+
+.. math:: v_i = \sum_j s_{ij} \ (\mathrm{mod}\ p), \qquad \hat s_j = \sum_i s_{ij}, \qquad
+    \sum_j \hat s_j = \sum_i v_i \ (\mathrm{mod}\ p) \quad (15)
+
+Numbers are integers: reals are rounded to a grid of ``1 / resolution``, and residues above p / 2
+stand for negative ones, so that :math:`p > 2\,|\sum_i v_i|` is needed, not the printed
+:math:`p > |\sum_i v_i|`. The sum is then exact.
+
+What it promises is not differential privacy: the view of at most N - 2 colluding agents depends on
+the honest agents' values through their sum only (Theorem 2.1); the sum itself is public, and N - 1
+colluders know the value of the last agent. Every pair of agents needs a link, that is a complete
+graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from .networks import Network
+
+LARGEST_MODULUS = 2**62
+"""Two residues below it add up within 64 bits."""
+
+
+@dataclass(frozen=True)
+class SecretSharing:
+    """Algorithm 3 on fixed-point numbers.
+
+    Parameters
+    ----------
+    modulus : int
+        p; above twice the largest sum in grid steps.
+    resolution : int
+        Grid steps a unit.
+    """
+
+    modulus: int = 2**61 - 1
+    resolution: int = 2**32
+
+    def __post_init__(self):
+        require(
+            2 < self.modulus <= LARGEST_MODULUS, "exchange.modulus", self.modulus, "in (2, 2**62]"
+        )
+        require(self.resolution >= 1, "exchange.resolution", self.resolution, "a number >= 1")
+
+    def encode(self, x: np.ndarray) -> np.ndarray:
+        """Residues of reals, rounded to the grid.
+
+        Raises
+        ------
+        InvalidInput
+            Where a sum over agents (axis -2) of such values could wrap around.
+        """
+        steps = np.rint(np.asarray(x, float) * self.resolution)
+        largest = float(np.abs(steps).max(initial=0.0)) * np.shape(x)[-2]
+        require(
+            largest < self.modulus / 2,
+            "exchange.modulus",
+            self.modulus,
+            f"above {2 * largest:.6g}, twice the largest possible sum",
+        )
+        return steps.astype(np.int64) % self.modulus
+
+    def decode(self, residues: np.ndarray) -> np.ndarray:
+        """Reals of signed residues."""
+        signed = np.where(residues > self.modulus // 2, residues - self.modulus, residues)
+        return signed / self.resolution
+
+    def split(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """Split residues ``[..., i, d]`` into shares ``[..., i, j, d]``, from agent i for agent j.
+
+        All but the last share are uniform and independent. Any other share could take the place of
+        the last.
+
+        Parameters
+        ----------
+        values : ndarray of int [..., agents, d]
+            Residues modulo p.
+        generator : numpy.random.Generator
+            Source of the uniform shares.
+
+        Returns
+        -------
+        ndarray of int [..., agents, agents, d]
+            Shares that sum to the residues modulo p over j.
+        """
+        agents = values.shape[-2]
+        shape = (*values.shape[:-1], agents - 1, values.shape[-1])
+        free = generator.integers(0, self.modulus, size=shape)
+        last = (values - self.total(free, -2)) % self.modulus
+        return np.concatenate([free, last[..., None, :]], axis=-2)
+
+    def gather(self, shares: np.ndarray) -> np.ndarray:
+        """Return the broadcast of each agent: the sum of the shares that it holds; ``[..., j,
+        d]``.
+        """
+        return self.total(shares, -3)
+
+    def reconstruct(self, broadcast: np.ndarray) -> np.ndarray:
+        """The sum of all values, as everybody finds it; ``[..., d]``."""
+        return self.total(broadcast, -2)
+
+    def total(self, residues: np.ndarray, axis: int) -> np.ndarray:
+        """Sum modulo p along an axis, reduced after every addition.
+
+        Parameters
+        ----------
+        residues : ndarray of int
+            Residues modulo p.
+        axis : int
+            Axis to sum over.
+
+        Returns
+        -------
+        ndarray of int
+            Residues, without that axis.
+        """
+        terms = np.moveaxis(residues, axis, 0)
+        found = np.zeros(terms.shape[1:], np.int64)
+        for term in terms:
+            found = (found + term) % self.modulus
+        return found
+
+    def outcome(self, x: np.ndarray) -> np.ndarray:
+        """Return the result of :meth:`sum`; the shares cancel, so that no random number is
+        needed.
+        """
+        return self.decode(self.total(self.encode(x), -2))
+
+    def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+        """Sum real values over agents by secret sharing.
+
+        Parameters
+        ----------
+        x : ndarray [..., agents, d]
+            Values of the agents.
+        generator : numpy.random.Generator
+            Source of the uniform shares.
+
+        Returns
+        -------
+        ndarray [..., d]
+            Sum of the values, each rounded to the resolution.
+        """
+        shares = self.split(self.encode(x), generator)
+        return self.decode(self.reconstruct(self.gather(shares)))
+
+
+def require_complete(network: Network) -> None:
+    """Refuse a graph in which some pair of agents has no link."""
+    missing = int((network.degrees < network.n_agents - 1).sum())
+    require(
+        missing == 0,
+        "algorithm.exchange",
+        "secret_sharing",
+        f"a complete graph, as it needs a link between every two agents ({missing} lack some)",
+    )

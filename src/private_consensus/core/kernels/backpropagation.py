@@ -1,0 +1,696 @@
+"""Outputs and clipped gradients of perceptrons with one hidden layer, for many models per call.
+
+Four records pass through both layers forward and backward together, in registers, before the next
+four. Inputs that are 0 in all four are skipped, which are most inputs of images with a black
+background. Sums follow the order of their terms, and each product is rounded together with its sum.
+The result for an agent therefore depends neither on other agents nor on a linear algebra library.
+
+The gradient of the first matrix is a sum of outer products over a batch. For twenty records its
+factors, apart from the inputs, have a twentieth of its size. A step multiplies them out one part
+at a time (:func:`write_gradient`), and the full gradient is never written to memory.
+
+A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput
+
+from .compiling import inlined, uncounted
+from .entries import require_indices, require_layout
+from .vectors import (
+    LANES,
+    everywhere,
+    greatest,
+    ints,
+    largest_of,
+    least,
+    load,
+    load_everywhere,
+    load_first,
+    lowest_bit,
+    singles,
+    store,
+    store_first,
+    total_of,
+)
+from .workspaces import kept, workspace
+
+CLASSES = 10
+SIDE_BY_SIDE = 4
+"""Number of records that pass through the layers together."""
+
+WORD = 64
+"""Number of bits per word of the bit mask of nonzero inputs."""
+
+_NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
+_NO_BITS, _LOW_BIT = np.uint64(0), np.uint64(1)
+_SMALLEST, _GREATEST = np.float32(-87.0), np.float32(88.0)
+_PER_LN2 = np.float32(1.4426950408889634)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_FAR = np.float32(1e30)
+_ROUND, _MANTISSA = np.float32(12582912.0), np.int32(23)
+_E2, _E3, _E4, _E5, _E6, _E7 = (np.float32(1.0 / k) for k in (2.0, 6.0, 24.0, 120.0, 720.0, 5040.0))
+
+
+class Records(NamedTuple):
+    r"""Inputs of all records, a bit mask of nonzero inputs, and :math:`\|a\|^2 + 1`; all flat."""
+
+    features: np.ndarray
+    nonzero: np.ndarray
+    lengths: np.ndarray
+
+
+class Shape(NamedTuple):
+    """Numbers of inputs, bit-mask words per record, hidden units, and units after padding."""
+
+    inputs: int
+    words: int
+    hidden: int
+    padded: int
+
+
+class Factors(NamedTuple):
+    """Gradients of agents, one row per agent, with the first matrix as a sum of outer products.
+
+    Attributes
+    ----------
+    features : ndarray
+        Inputs of all records, flat.
+    shape : Shape
+        Shape of the network.
+    back : ndarray
+        Derivatives by the inputs of the hidden units, for each record of the batch.
+    rest : ndarray
+        Gradients by the biases and the second matrix.
+    starts : ndarray of int64
+        Offsets of the records of each batch in ``features``.
+    sizes : ndarray of int64
+        Batch sizes.
+    nonzero : ndarray of uint64
+        Bit mask of the inputs that are not 0 in some record of the batch.
+    """
+
+    features: np.ndarray
+    shape: Shape
+    back: np.ndarray
+    rest: np.ndarray
+    starts: np.ndarray
+    sizes: np.ndarray
+    nonzero: np.ndarray
+
+
+class _Scratch(NamedTuple):
+    """Scratch for the records of one agent.
+
+    The fields are outputs of the hidden layer, derivatives by the outputs, the transposed second
+    matrix, offsets of bit masks and of rows of h, and indices of the hidden units.
+    """
+
+    h: np.ndarray
+    back2: np.ndarray
+    transposed: np.ndarray
+    bits: np.ndarray
+    own: np.ndarray
+    units: np.ndarray
+
+
+def records(features: np.ndarray) -> Records:
+    """Prepare features [records, inputs] of float32."""
+    require_layout("records", "features", features, (-1, -1))
+    bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
+    nonzero = np.packbits(features != 0, axis=1, bitorder="little")
+    bits[:, : nonzero.shape[1]] = nonzero
+    lengths = np.einsum("ij,ij->i", features, features) + _ONE
+    flat = np.ascontiguousarray(features).reshape(-1)
+    return Records(flat, bits.view("<u8").reshape(-1), lengths)
+
+
+@inlined
+def _exponential(v):
+    """Compute the exponential: v = n ln 2 + r, with a polynomial for the exponential of r."""
+    m = greatest(least(v, _GREATEST), _SMALLEST)
+    t = m * _PER_LN2 + _ROUND
+    n = t - _ROUND
+    r = (m - n * _LN2_HIGH) - n * _LN2_LOW
+    p = r * _E7 + _E6
+    p = r * p + _E5
+    p = r * p + _E4
+    p = r * p + _E3
+    p = r * p + _E2
+    p = (r * r * p + r) + _ONE
+    # The low bits of t are the integer n; it moves into the exponent.
+    return singles(ints(p) + (ints(t) << _MANTISSA))
+
+
+@inlined
+def _sigmoid(v):
+    return everywhere(_ONE) / (_exponential(-v) + _ONE)
+
+
+@inlined
+def _added(sums, w, a, b, c, d):
+    return sums[0] + w * a, sums[1] + w * b, sums[2] + w * c, sums[3] + w * d
+
+
+@inlined
+def _any(nonzero, at, j):
+    """Return the bit mask of inputs of word j that are not 0 in at least one of four records."""
+    return nonzero[at[0] + j] | nonzero[at[1] + j] | nonzero[at[2] + j] | nonzero[at[3] + j]
+
+
+@inlined
+def _at_input(features, starts, k):
+    return (
+        load_everywhere(features, starts[0] + k),
+        load_everywhere(features, starts[1] + k),
+        load_everywhere(features, starts[2] + k),
+        load_everywhere(features, starts[3] + k),
+    )
+
+
+@uncounted
+def _first_layer(x, first, records, starts, bits, shape, c, h, row):
+    """Compute columns c and following, in four registers, of the hidden units of four records."""
+    zero = everywhere(_NOTHING)
+    p = q = u = v = (zero, zero, zero, zero)
+    few = shape.hidden - c
+    for j in range(shape.words):
+        word = _any(records.nonzero, bits, j)
+        while word != _NO_BITS:
+            k = WORD * j + lowest_bit(word)
+            word &= word - _LOW_BIT
+            one = _at_input(records.features, starts, k)
+            at = first + k * shape.hidden + c
+            p = _added(p, load(x, at), *one)
+            if few > LANES:
+                q = _added(q, load(x, at + LANES), *one)
+            if few > 2 * LANES:
+                u = _added(u, load(x, at + 2 * LANES), *one)
+            if few > 3 * LANES:
+                v = _added(v, load(x, at + 3 * LANES), *one)
+    _activate(x, first, shape, c, p, h, row)
+    _activate(x, first, shape, c + LANES, q, h, row)
+    _activate(x, first, shape, c + 2 * LANES, u, h, row)
+    _activate(x, first, shape, c + 3 * LANES, v, h, row)
+
+
+@inlined
+def _activate(x, first, shape, c, sums, h, row):
+    few = shape.hidden - c
+    bias = load_first(x, first + shape.inputs * shape.hidden + c, few)
+    store_first(h, row * shape.padded + c, few, _sigmoid(sums[0] + bias))
+    store_first(h, (row + 1) * shape.padded + c, few, _sigmoid(sums[1] + bias))
+    store_first(h, (row + 2) * shape.padded + c, few, _sigmoid(sums[2] + bias))
+    store_first(h, (row + 3) * shape.padded + c, few, _sigmoid(sums[3] + bias))
+
+
+@uncounted
+def _second_layer(x, second, shape, h, row, outputs):
+    """Compute the outputs of four records."""
+    bias = load_first(x, second + shape.hidden * CLASSES, CLASSES)
+    p = (bias, bias, bias, bias)
+    for k in range(shape.hidden):
+        at = row * shape.padded + k
+        p = _added(
+            p,
+            load_first(x, second + k * CLASSES, CLASSES),
+            load_everywhere(h, at),
+            load_everywhere(h, at + shape.padded),
+            load_everywhere(h, at + 2 * shape.padded),
+            load_everywhere(h, at + 3 * shape.padded),
+        )
+    store(outputs, row * LANES, p[0])
+    store(outputs, (row + 1) * LANES, p[1])
+    store(outputs, (row + 2) * LANES, p[2])
+    store(outputs, (row + 3) * LANES, p[3])
+
+
+@uncounted
+def _output_derivatives(back, row, label, softmax, ones):
+    """Replace the outputs of a record by the derivatives of its loss."""
+    o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
+    if softmax:
+        # Padding lanes are far below all classes.
+        o = o + (own - _ONE) * _FAR
+        e = _exponential(o - largest_of(o)) * own
+        o = e / everywhere(total_of(e))
+    else:
+        o = _sigmoid(o) * own
+    store(back, row * LANES, o)
+    back[row * LANES + label] -= _ONE
+
+
+@uncounted
+def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
+    """Compute the derivatives by the hidden layer's inputs and scale those of both layers.
+
+    The scaling bounds the l2 norm of the record's gradient by ``clip`` and divides by the batch
+    size.
+    """
+    squares, ahead = everywhere(_NOTHING), everywhere(_NOTHING)
+    for c in range(0, shape.padded, LANES):
+        total = everywhere(_NOTHING)
+        for k in range(CLASSES):
+            weight = load_everywhere(back2, row * LANES + k)
+            total = total + load(transposed, k * shape.padded + c) * weight
+        own = load(h, row * shape.padded + c)
+        total = total * (own * (everywhere(_ONE) - own))
+        store(back1, row * shape.padded + c, total)
+        squares = squares + total * total
+        ahead = ahead + own * own
+    last = load(back2, row * LANES)
+    square = length * total_of(squares) + (total_of(ahead) + _ONE) * total_of(last * last)
+    scale = np.float32(1.0 / (size * max(1.0, np.sqrt(np.float64(square)) / clip)))
+    store(back2, row * LANES, last * scale)
+    for c in range(row * shape.padded, (row + 1) * shape.padded, LANES):
+        store(back1, c, load(back1, c) * scale)
+
+
+@inlined
+def _four_of(values, first, count):
+    """Return four of the first ``count`` values; the last one repeats if there are fewer."""
+    last = count - 1
+    return (
+        values[first],
+        values[min(first + 1, last)],
+        values[min(first + 2, last)],
+        values[min(first + 3, last)],
+    )
+
+
+@inlined
+def _store_four(out, at, count, sums, places, width):
+    store_first(out, at + places[0] * width, count, sums[0])
+    store_first(out, at + places[1] * width, count, sums[1])
+    store_first(out, at + places[2] * width, count, sums[2])
+    store_first(out, at + places[3] * width, count, sums[3])
+
+
+@uncounted
+def _outer_products(v, starts, size, back, stride, places, count, width, out, begin):
+    """Sum the outer products of selected columns of ``v`` and rows of ``back``.
+
+    Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``places``.
+    """
+    zero = everywhere(_NOTHING)
+    for first in range(0, count, SIDE_BY_SIDE):
+        k = _four_of(places, first, count)
+        for c in range(0, width, 4 * LANES):
+            few = width - c
+            p = q = s = t = (zero, zero, zero, zero)
+            for r in range(size):
+                at = r * stride + c
+                one = (
+                    load_everywhere(v, starts[r] + k[0]),
+                    load_everywhere(v, starts[r] + k[1]),
+                    load_everywhere(v, starts[r] + k[2]),
+                    load_everywhere(v, starts[r] + k[3]),
+                )
+                p = _added(p, load(back, at), *one)
+                if few > LANES:
+                    q = _added(q, load(back, at + LANES), *one)
+                if few > 2 * LANES:
+                    s = _added(s, load(back, at + 2 * LANES), *one)
+                if few > 3 * LANES:
+                    t = _added(t, load(back, at + 3 * LANES), *one)
+            at = begin + c
+            _store_four(out, at, few, p, k, width)
+            _store_four(out, at + LANES, few - LANES, q, k, width)
+            _store_four(out, at + 2 * LANES, few - 2 * LANES, s, k, width)
+            _store_four(out, at + 3 * LANES, few - 3 * LANES, t, k, width)
+
+
+@uncounted
+def _add_up(back, size, stride, width, out, begin):
+    """Compute sums over rows."""
+    for c in range(0, width, LANES):
+        total = everywhere(_NOTHING)
+        for r in range(size):
+            total = total + load(back, r * stride + c)
+        store_first(out, begin + c, width - c, total)
+
+
+@inlined
+def _times(four, factor):
+    return four[0] * factor, four[1] * factor, four[2] * factor, four[3] * factor
+
+
+@inlined
+def _four(starts, row):
+    return starts[row], starts[row + 1], starts[row + 2], starts[row + 3]
+
+
+@uncounted
+def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch, ones, factors, i):
+    """Compute the factors of agent i, whose model begins at ``begin``."""
+    shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
+    h, back2, transposed, bits, own, units = scratch
+    hidden, padded, words = shape.hidden, shape.padded, shape.words
+    second = begin + shape.inputs * hidden + hidden
+    for k in range(hidden):
+        for c in range(CLASSES):
+            transposed[c * padded + k] = x[second + k * CLASSES + c]
+    whole = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
+    for r in range(whole):
+        starts[r] = rows[min(r, size - 1)] * shape.inputs
+        bits[r] = rows[min(r, size - 1)] * words
+        own[r] = r * padded
+    for r in range(0, whole, SIDE_BY_SIDE):
+        for c in range(0, hidden, 4 * LANES):
+            _first_layer(x, begin, records, _four(starts, r), _four(bits, r), shape, c, h, r)
+        _second_layer(x, second, shape, h, r, back2)
+    for r in range(size):
+        _output_derivatives(back2, r, labels[rows[r]], softmax, ones)
+        length = records.lengths[rows[r]]
+        _clip(h, back1, back2, transposed, shape, r, length, size, clip)
+    for j in range(words):
+        word = _NO_BITS
+        for r in range(size):
+            word |= records.nonzero[bits[r] + j]
+        factors.nonzero[i, j] = word
+    rest = factors.rest[i]
+    _add_up(back1, size, padded, hidden, rest, 0)
+    _outer_products(h, own, size, back2, LANES, units, hidden, CLASSES, rest, hidden)
+    _add_up(back2, size, LANES, CLASSES, rest, hidden + hidden * CLASSES)
+
+
+@uncounted
+def _backpropagate_all(
+    x, first, records, labels, rows, sizes, clips, softmax, scratch, ones, factors
+):
+    """Process one agent at a time, so that its records stay in the caches for all settings."""
+    settings, agents = sizes.shape
+    dim = x.shape[1]
+    models = x.reshape(-1)
+    for i in range(agents):
+        for s in range(settings):
+            row = s * agents + i
+            factors.sizes[row] = sizes[s, i]
+            if sizes[s, i] > 0:
+                _backpropagate(
+                    models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
+                    softmax, scratch, ones, factors, row,
+                )  # fmt: skip
+
+
+@inlined
+def copy(source, target):
+    """Copy the numbers of one row to another that does not overlap it.
+
+    Parameters
+    ----------
+    source, target : ndarray, shape (n,)
+        Rows; ``target`` may be longer.
+    """
+    for c in range(source.size):
+        target[c] = source[c]
+
+
+@uncounted
+def _nonzero_inputs(nonzero, first, last, places):
+    """List a batch's nonzero inputs from ``first`` to before ``last``; return their number."""
+    count = 0
+    for j in range(first // WORD, (last + WORD - 1) // WORD):
+        word = nonzero[j]
+        while word != _NO_BITS:
+            k = WORD * j + lowest_bit(word)
+            word &= word - _LOW_BIT
+            if first <= k < last:
+                places[count] = k
+                count += 1
+    return count
+
+
+@uncounted
+def write_gradient(factors, i, a, b, places, out, begin):
+    """Write coordinates a to b of gradient i to ``out[begin]`` and following.
+
+    A row of the first matrix that contains a or b is written completely. Up to one row of numbers
+    may change before and after the target.
+
+    Parameters
+    ----------
+    factors : Factors
+        Factored gradients.
+    i, a, b : int
+        Row of the gradient, first coordinate, and end.
+    places : ndarray of int64, shape (inputs,)
+        Scratch.
+    out : ndarray of float32
+        Array for the result.
+    begin : int
+        Index of coordinate a in ``out``.
+    """
+    size, hidden = factors.sizes[i], factors.shape.hidden
+    end = factors.shape.inputs * hidden
+    middle = max(a, min(b, end))
+    if size == 0:
+        out[begin : begin + b - a] = _NOTHING
+        return
+    out[begin : begin + middle - a] = _NOTHING
+    if middle > a:
+        last = (middle + hidden - 1) // hidden
+        count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, places)
+        _outer_products(
+            factors.features, factors.starts[i], size, factors.back[i], factors.shape.padded,
+            places, count, hidden, out, begin - a,
+        )  # fmt: skip
+    copy(factors.rest[i, middle - end : b - end], out[begin + middle - a : begin + b - a])
+
+
+@uncounted
+def _write_all(factors, places, out):
+    for i in range(len(out)):
+        write_gradient(factors, i, 0, out.shape[1], places, out[i], 0)
+
+
+@uncounted
+def _outputs(x, records, rows, shape, h, four, out):
+    models, _, count = out.shape
+    dim = x.size // models
+    for m in range(models):
+        begin = m * dim
+        second = begin + shape.inputs * shape.hidden + shape.hidden
+        for r in range(0, count, SIDE_BY_SIDE):
+            some = _four_of(rows, r, count)
+            starts = _times(some, shape.inputs)
+            bits = _times(some, shape.words)
+            for c in range(0, shape.hidden, 4 * LANES):
+                _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
+            _second_layer(x, second, shape, h, 0, four)
+            for k in range(min(SIDE_BY_SIDE, count - r)):
+                for c in range(CLASSES):
+                    out[m, c, r + k] = four[k * LANES + c]
+
+
+def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> np.ndarray:
+    """Compute the outputs of models on a subset of records.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (models, p)
+        Models.
+    records : Records
+        All records.
+    rows : ndarray of int, shape (rows,)
+        Selected records.
+    hidden : int
+        Number of hidden units.
+
+    Returns
+    -------
+    ndarray of float32, shape (models, classes, rows)
+    """
+    shape = _shape(records, hidden)
+    require_layout("outputs", "x", x, (-1, -1))
+    require_parameters("outputs", x, shape)
+    require_indices("outputs", "rows", rows, records.lengths.size)
+    out = np.empty((len(x), CLASSES, len(rows)), np.float32)
+    h = workspace(f"four records, {hidden} units", (SIDE_BY_SIDE * shape.padded,))
+    four = workspace("outputs of four records", (SIDE_BY_SIDE * LANES,))
+    rows = np.require(rows, np.int64, "C")
+    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four, out)
+    return out
+
+
+def backpropagate(
+    x: np.ndarray,
+    first: np.ndarray,
+    records: Records,
+    labels: np.ndarray,
+    rows: np.ndarray,
+    sizes: np.ndarray,
+    clips: np.ndarray,
+    softmax: bool,
+    factors: Factors,
+) -> None:
+    """Compute the factors of each agent's mean of clipped gradients of its batch, in all settings.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (models, p)
+        Contiguous. The models of the agents of setting s are the rows from ``first[s]`` on.
+    first : ndarray of int, shape (settings,)
+        First row of each setting.
+    records : Records
+        All records.
+    labels : ndarray of int64, shape (records,)
+        Classes from 0 to 9.
+    rows : ndarray of int, shape (agents, widest)
+        Records of each agent, of which the first ``sizes[s, i]`` are its batch.
+    sizes : ndarray of int, shape (settings, agents)
+        Batch sizes.
+    clips : ndarray, shape (settings,)
+        Largest l2 norm of a record's gradient, or infinity.
+    softmax : bool
+        True for softmax cross-entropy, False for the sum of binary cross-entropies.
+    factors : Factors
+        Overwritten; one row per setting and agent.
+    """
+    # Another memory layout is another type, which would trigger a recompilation.
+    first, rows, sizes, labels = (
+        np.ascontiguousarray(a, np.int64) for a in (first, rows, sizes, labels)
+    )
+    clips = np.ascontiguousarray(clips, float)
+    _require_batches(x, first, records, labels, rows, sizes, clips, factors)
+    count, shape = rows.shape[1] + SIDE_BY_SIDE, factors.shape
+    scratch = kept("backpropagation", (count, shape), lambda: _scratch(count, shape))
+    _backpropagate_all(
+        x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
+    )
+
+
+def require_parameters(kernel: str, x: np.ndarray, shape: Shape) -> None:
+    """Raise :class:`.InvalidInput` unless models have as many parameters as the layers need.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel in messages.
+    x : ndarray, shape (models, p)
+        Models.
+    shape : Shape
+        Shape of the network.
+    """
+    parameters = (shape.inputs + 1) * shape.hidden + (shape.hidden + 1) * CLASSES
+    require_layout(kernel, "x", x, (-1, parameters), np.float32)
+
+
+def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> None:
+    kernel, (settings, agents) = "backpropagate", sizes.shape
+    widest, count = rows.shape[1], records.lengths.size
+    require_parameters(kernel, x, factors.shape)
+    require_layout(kernel, "first", first, (settings,))
+    require_indices(kernel, "first", first, len(x) - agents + 1)
+    require_layout(kernel, "labels", labels, (count,))
+    require_layout(kernel, "rows", rows, (agents, widest))
+    require_indices(kernel, "sizes", sizes, widest + 1)
+    sampled = rows[np.arange(widest) < sizes.max(0)[:, None]]  # rows beyond a batch are not read
+    require_indices(kernel, "rows", sampled, count)
+    require_indices(kernel, "labels", labels[sampled], CLASSES)
+    require_layout(kernel, "clips", clips, (settings,))
+    require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
+    if factors.starts.shape[1] < widest + SIDE_BY_SIDE:
+        expected = f"room for {widest} records per batch"
+        raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - SIDE_BY_SIDE, expected)
+
+
+def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
+    """Return a workspace for the gradients of several agents.
+
+    Parameters
+    ----------
+    records : Records
+        All records.
+    hidden : int
+        Number of hidden units.
+    agents : int
+        Number of gradients.
+    widest : int
+        Largest batch size.
+
+    Returns
+    -------
+    Factors
+    """
+    shape = _shape(records, hidden)
+    arrays = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
+    return Factors(records.features, shape, *arrays)
+
+
+def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
+    """Allocate the fields of :class:`Factors` after the shape."""
+    hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
+    # Not shared between numbers of hidden units: the padding stays 0.
+    back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
+    remaining_gradients = workspace(
+        "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
+    )
+    return (
+        back, remaining_gradients,
+        workspace("where records begin", (agents, rows), np.int64),
+        workspace("batch sizes", (agents,), np.int64),
+        workspace("inputs that are not 0", (agents, shape.words), np.uint64),
+    )  # fmt: skip
+
+
+def _shape(records: Records, hidden: int) -> Shape:
+    inputs, words = (array.size // records.lengths.size for array in records[:2])
+    return Shape(inputs, words, hidden, -(-hidden // LANES) * LANES)
+
+
+def no_factors() -> Factors:
+    """Return factors of zero agents."""
+    empty = np.zeros((0, 0), np.float32)
+    empty_int, empty_words = empty.astype(np.int64), empty.astype(np.uint64)
+    return Factors(
+        empty.reshape(-1),
+        Shape(0, 0, 0, 0),
+        empty,
+        empty,
+        empty_int,
+        empty_int.reshape(-1),
+        empty_words,
+    )
+
+
+def write_gradients(factors: Factors, out: np.ndarray) -> None:
+    """Write the gradients in full.
+
+    Parameters
+    ----------
+    factors : Factors
+        Factored gradients.
+    out : ndarray of float32, shape (agents, p)
+        Contiguous; overwritten with the gradients.
+    """
+    require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
+    require_parameters("write_gradients", out, factors.shape)
+    _write_all(factors, places_of(factors), out)
+
+
+def places_of(factors: Factors) -> np.ndarray:
+    """Return a workspace for the indices of inputs."""
+    return workspace("places of inputs", (factors.shape.inputs,), np.int64)
+
+
+def _scratch(rows: int, shape: Shape) -> _Scratch:
+    h = workspace(f"records, {shape.hidden} units", (rows * shape.padded,))
+    transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
+    outputs = workspace("outputs", (rows * LANES,))
+    begins = workspace("where bits and rows begin", (2, rows), np.int64)
+    return _Scratch(h, outputs, transposed, *begins, _units(shape.hidden))
+
+
+@lru_cache(maxsize=8)
+def _units(hidden: int) -> np.ndarray:
+    return np.arange(hidden)
+
+
+_ONES = np.ones(LANES, np.float32)

@@ -1,0 +1,1171 @@
+r"""Batched minimisation of logistic losses plus quadratics over the same records, in SIMD lanes.
+
+.. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
+
+Each problem has its own w, D and b; all share the signed rows :math:`z_j`. The solver takes
+limited-memory quasi-Newton steps (Nocedal, Mathematics of Computation 1980). Their first matrix is
+a model of the Hessian, scaled by the average curvature of the losses at the problem's margins:
+
+.. math:: H_0^{-1} = \theta w A + D I,
+    \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
+
+The matrix A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of
+the records' losses at some point farther out. A problem has one of two such A, each factorised
+once. A step is shortened if the slope at its end is positive and more than half as steep as the
+descent at its beginning. The loss is convex, so that slopes suffice. After a problem is solved, its
+lane takes the next problem. The result in a lane depends on no other lane: results are
+byte-identical for any set of other problems. Zeros of the rows are skipped. Indicators of several
+attributes together cost one addition.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput
+
+from .compiling import compiled, inlined, uncounted
+from .entries import require_layout
+from .vectors import (
+    DOUBLE_LANES,
+    aligned,
+    doubles,
+    everywhere,
+    greatest,
+    least,
+    load,
+    longs,
+    store,
+    total_of,
+    where_positive,
+)
+
+LANES = DOUBLE_LANES
+"""Number of problems per vector: coordinate k of lane l has index ``LANES * k + l``."""
+
+MEMORY = 10
+"""Number of steps in the quasi-Newton memory."""
+
+AT_MOST = 500
+"""Largest number of gradients per problem."""
+
+CONTENTS = 256
+"""Largest number of row patterns per block of columns; their sums should stay in the cache."""
+
+APART = 32
+"""Average distance between rows that add to the same sum."""
+
+STRETCH = 32
+"""Number of rows per block; margins, sigmoids and sums are computed block by block."""
+
+_ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
+_LANES = np.uint64(LANES)
+_ROOM = STRETCH * LANES
+
+LEAST_MARGIN = float(np.finfo(float).tiny)
+"""Smallest positive margin."""
+
+STEEPEST = 0.5
+SHORTEST = 0.1
+"""Smallest factor by which a step is shortened at a time."""
+
+_LARGEST = 700.0
+_LN2 = math.log(2)
+_PER_LN2, _PER_LN2_REST, _ABOUT_PER_LN2 = 1.4426950408889634, 2.0355273740931033e-17, 1.442695
+_ROUND, _MANTISSA = 6755399441055744.0, np.int64(52)
+
+
+def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple[float, ...]:
+    """Interpolate a series at Chebyshev points, which is close to the best approximation."""
+    points = low + (high - low) * (1 - np.cos(np.pi * (np.arange(400) + 0.5) / 400)) / 2
+    fit = np.polynomial.Chebyshev.fit(points, series(points), degree, domain=[low, high])
+    return tuple(fit.convert(kind=np.polynomial.Polynomial).coef)
+
+
+def _power(f: np.ndarray) -> np.ndarray:
+    r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2`."""
+    return sum(math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
+
+
+def _logarithm(z: np.ndarray) -> np.ndarray:
+    r"""Compute :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` with :math:`z = s^2`."""
+    return sum(2.0 / (2 * k + 3) * z**k for k in range(20))
+
+
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = _polynomial(_power, 9, -0.5, 0.5)
+_L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.0, 1 / 9)
+
+
+class Entries(NamedTuple):
+    """Sparse matrix: line j is ``values[begin[j]:begin[j+1]]`` at the offsets ``places``.
+
+    Offsets count lanes. Bounds are unsigned, since numba supports negative indices for signed ones.
+    """
+
+    begin: np.ndarray
+    places: np.ndarray
+    values: np.ndarray
+
+
+class Columns(NamedTuple):
+    """Matrix with few nonzero columns.
+
+    The column with the offset ``places[k]``, which counts lanes, is the k-th block of ``values``.
+    """
+
+    places: np.ndarray
+    values: np.ndarray
+
+
+class Records(NamedTuple):
+    """Signed records; row j is ``scale[j]`` times zeros and ones, plus ``rest`` for other entries.
+
+    The columns of the zeros and ones are divided into blocks. A block of columns has few distinct
+    row patterns (``contents``), which are lines of ones. A row has one pattern per block, and
+    ``parts`` has the offsets of the patterns, row after row, counted in lanes. Indicators of
+    several attributes therefore cost one addition, and a product with x is computed once for all
+    rows with a pattern.
+    """
+
+    scale: np.ndarray
+    parts: np.ndarray
+    contents: Entries
+    rest: Columns
+
+
+class Model(NamedTuple):
+    r"""Spectral form :math:`A = V \Lambda V^T`: eigenvalues [d], V and its transpose, flat."""
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    transposed: np.ndarray
+
+
+class _Walk(NamedTuple):
+    """State of the problems in all lanes.
+
+    The fields are the points, their gradients, points and gradients at the beginning of the step,
+    the step, linear terms, two scratch arrays, w, D, an indicator of the second model, the step
+    length, and the slope at the beginning of the step.
+    """
+
+    x: np.ndarray
+    gradient: np.ndarray
+    x_before: np.ndarray
+    gradient_before: np.ndarray
+    step: np.ndarray
+    linear: np.ndarray
+    scratch: np.ndarray
+    other: np.ndarray
+    weight: np.ndarray
+    curvature: np.ndarray
+    far: np.ndarray
+    length: np.ndarray
+    slope: np.ndarray
+
+
+class _Memory(NamedTuple):
+    """Quasi-Newton memory in all lanes.
+
+    The fields are the changes of the points and of the gradients [MEMORY, d], the inverse of their
+    products, and scratch.
+    """
+
+    moved: np.ndarray
+    changed: np.ndarray
+    inverse: np.ndarray
+    weight: np.ndarray
+
+
+def records(signed: np.ndarray) -> Records:
+    """Compress the signed records [N, d] of one agent."""
+    rows = np.arange(len(signed))
+    scale = signed[rows, np.abs(signed).argmax(1)]
+    indicators = (signed == scale[:, None]) & (scale[:, None] != 0)
+    pattern_index, contents = _contents(indicators)
+    return Records(
+        scale,
+        _lanes(pattern_index).ravel(),
+        _entries(contents),
+        _columns(np.where(indicators, 0.0, signed)),
+    )
+
+
+def _contents(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the row patterns of blocks of columns.
+
+    From ones [N, d], compute the patterns [contents, d] and the index of the pattern of each row
+    and block [N, stretches].
+    """
+    pattern_index, contents, count = [], [], 0
+    for first, last, of_rows in _stretches(indicators):
+        pattern_numbers = _in_turn(of_rows)
+        number, examples = _numbered(pattern_numbers, pattern_numbers.max() + 1)
+        content = np.zeros((len(examples), indicators.shape[1]))
+        content[:, first:last] = indicators[examples, first:last]
+        pattern_index.append(count + number)
+        contents.append(content)
+        count += len(content)
+    return np.stack(pattern_index, 1), np.concatenate(contents)
+
+
+def _stretches(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+    """Yield blocks of columns: first column, end, and the number of the pattern of each row.
+
+    A block is as long as possible with at most ``CONTENTS`` patterns.
+    """
+    first, of_rows, count = 0, np.zeros(len(indicators), np.intp), 1
+    for column in np.flatnonzero(indicators.any(0)):
+        longer, examples = _numbered(2 * of_rows + indicators[:, column], 2 * count)
+        count = len(examples)
+        if count > CONTENTS:
+            yield first, column, of_rows
+            first, longer, count = column, indicators[:, column].astype(np.intp), 2
+        of_rows = longer
+    yield first, indicators.shape[1], of_rows
+
+
+def _in_turn(names: np.ndarray) -> np.ndarray:
+    """Number the rows by pattern, with several numbers for a frequent pattern, used in turn.
+
+    A sum to which consecutive rows add waits for its previous addition.
+    """
+    order, count = np.argsort(names, kind="stable"), np.bincount(names)
+    turns = np.empty(len(names), np.intp)
+    turns[order] = np.arange(len(names)) - np.repeat(np.cumsum(count) - count, count)
+    copies = -(-APART * count // len(names))
+    return APART * names + turns % copies[names]
+
+
+def _numbered(names: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber integers below a bound without gaps, and return an index of each of them."""
+    examples = np.full(below, -1)
+    examples[names] = np.arange(len(names))
+    used = examples >= 0
+    return (np.cumsum(used) - 1)[names], examples[used]
+
+
+def _entries(lines: np.ndarray) -> Entries:
+    line, column = np.nonzero(lines)
+    begin = np.zeros(len(lines) + 1, np.uint64)
+    np.cumsum(np.bincount(line, minlength=len(lines)), out=begin[1:], dtype=np.uint64)
+    return Entries(begin, _lanes(column), lines[line, column].astype(float))
+
+
+def _columns(matrix: np.ndarray) -> Columns:
+    """Select the nonzero columns."""
+    columns = np.flatnonzero(matrix.any(0))
+    return Columns(_lanes(columns), matrix.T[columns].ravel())
+
+
+def _lanes(indices: np.ndarray) -> np.ndarray:
+    return (LANES * indices).astype(np.uint32)
+
+
+def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
+    """Build a model of the Hessian.
+
+    Parameters
+    ----------
+    eigenvalues : ndarray, shape (d,)
+        Eigenvalues, >= 0.
+    vectors : ndarray, shape (d, d)
+        Matrix of eigenvectors, one per column.
+
+    Returns
+    -------
+    Model
+    """
+    return Model(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
+
+
+def minimise(
+    records: Records,
+    weight: np.ndarray | float,
+    model: Model,
+    curvature: np.ndarray,
+    linear: np.ndarray,
+    start: np.ndarray,
+    tolerance: np.ndarray,
+    sums: np.ndarray | None = None,
+    known: np.ndarray | None = None,
+    farther: tuple[Model, np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise problems [problems, d], each to its own gradient norm.
+
+    Parameters
+    ----------
+    records : Records
+        Signed records of all problems.
+    weight : float or ndarray, shape (problems,)
+        w.
+    model : Model
+        A.
+    curvature, tolerance : ndarray, shape (problems,)
+        D, and the l2 norm of the gradient to reach.
+    linear, start : ndarray, shape (problems, d)
+        b, and the initial points.
+    sums : ndarray, shape (problems, d + 2), optional
+        Overwritten with sums over the records at the minimisers (:func:`_sum_shares`).
+    known : ndarray of bool, shape (problems,), optional
+        Problems for which ``sums`` holds these sums at ``start``. Their first gradients are
+        counted, but require no pass over the records.
+    farther : tuple of Model and ndarray of bool, shape (problems,), optional
+        A second A, and the problems that use it.
+
+    Returns
+    -------
+    x : ndarray, shape (problems, d)
+        Minimisers.
+    gradients : ndarray of int64, shape (problems,)
+        Number of gradients of each problem; 0 if it is not solved.
+    """
+    problems, dim = start.shape
+    require_layout("minimise", "linear", linear, start.shape)
+    for name, values in {"curvature": curvature, "tolerance": tolerance}.items():
+        require_layout("minimise", name, values, (problems,))
+    if np.ndim(weight):
+        require_layout("minimise", "weight", weight, (problems,))
+    if sums is not None:
+        require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
+    if known is not None:
+        require_layout("minimise", "known", known, (problems,), np.bool_)
+    for checked_model in (model, *(farther or ())[:1]):
+        require_layout("minimise", "model", checked_model.eigenvalues, (dim,))
+    if farther is not None:
+        require_layout("minimise", "farther", farther[1], (problems,))
+    _require_columns("minimise", records, dim)
+    minimisers = np.empty(start.shape)
+    gradient_counts = np.zeros(len(start), np.int64)
+    if sums is None:
+        sums = np.empty((len(start), start.shape[1] + 2))
+    if known is None:
+        known = np.zeros(len(start), np.bool_)
+    # A read-only array is another type, which would trigger a recompilation.
+    weights = np.full(len(start), weight, float)
+    second, far = farther or (model, np.zeros(len(start), np.bool_))
+    numbers = np.column_stack([weights, curvature, far])
+    arguments = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
+    scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
+    # Unused lanes have the model of the others, if these share one.
+    scratch.walk.far[:] = far.all()
+    _minimise(
+        records, (model, second), *arguments, sums, known, minimisers, gradient_counts, scratch
+    )
+    return minimisers, gradient_counts
+
+
+class _Scratch(NamedTuple):
+    """Scratch arrays of a call."""
+
+    walk: _Walk
+    memory: _Memory
+    products: np.ndarray
+    sums: np.ndarray
+    margins: np.ndarray
+    turned: np.ndarray
+    squares: np.ndarray
+    steepness: np.ndarray
+    ahead: np.ndarray
+    kept: np.ndarray
+    known: np.ndarray
+    share: np.ndarray
+
+
+def _scratch(dim: int, contents: int) -> _Scratch:
+    size = dim * LANES
+    walk = (*[size] * 8, *[LANES] * 5)
+    memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
+    remaining_sizes = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
+    arrays = _side_by_side((*walk, *memory, *remaining_sizes))
+    first, last = len(walk), len(walk) + len(memory)
+    return _Scratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
+
+
+def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
+    """Allocate zeroed arrays of whole vectors in one piece of memory."""
+    ends = np.cumsum(counts).tolist()
+    buffer = aligned(ends[-1], float)
+    return [buffer[end - count : end] for count, end in zip(counts, ends, strict=True)]
+
+
+def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
+    r"""Compute means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, up to rounding.
+
+    The result for a point depends on no other point.
+
+    Parameters
+    ----------
+    records : Records
+        Signed records.
+    x : ndarray, shape (points, d)
+        Points.
+    bound : ndarray, shape (points,)
+        C of each point.
+
+    Returns
+    -------
+    ndarray, shape (points,)
+    """
+    _require_columns("mean_losses", records, x.shape[1])
+    require_layout("mean_losses", "bound", bound, x.shape[:1])
+    means = np.empty(len(x))
+    scratch = *_scratch_of_points(records, x), aligned(LANES, float)
+    _mean_losses(records, *(np.require(a, float, "CW") for a in (x, bound)), means, *scratch)
+    return means
+
+
+def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Count the misclassified records at each point; margin 0 predicts the negative class.
+
+    Parameters
+    ----------
+    records : Records
+        Signed records.
+    x : ndarray, shape (points, d)
+        Points.
+    positive : ndarray of bool, shape (N,)
+        True if the label, by which the signed row was multiplied, is 1 and not -1.
+
+    Returns
+    -------
+    ndarray of float64, shape (points,)
+    """
+    _require_columns("misclassified", records, x.shape[1])
+    require_layout("misclassified", "positive", positive, records.scale.shape)
+    wrong = np.empty(len(x))
+    scratch = _scratch_of_points(records, x)
+    least = np.where(positive, LEAST_MARGIN, 0.0)
+    _misclassified(records, np.require(x, float, "CW"), least, wrong, *scratch)
+    return wrong
+
+
+def _require_columns(kernel: str, records: Records, dim: int) -> None:
+    """Check that rows of records have at most ``dim`` columns."""
+    ends = (int(matrix.places.max(initial=0)) for matrix in (records.contents, records.rest))
+    if max(ends) >= LANES * max(dim, 1):
+        expected = f"a point of at least {max(ends) // LANES + 1} coordinates, as records have"
+        raise InvalidInput(f"{kernel}.x", dim, expected)
+
+
+def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
+    counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
+    return tuple(_side_by_side([count * LANES for count in counts]))
+
+
+def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
+    r"""Compute :math:`\sum_j \sigma_j z_j` at points; the result for a point depends on no other.
+
+    Parameters
+    ----------
+    records : Records
+        Signed records.
+    x : ndarray, shape (points, d)
+        Points.
+
+    Returns
+    -------
+    ndarray, shape (points, d)
+    """
+    _require_columns("sums_of_shares", records, x.shape[1])
+    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, 3 * STRETCH)
+    scratch = tuple(aligned(count * LANES, float) for count in counts)
+    out = np.empty(x.shape)
+    _sums_of_shares(records, np.require(x, float, "CW"), out, *scratch)
+    return out
+
+
+class FewRecords(NamedTuple):
+    """Signed records of many agents with few records each.
+
+    Coordinate k of agent i is block i d + k of ``columns``, padded with zeros to ``stretch``
+    numbers.
+    """
+
+    columns: np.ndarray
+    stretch: int
+
+
+def few_records(signed: np.ndarray) -> FewRecords:
+    """Arrange the signed records [agents, N, d] of agents with few records."""
+    agents, records, dim = signed.shape
+    stretch = -(-records // LANES) * LANES
+    columns = aligned(agents * dim * stretch, float)
+    columns.reshape(agents, dim, stretch)[..., :records] = np.swapaxes(signed, 1, 2)
+    return FewRecords(columns, stretch)
+
+
+def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
+    r"""Compute :math:`\sum_j \sigma_j z_j` of each agent's records at its own points.
+
+    Parameters
+    ----------
+    records : FewRecords
+        Signed records of all agents.
+    x : ndarray, shape (points, agents, d)
+        Points.
+
+    Returns
+    -------
+    ndarray, shape (points, agents, d)
+    """
+    require_layout("sums_of_few_shares", "x", x, (-1, -1, -1))
+    columns = x.shape[1] * x.shape[2] * records.stretch
+    require_layout("sums_of_few_shares", "records", records.columns, (columns,))
+    out, shares = np.empty(x.shape), aligned(records.stretch, float)
+    _sums_of_few_shares(records.columns, np.ascontiguousarray(x, float), out, shares)
+    return out
+
+
+@inlined
+def _exponential(exponent):
+    """Compute :math:`e^m = 2^{n+f}`, with a polynomial for :math:`2^f`."""
+    m = greatest(least(exponent, _LARGEST), -_LARGEST)
+    t = m * _ABOUT_PER_LN2 + _ROUND
+    f = m * _PER_LN2_REST + (m * _PER_LN2 - (t - _ROUND))
+    p = f * _E11 + _E10
+    p = f * p + _E9
+    p = f * p + _E8
+    p = f * p + _E7
+    p = f * p + _E6
+    p = f * p + _E5
+    p = f * p + _E4
+    p = f * p + _E3
+    p = f * p + _E2
+    p = f * p + _LN2
+    p = f * p + 1.0
+    # The low bits of t are the integer n; it moves into the exponent.
+    return doubles(longs(p) + (longs(t) << _MANTISSA))
+
+
+@inlined
+def _fall(margin):
+    """Compute the decreasing sigmoid :math:`1/(1+e^m)`."""
+    return everywhere(1.0) / (_exponential(margin) + 1.0)
+
+
+@inlined
+def _loss(margin):
+    r"""Compute :math:`\ln(1+e^{-m})` with a polynomial.
+
+    With :math:`y = e^{-|m|}` and :math:`s = y/(2+y)`, the logarithm of 1 + y is that of
+    (1 + s)/(1 - s), which is approximated by a polynomial in s.
+    """
+    y = _exponential(least(margin, -margin))
+    s = y / (y + 2.0)
+    z = s * s
+    p = z * _L9 + _L8
+    p = z * p + _L7
+    p = z * p + _L6
+    p = z * p + _L5
+    p = z * p + _L4
+    p = z * p + _L3
+    p = z * p + _L2
+    p = z * p + _L1
+    p = z * p + _L0
+    return (s * z * p + (s + s)) - least(margin, 0.0)
+
+
+@inlined
+def _in_lanes(points, begin, x):
+    """Copy the points from ``begin`` on to the lanes, one per lane; return their number."""
+    lanes = min(LANES, len(points) - begin)
+    for lane in range(lanes):
+        for k in range(points.shape[1]):
+            x[k * LANES + lane] = points[begin + lane, k]
+    return lanes
+
+
+@inlined
+def _margins_from(first, records, x, products, margins):
+    """Compute the margins of the block of records that begins at ``first``; return their number."""
+    scale, parts, _, rest = records
+    rows = np.uint64(scale.size)
+    count = min(np.uint64(STRETCH), np.uint64(rows - first))
+    _add_contents(margins, products, scale, parts, first, count)
+    _add_rest(margins, x, rest, first, count, rows)
+    return count
+
+
+@compiled
+def _mean_losses(records, points, bound, means, x, products, margins, most):
+    rows = np.uint64(records.scale.size)
+    for begin in range(0, len(points), LANES):
+        lanes = _in_lanes(points, begin, x)
+        for lane in range(lanes):
+            most[lane] = bound[begin + lane]
+        _multiply(products, records.contents, x)
+        total = everywhere(0.0)
+        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+            for j in range(_margins_from(first, records, x, products, margins)):
+                total = total + least(_loss(load(margins, j * _LANES)), load(most, 0))
+        store(products, 0, total)
+        for lane in range(lanes):
+            means[begin + lane] = products[lane] / rows
+
+
+@compiled
+def _misclassified(records, points, least_margin, wrong, x, products, margins):
+    rows = np.uint64(records.scale.size)
+    for begin in range(0, len(points), LANES):
+        lanes = _in_lanes(points, begin, x)
+        _multiply(products, records.contents, x)
+        total = everywhere(0.0)
+        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+            for j in range(_margins_from(first, records, x, products, margins)):
+                short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
+                total = total + where_positive(short, everywhere(1.0), everywhere(0.0))
+        store(products, 0, total)
+        for lane in range(lanes):
+            wrong[begin + lane] = products[lane]
+
+
+@uncounted
+def _sum_shares(records, x, total, squares, products, sums, margins):
+    """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
+
+    ``products`` are those of the patterns with x; ``sums`` belong to the rows with a pattern;
+    ``margins`` to three blocks of rows. Each operation is applied to all rows of a block before the
+    next operation. These are short loops, whose rows do not wait for each other. Sigmoids of a
+    block, which are arithmetic, alternate with the patterns of the blocks before and after, which
+    are loads and stores.
+    """
+    scale, parts, contents, rest = records
+    _multiply(products, contents, x)
+    sums[:] = 0.0
+    total[:] = 0.0
+    squares[:] = 0.0
+    rows, stretch = np.uint64(scale.size), np.uint64(STRETCH)
+    before, here, after = margins[:_ROOM], margins[_ROOM : 2 * _ROOM], margins[2 * _ROOM :]
+    first, done, count = np.uint64(0), np.uint64(0), min(stretch, rows)
+    _add_contents(here, products, scale, parts, first, count)
+    _add_rest(here, x, rest, first, count, rows)
+    while count > 0:
+        ahead = np.uint64(first + count)
+        more = min(stretch, np.uint64(rows - ahead))
+        if done == stretch and more == stretch:
+            _share_between(before, here, after, squares, products, sums, scale, parts, first)
+        else:
+            _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
+            _share_out(here, squares, count)
+            _add_contents(after, products, scale, parts, ahead, more)
+        _sum_rest(here, total, rest, first, count, rows)
+        _add_rest(after, x, rest, ahead, more, rows)
+        before, here, after = here, after, before
+        first, done, count = ahead, count, more
+    _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
+    for i in range(contents.begin.size - 1):
+        value = load(sums, i * LANES)
+        for k in range(contents.begin[i], contents.begin[i + 1]):
+            _add(total, contents.places[k], value)
+
+
+@compiled
+def _sums_of_shares(records, points, out, x, total, squares, products, sums, margins):
+    for begin in range(0, len(points), LANES):
+        lanes = _in_lanes(points, begin, x)
+        _sum_shares(records, x, total, squares, products, sums, margins)
+        for lane in range(lanes):
+            out[begin + lane] = total[lane::LANES]
+
+
+@compiled
+def _sums_of_few_shares(columns, points, out, shares):
+    dim, stretch = points.shape[2], shares.size
+    for i in range(points.shape[1]):
+        own = i * dim * stretch
+        for p in range(points.shape[0]):
+            x = points[p, i]
+            for j in range(0, stretch, LANES):
+                margin = everywhere(0.0)
+                for k in range(dim):
+                    margin = margin + load(columns, own + k * stretch + j) * x[k]
+                store(shares, j, _fall(margin))
+            for k in range(dim):
+                total = everywhere(0.0)
+                for j in range(0, stretch, LANES):
+                    total = total + load(shares, j) * load(columns, own + k * stretch + j)
+                out[p, i, k] = total_of(total)
+
+
+@inlined
+def _multiply(products, contents, x):
+    """Compute the products of the patterns with x."""
+    for i in range(contents.begin.size - 1):
+        value = everywhere(0.0)
+        for k in range(contents.begin[i], contents.begin[i + 1]):
+            value = value + load(x, contents.places[k])
+        store(products, i * LANES, value)
+
+
+@inlined
+def _add_contents(margins, products, scale, parts, first, count):
+    """Compute the margins of the zeros and ones; loops over few parts have a constant length."""
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    if each == _TWO:
+        _add_parts(margins, products, scale, parts, first, count, _TWO)
+    elif each == _THREE:
+        _add_parts(margins, products, scale, parts, first, count, _THREE)
+    elif each == _FOUR:
+        _add_parts(margins, products, scale, parts, first, count, _FOUR)
+    else:
+        _add_parts(margins, products, scale, parts, first, count, each)
+
+
+@inlined
+def _share_between(before, here, after, squares, products, sums, scale, parts, first):
+    """Process three blocks of rows together.
+
+    Add the block before to the sums of its patterns. Compute the sigmoids of the present block.
+    Compute the margins of the zeros and ones of the block after.
+    """
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    given = before, here, after, squares, products, sums, scale, parts, first
+    if each == _TWO:
+        _share_between_parts(*given, _TWO)
+    elif each == _THREE:
+        _share_between_parts(*given, _THREE)
+    elif each == _FOUR:
+        _share_between_parts(*given, _FOUR)
+    else:
+        _share_between_parts(*given, each)
+
+
+@inlined
+def _share_between_parts(before, here, after, squares, products, sums, scale, parts, first, each):
+    once, twice = load(squares, 0), load(squares, LANES)
+    for j in range(np.uint64(STRETCH)):
+        _sum_row(before, sums, scale, parts, j, np.uint64(first + j - np.uint64(STRETCH)), each)
+        share = _fall(load(here, j * _LANES))
+        once = once + share
+        twice = twice + share * share
+        store(here, j * _LANES, share)
+        _add_row(after, products, scale, parts, j, np.uint64(first + j + np.uint64(STRETCH)), each)
+    store(squares, 0, once)
+    store(squares, LANES, twice)
+
+
+@inlined
+def _add_parts(margins, products, scale, parts, first, count, each):
+    for j in range(count):
+        _add_row(margins, products, scale, parts, j, np.uint64(first + j), each)
+
+
+@inlined
+def _add_row(margins, products, scale, parts, j, row, each):
+    value = everywhere(0.0)
+    at = np.uint64(row * each)
+    for k in range(each):
+        value = value + load(products, parts[np.uint64(at + k)])
+    store(margins, j * _LANES, value * scale[row])
+
+
+@inlined
+def _sum_contents(shares, sums, scale, parts, first, count):
+    """Add rows to the sums of their patterns."""
+    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    if each == _TWO:
+        _sum_parts(shares, sums, scale, parts, first, count, _TWO)
+    elif each == _THREE:
+        _sum_parts(shares, sums, scale, parts, first, count, _THREE)
+    elif each == _FOUR:
+        _sum_parts(shares, sums, scale, parts, first, count, _FOUR)
+    else:
+        _sum_parts(shares, sums, scale, parts, first, count, each)
+
+
+@inlined
+def _sum_parts(shares, sums, scale, parts, first, count, each):
+    for j in range(count):
+        _sum_row(shares, sums, scale, parts, j, np.uint64(first + j), each)
+
+
+@inlined
+def _sum_row(shares, sums, scale, parts, j, row, each):
+    share = load(shares, j * _LANES) * scale[row]
+    at = np.uint64(row * each)
+    for k in range(each):
+        _add(sums, parts[np.uint64(at + k)], share)
+
+
+@inlined
+def _add_rest(margins, x, rest, first, count, rows):
+    """Add the remaining columns to the margins, three columns at a time."""
+    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    while columns - k >= _THREE:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _THREE)
+        k = np.uint64(k + _THREE)
+    if columns - k == _ONE:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _ONE)
+    elif columns - k == _TWO:
+        _add_columns_of(margins, x, rest, k, first, count, rows, _TWO)
+
+
+@inlined
+def _add_columns_of(margins, x, rest, k, first, count, rows, width):
+    """Add up to three columns from the k-th on; if there are fewer, the last is loaded again."""
+    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
+    places, values = rest.places, rest.values
+    x_a, x_b, x_c = (
+        load(x, places[k]), load(x, places[np.uint64(k + b)]), load(x, places[np.uint64(k + c)])
+    )  # fmt: skip
+    at = np.uint64(k * rows + first)
+    for j in range(count):
+        here = np.uint64(at + j)
+        margin = load(margins, j * _LANES) + x_a * values[here]
+        if width > _ONE:
+            margin = margin + x_b * values[np.uint64(here + b * rows)]
+        if width > _TWO:
+            margin = margin + x_c * values[np.uint64(here + c * rows)]
+        store(margins, j * _LANES, margin)
+
+
+@inlined
+def _share_out(margins, squares, count):
+    """Replace margins by sigmoids, and add up the sigmoids and their squares."""
+    once, twice = load(squares, 0), load(squares, LANES)
+    for j in range(count):
+        share = _fall(load(margins, j * _LANES))
+        once = once + share
+        twice = twice + share * share
+        store(margins, j * _LANES, share)
+    store(squares, 0, once)
+    store(squares, LANES, twice)
+
+
+@inlined
+def _sum_rest(shares, total, rest, first, count, rows):
+    """Add the remaining columns of rows to the total."""
+    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    while columns - k >= _THREE:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _THREE)
+        k = np.uint64(k + _THREE)
+    if columns - k == _ONE:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _ONE)
+    elif columns - k == _TWO:
+        _sum_columns_of(shares, total, rest, k, first, count, rows, _TWO)
+
+
+@inlined
+def _sum_columns_of(shares, total, rest, k, first, count, rows, width):
+    """Sum up to three columns from the k-th on, as independent chains of sums."""
+    b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
+    places, values = rest.places, rest.values
+    in_a, in_b, in_c = places[k], places[np.uint64(k + b)], places[np.uint64(k + c)]
+    sum_a, sum_b, sum_c = load(total, in_a), load(total, in_b), load(total, in_c)
+    at = np.uint64(k * rows + first)
+    for j in range(count):
+        here, share = np.uint64(at + j), load(shares, j * _LANES)
+        sum_a = sum_a + share * values[here]
+        if width > _ONE:
+            sum_b = sum_b + share * values[np.uint64(here + b * rows)]
+        if width > _TWO:
+            sum_c = sum_c + share * values[np.uint64(here + c * rows)]
+    store(total, in_a, sum_a)
+    if width > _ONE:
+        store(total, in_b, sum_b)
+    if width > _TWO:
+        store(total, in_c, sum_c)
+
+
+@inlined
+def _add(out, i, value):
+    store(out, i, load(out, i) + value)
+
+
+@inlined
+def _add_product(out, i, a, j, b, k):
+    """Compute ``out[i] += a[j] * b[k]``."""
+    store(out, i, load(out, i) + load(a, j) * load(b, k))
+
+
+@inlined
+def _add_columns(out, matrix, x):
+    """Compute ``out = matrix x`` for a flat column-major matrix, eight sums at a time."""
+    dim = np.uint64(np.uint64(out.size) // _LANES)
+    i = np.uint64(0)
+    while dim - i >= _LANES:
+        _eight_sums(out, matrix, x, i, dim)
+        i = np.uint64(i + _LANES)
+    while i < dim:
+        value = everywhere(0.0)
+        for k in range(dim):
+            value = value + load(x, k * _LANES) * matrix[np.uint64(k * dim + i)]
+        store(out, i * _LANES, value)
+        i = np.uint64(i + _ONE)
+
+
+@inlined
+def _eight_sums(out, matrix, x, i, dim):
+    """Compute eight entries of ``out = matrix x`` from the i-th on."""
+    a = b = c = d = e = f = g = h = everywhere(0.0)
+    for k in range(dim):
+        value, at = load(x, k * _LANES), np.uint64(k * dim + i)
+        a = a + value * matrix[at]
+        b = b + value * matrix[np.uint64(at + _ONE)]
+        c = c + value * matrix[np.uint64(at + _TWO)]
+        d = d + value * matrix[np.uint64(at + _THREE)]
+        e = e + value * matrix[np.uint64(at + _FOUR)]
+        f = f + value * matrix[np.uint64(at + _FIVE)]
+        g = g + value * matrix[np.uint64(at + _SIX)]
+        h = h + value * matrix[np.uint64(at + _SEVEN)]
+    at = np.uint64(i * _LANES)
+    store(out, at, a)
+    store(out, at + _LANES, b)
+    store(out, at + _TWO * _LANES, c)
+    store(out, at + _THREE * _LANES, d)
+    store(out, at + _FOUR * _LANES, e)
+    store(out, at + _FIVE * _LANES, f)
+    store(out, at + _SIX * _LANES, g)
+    store(out, at + _SEVEN * _LANES, h)
+
+
+@uncounted
+def _inner(out, a, at_a, b, at_b):
+    """Compute inner products of ``b`` with the part of ``a`` of equal length, one per lane."""
+    value = everywhere(0.0)
+    for k in range(0, min(a.size - at_a, b.size - at_b), LANES):
+        value = value + load(a, at_a + k) * load(b, at_b + k)
+    store(out, 0, value)
+
+
+@uncounted
+def _gradients(walk):
+    """Compute gradients from the sum over the records in ``scratch``."""
+    for k in range(0, walk.x.size, LANES):
+        value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
+        store(walk.gradient, k, value - load(walk.scratch, k) * load(walk.weight, 0))
+
+
+@uncounted
+def _enter(walk, lane, numbers, linear, start):
+    """Start a problem in a lane; its numbers are w, D and the indicator of the second A."""
+    walk.weight[lane], walk.curvature[lane], walk.far[lane] = numbers
+    for k in range(start.size):
+        i = k * LANES + lane
+        walk.x[i] = start[k]
+        walk.x_before[i] = start[k]
+        walk.linear[i] = linear[k]
+
+
+@uncounted
+def _keep_sums(total, squares, lane, sums):
+    """Store the sums over the records of a lane."""
+    dim = total.size // LANES
+    for k in range(dim):
+        sums[k] = total[k * LANES + lane]
+    sums[dim], sums[dim + 1] = squares[lane], squares[LANES + lane]
+
+
+@uncounted
+def _put_sums(total, squares, lane, sums):
+    """Restore the sums over the records of a lane."""
+    dim = total.size // LANES
+    for k in range(dim):
+        total[k * LANES + lane] = sums[k]
+    squares[lane], squares[LANES + lane] = sums[dim], sums[dim + 1]
+
+
+@uncounted
+def _leave(walk, memory, lane):
+    """Clear the state of a problem in its lane."""
+    walk.length[lane] = 0.0
+    for i in range(lane, walk.x.size, LANES):
+        walk.x[i] = 0.0
+        walk.x_before[i] = 0.0
+        walk.linear[i] = 0.0
+        walk.gradient[i] = 0.0
+        walk.gradient_before[i] = 0.0
+        walk.step[i] = 0.0
+        walk.scratch[i] = 0.0
+    for i in range(lane, memory.moved.size, LANES):
+        memory.moved[i] = 0.0
+        memory.changed[i] = 0.0
+    for i in range(lane, memory.inverse.size, LANES):
+        memory.inverse[i] = 0.0
+
+
+@uncounted
+def _remember(walk, memory, place, kept, known, product):
+    """Store the step that ends here, in the lanes that accept it, and begin a new step."""
+    size = walk.x.size
+    total = everywhere(0.0)
+    for k in range(0, size, LANES):
+        x, x_before = load(walk.x, k), load(walk.x_before, k)
+        gradient, gradient_before = load(walk.gradient, k), load(walk.gradient_before, k)
+        moved, changed = x - x_before, gradient - gradient_before
+        total = total + moved * changed
+        store(memory.moved, place * size + k, moved)
+        store(memory.changed, place * size + k, changed)
+        store(walk.x_before, k, where_positive(load(kept, 0), x, x_before))
+        gradient = where_positive(load(kept, 0), gradient, gradient_before)
+        store(walk.gradient_before, k, gradient)
+    store(product, 0, total)
+    for lane in range(LANES):
+        used = known[lane] > 0.0 and product[lane] > 0.0
+        memory.inverse[place * LANES + lane] = 1.0 / product[lane] if used else 0.0
+
+
+@uncounted
+def _precondition(walk, models, share, turned):
+    r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model.
+
+    The product :math:`\theta w` is ``share``. Usually all lanes have the same model.
+    """
+    near, far = models
+    if not walk.far.any():
+        _apply(walk.scratch, near, walk, share, turned)
+        return
+    if walk.far.all():
+        _apply(walk.scratch, far, walk, share, turned)
+        return
+    _apply(walk.other, near, walk, share, turned)
+    _apply(walk.scratch, far, walk, share, turned)
+    for k in range(0, walk.x.size, LANES):
+        chosen = where_positive(load(walk.far, 0), load(walk.scratch, k), load(walk.other, k))
+        store(walk.scratch, k, chosen)
+
+
+@uncounted
+def _apply(out, model, walk, share, turned):
+    """Apply the inverse of a model to ``scratch`` in all lanes."""
+    _add_columns(turned, model.vectors, walk.scratch)
+    for k in range(model.eigenvalues.size):
+        stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
+        store(turned, k * LANES, load(turned, k * LANES) / stretch)
+    _add_columns(out, model.transposed, turned)
+
+
+@uncounted
+def _descend(walk, memory, models, place, share, turned, product):
+    """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
+    size = walk.x.size
+    for k in range(0, size, LANES):
+        store(walk.scratch, k, load(walk.gradient, k))
+    for back in range(MEMORY):
+        j = (place - back) % MEMORY
+        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
+            memory.weight[j * LANES : (j + 1) * LANES] = 0.0
+            continue
+        _inner(product, memory.moved, j * size, walk.scratch, 0)
+        for lane in range(LANES):
+            product[lane] *= memory.inverse[j * LANES + lane]
+            memory.weight[j * LANES + lane] = product[lane]
+            product[lane] = -product[lane]
+        for k in range(0, size, LANES):
+            _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
+    _precondition(walk, models, share, turned)
+    for ahead in range(1, MEMORY + 1):
+        j = (place + ahead) % MEMORY
+        if not memory.inverse[j * LANES : (j + 1) * LANES].any():
+            continue
+        _inner(product, memory.changed, j * size, walk.scratch, 0)
+        for lane in range(LANES):
+            at = j * LANES + lane
+            product[lane] = memory.weight[at] - memory.inverse[at] * product[lane]
+        for k in range(0, size, LANES):
+            _add_product(walk.scratch, k, product, 0, memory.moved, j * size + k)
+
+
+@uncounted
+def _move(walk, kept, product):
+    """Begin new steps in the lanes that accepted the last; move all lanes to their step ends."""
+    size = walk.x.size
+    for k in range(0, size, LANES):
+        store(walk.scratch, k, -load(walk.scratch, k))
+    _inner(product, walk.gradient, 0, walk.scratch, 0)
+    for lane in range(LANES):
+        if kept[lane] > 0.0:
+            walk.slope[lane] = product[lane]
+            walk.length[lane] = 1.0
+    for k in range(0, size, LANES):
+        step = where_positive(load(kept, 0), load(walk.scratch, k), load(walk.step, k))
+        store(walk.step, k, step)
+        store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
+
+
+@compiled
+def _minimise(
+    records, models, numbers, linear, start, tolerance, sums, known, found, taken, scratch
+):
+    """Solve all problems in lanes.
+
+    After each pass over the records, every lane is tested. Problems that enter a lane with known
+    sums are then tested too, until there are none.
+    """
+    problems = len(start)
+    count = records.scale.size
+    walk, memory, products, rows, margins, turned, squares = scratch[:7]
+    steepness, ahead, kept, seen, share = scratch[7:]
+    walk.curvature[:] = 1.0
+    inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
+    judged = np.zeros(LANES, np.bool_)
+    waiting = active = 0
+    for lane in range(min(LANES, problems)):
+        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
+        inhabitant[lane] = waiting
+        waiting += 1
+        active += 1
+    iteration = 0
+    passed = known[: min(LANES, problems)].all()
+    if passed:
+        for lane in range(active):
+            _put_sums(walk.scratch, squares, lane, sums[lane])
+    while active > 0:
+        if not passed:
+            _sum_shares(records, walk.x, walk.scratch, squares, products, rows, margins)
+        passed = False
+        kept[:] = 0.0
+        seen[:] = 0.0
+        judged[:] = False
+        entered = True
+        while entered:
+            entered = False
+            _gradients(walk)
+            _inner(steepness, walk.gradient, 0, walk.gradient, 0)
+            _inner(ahead, walk.gradient, 0, walk.step, 0)
+            for lane in range(LANES):
+                if judged[lane]:
+                    continue
+                judged[lane] = True
+                left = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+                share[lane] = left * walk.weight[lane]
+                i = inhabitant[lane]
+                if i < 0:
+                    continue
+                gradients[lane] += 1
+                solved = np.sqrt(steepness[lane]) <= tolerance[i]
+                if solved or gradients[lane] > AT_MOST or not np.isfinite(steepness[lane]):
+                    taken[i] = gradients[lane] if solved else 0
+                    found[i] = walk.x[lane::LANES]
+                    _keep_sums(walk.scratch, squares, lane, sums[i])
+                    _leave(walk, memory, lane)
+                    gradients[lane] = 0
+                    inhabitant[lane] = -1
+                    active -= 1
+                    if waiting < problems:
+                        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
+                        inhabitant[lane] = waiting
+                        if known[waiting]:
+                            _put_sums(walk.scratch, squares, lane, sums[waiting])
+                            judged[lane] = False
+                            entered = True
+                        waiting += 1
+                        active += 1
+                elif gradients[lane] == 1:
+                    kept[lane] = 1.0
+                elif ahead[lane] > -STEEPEST * walk.slope[lane]:
+                    shorter = walk.slope[lane] / (walk.slope[lane] - ahead[lane])
+                    walk.length[lane] *= max(SHORTEST, shorter)
+                else:
+                    kept[lane] = seen[lane] = 1.0
+        place = iteration % MEMORY
+        _remember(walk, memory, place, kept, seen, ahead)
+        _descend(walk, memory, models, place, share, turned, ahead)
+        _move(walk, kept, ahead)
+        iteration += 1

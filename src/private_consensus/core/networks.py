@@ -1,0 +1,734 @@
+r"""Communication graphs and mixing matrices.
+
+A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``,
+and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
+:func:`build` makes a :class:`.SparseNetwork` instead where agents are many and links are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from inspect import signature
+from itertools import pairwise
+from math import isqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_each,
+    require_finite,
+    require_shape,
+    tolerance_of,
+)
+from private_consensus.common.errors import InvalidInput, require
+
+from . import large_graphs, large_networks
+from .large_networks import SparseNetwork
+from .randomness import Streams
+
+DENSE_UP_TO = 256
+"""Agents up to which every matrix of a network is that of all pairs."""
+
+SPARSE_BELOW = 0.125
+"""Share of all pairs that are links below which a larger network is kept sparse."""
+
+MAX_ATTEMPTS = 2**20
+"""Graphs drawn before a random topology is said to be impossible to connect."""
+
+_BATCHES = (8, 512)
+"""Graphs drawn at once, at first and at most; how many changes none of them."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """Agents, their links and the weights with which they mix.
+
+    Parameters
+    ----------
+    adjacency : ndarray of bool, shape ([R,] n, n)
+        Symmetric, no self-loops, connected.
+    mixing : ndarray, shape ([R,] n, n)
+        Symmetric, with rows that sum to 1, at least 0 on links, and zero where there is neither a
+        link nor the diagonal.
+
+    Raises
+    ------
+    InvalidInput
+        If a matrix is not as above. Directed and disconnected graphs are refused: every method
+        needs an undirected, connected graph. Messages that are lost belong to the faults of a
+        comparison, whose graph stays connected.
+    """
+
+    adjacency: np.ndarray
+    mixing: np.ndarray
+
+    lossless: ClassVar[bool] = True
+    """Whether every message arrives."""
+
+    def __post_init__(self):
+        _require_adjacency(self.adjacency)
+        _require_mixing(self.mixing, self.adjacency)
+        require(
+            bool(connected(self.adjacency).all()),
+            "network",
+            "disconnected graph",
+            "a connected graph",
+        )
+
+    @property
+    def n_agents(self) -> int:
+        return self.adjacency.shape[-1]
+
+    @property
+    def shared(self) -> bool:
+        """Return True if all runs share one graph."""
+        return self.adjacency.ndim == 2
+
+    def of_runs(self, first: int, last: int) -> Network:
+        """Return the graphs of runs ``first`` to ``last - 1``.
+
+        Parameters
+        ----------
+        first : int
+            Index of the first run.
+        last : int
+            Index after the last run.
+
+        Returns
+        -------
+        Network
+            The network itself if all runs share one graph.
+        """
+        if self.shared:
+            return self
+        return self._with_graphs(slice(first, last))
+
+    def of_run(self, run: int) -> Network:
+        """The graph of one run, as one for all runs."""
+        return self if self.shared else self._with_graphs(run)
+
+    def _with_graphs(self, chosen: int | slice) -> Network:
+        """Return the network of some runs, whose graphs are valid already."""
+        network = object.__new__(Network)
+        vars(network).update(adjacency=self.adjacency[chosen], mixing=self.mixing[chosen])
+        return network
+
+    @property
+    def graph(self) -> Network:
+        """Links and weights as agents know them before they run, whatever arrives later."""
+        return self
+
+    def mixing_of(self, run: int) -> np.ndarray:
+        """The mixing matrix of one run."""
+        return self.mixing if self.shared else self.mixing[run]
+
+    def exchange(self) -> Callable[[int, int], Any]:
+        """Return the function that maps setting and run to the mixing matrix of a round."""
+        return lambda setting, run: self.mixing_of(run)
+
+    @property
+    def identity(self) -> tuple[bytes, bytes]:
+        """Equal for equal graphs with equal weights."""
+        return self.adjacency.tobytes(), self.mixing.tobytes()
+
+    @property
+    def own_weights(self) -> np.ndarray:
+        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
+        return np.diagonal(self.mixing, axis1=-2, axis2=-1)
+
+    @cached_property
+    def consensus_rate(self) -> np.ndarray:
+        """:func:`second_eigenvalue` of the mixing matrix; shape ([R])."""
+        return second_eigenvalue(self.mixing)
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of neighbours, without the agent itself; shape ([R,] n)."""
+        return self.adjacency.sum(-1)
+
+    @cached_property
+    def closed_neighbourhoods(self) -> np.ndarray:
+        """Neighbours of each agent and the agent itself, ([R,] n, 1 + largest degree), padded
+        with the agent.
+        """
+        return _padded(self.adjacency | np.eye(self.n_agents, dtype=bool))
+
+    @cached_property
+    def open_neighbourhoods(self) -> np.ndarray:
+        """Neighbours of each agent, ([R,] n, largest degree), padded with one of them."""
+        return _padded(self.adjacency)
+
+    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
+        """Return the values of the members of each neighbourhood.
+
+        Parameters
+        ----------
+        x : ndarray [S, R, n, d]
+            Values of the agents, for S settings and R runs.
+        neighbourhoods : ndarray of int
+            Indices of the members: [n, members] if all runs share a graph, else [R, n, members].
+
+        Returns
+        -------
+        ndarray [S, R, n, members, d]
+        """
+        if neighbourhoods.ndim == 2:
+            return x[..., neighbourhoods, :]
+        runs = np.arange(len(neighbourhoods))[:, None, None]
+        return x[:, runs, neighbourhoods]
+
+    def neighbours_of(self, agent: int) -> np.ndarray:
+        """Neighbours of an agent of the first graph, ascending."""
+        return np.flatnonzero(self.of_run(0).adjacency[agent])
+
+    def links_among(self, agents) -> np.ndarray:
+        """Links between some agents of the first graph, [agents, agents] of bool."""
+        return self.of_run(0).adjacency[np.ix_(agents, agents)]
+
+    @cached_property
+    def _links(self) -> np.ndarray:
+        return self.adjacency.astype(float)
+
+    def mix(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        return self.mixing @ x
+
+    def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
+        return self._links @ x
+
+    def mix_links(self, sent: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} m_{j\to i}` of messages (..., senders, receivers, d)."""
+        agents = range(self.n_agents)
+        received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
+        return np.concatenate(received, axis=-2)
+
+
+_AXES = ("run", "from agent", "to agent")
+
+
+def _require_adjacency(adjacency: np.ndarray) -> None:
+    require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
+    square = (*adjacency.shape[:-1], adjacency.shape[-2])
+    require_shape("network.adjacency", adjacency, square, "a square matrix")
+    loops = np.diagonal(adjacency, axis1=-2, axis2=-1)
+    require_each(~loops, "network.adjacency", loops, ("run", "agent"), "no self-loop")
+    reverse = adjacency.swapaxes(-1, -2)
+    expected = "an undirected graph; this graph is directed, without the reverse link"
+    require_each(~adjacency | reverse, "network.adjacency", adjacency, _AXES, expected)
+
+
+def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
+    require_array("network.mixing", mixing, _AXES, optional=1)
+    require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
+    require_finite("network.mixing", mixing, _AXES)
+    rounding = tolerance_of(mixing)
+    even = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
+    require_each(even, "network.mixing", mixing, _AXES, "a symmetric matrix")
+    sums = mixing.sum(-1)
+    one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
+    require_each(one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
+    itself = np.eye(mixing.shape[-1], dtype=bool)
+    linked = adjacency | itself | (mixing == 0)
+    require_each(linked, "network.mixing", mixing, _AXES, "0 where there is no link")
+    weighted = itself | (mixing >= 0)
+    require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on a link")
+
+
+def require_same_agents(problem: Any, network: Any) -> None:
+    """Raise :class:`.InvalidInput` if a problem and a network have different numbers of agents.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+        Objects without ``n_agents`` are not compared.
+    """
+    agents, nodes = (getattr(each, "n_agents", None) for each in (problem, network))
+    same = agents is None or nodes is None or agents == nodes
+    require(same, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
+
+
+def _padded(membership: np.ndarray) -> np.ndarray:
+    """Members of each row, first those there are, then repetitions of one of them."""
+    most = int(membership.sum(-1).max())
+    # A stable sort of "not a member" puts members first, in the order of their numbers.
+    order = np.argsort(~membership, axis=-1, kind="stable")[..., :most]
+    present = np.take_along_axis(membership, order, -1)
+    itself = np.arange(membership.shape[-1])[:, None]
+    own = np.take_along_axis(membership, np.broadcast_to(itself, order[..., :1].shape), -1)
+    filler = np.where(own, itself, order[..., :1])
+    return np.where(present, order, filler)
+
+
+def laplacian(adjacency: np.ndarray) -> np.ndarray:
+    """Degree matrix minus adjacency, for a stack of graphs."""
+    degrees = adjacency.sum(-1)
+    return degrees[..., None] * np.eye(adjacency.shape[-1]) - adjacency
+
+
+def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray:
+    r"""Compute the Laplacian mixing matrix :math:`W = I - L / (c\,\lambda_{\max}(L))`.
+
+    Showkatbakhsh et al., section V, use :math:`c = 3/2`. Any :math:`c > 1/2` keeps the spectrum
+    in (-1, 1].
+
+    Parameters
+    ----------
+    adjacency : ndarray [..., n, n]
+        Adjacency matrices.
+    scale : float, default 1.5
+        Factor c.
+
+    Returns
+    -------
+    ndarray [..., n, n]
+        Symmetric, doubly stochastic matrices W.
+    """
+    require(scale > 0.5, "network.scale", scale, "a number > 0.5")
+    lap = laplacian(adjacency)
+    largest = np.linalg.eigvalsh(lap)[..., -1]
+    return np.eye(adjacency.shape[-1]) - lap / (scale * largest[..., None, None])
+
+
+def metropolis_mixing(adjacency: np.ndarray) -> np.ndarray:
+    r""":math:`w_{ij} = 1/(1+\max(d_i, d_j))` on links, the rest on the diagonal."""
+    degrees = adjacency.sum(-1)
+    weights = adjacency / (1.0 + np.maximum(degrees[..., :, None], degrees[..., None, :]))
+    return weights + np.eye(adjacency.shape[-1]) * (1.0 - weights.sum(-1))[..., None]
+
+
+def max_degree_mixing(adjacency: np.ndarray) -> np.ndarray:
+    r""":math:`W = I - L/(d_{\max}+1)`."""
+    largest = adjacency.sum(-1).max(-1)
+    return np.eye(adjacency.shape[-1]) - laplacian(adjacency) / (1.0 + largest[..., None, None])
+
+
+MIXINGS: dict[str, Callable[..., np.ndarray]] = {
+    "laplacian": laplacian_mixing,
+    "metropolis": metropolis_mixing,
+    "max_degree": max_degree_mixing,
+}
+
+
+def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
+    """Largest absolute eigenvalue apart from the first, a network's rate of consensus; 0 of one
+    agent alone."""
+    if mixing.shape[-1] == 1:
+        return np.zeros(mixing.shape[:-2])
+    eigenvalues = np.linalg.eigvalsh(mixing)
+    return np.maximum(np.abs(eigenvalues[..., 0]), np.abs(eigenvalues[..., -2]))
+
+
+def connected(adjacency: np.ndarray) -> np.ndarray:
+    """Return, for each graph of a stack, whether every agent can reach every other agent."""
+    n = adjacency.shape[-1]
+    if n > DENSE_UP_TO:
+        graphs = adjacency.reshape(-1, n, n)
+        whole = [large_graphs.links_connect(n, np.argwhere(graph)) for graph in graphs]
+        return np.reshape(whole, adjacency.shape[:-2])
+    links = adjacency.astype(np.float32)
+    reached = np.broadcast_to(np.arange(n) == 0, adjacency.shape[:-1])
+    while True:  # a link farther from the first agent each time
+        more = reached | (np.vecmat(reached.astype(np.float32), links) > 0)
+        if np.array_equal(more, reached):
+            return reached.all(-1)
+        reached = more
+
+
+def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
+    """Sample one connected G(n, p) graph per run, by rejection.
+
+    An edge exists if its uniform variable is less than ``probability``. The uniform variables do
+    not depend on ``probability``.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents n.
+    probability : float
+        Probability p of each edge, in (0, 1].
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
+
+    Raises
+    ------
+    InvalidInput
+        If no graph was connected after ``MAX_ATTEMPTS`` graphs.
+    """
+    require(0 < probability <= 1, "network.probability", probability, "a number in (0, 1]")
+    upper = np.triu_indices(agents, 1)
+
+    def attempt(generator, count):
+        return generator.random((count, len(upper[0]))) < probability
+
+    return _connected_draws(streams, agents, attempt, "network.probability", probability)
+
+
+def random_regular(streams: Streams, agents: int, *, degree: int) -> np.ndarray:
+    """Sample one connected regular graph per run (see :func:`.large_graphs.random_regular`).
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents.
+    degree : int
+        Number of neighbours of every agent.
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
+    """
+    links = _regular_links(streams, agents, degree=degree)
+    return np.stack([_linked(agents, of_run) for of_run in links])
+
+
+def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
+    """Return a rectangular grid, identical in every run.
+
+    Parameters
+    ----------
+    streams : Streams
+        Unused; every graph family takes it.
+    agents : int
+        Number of agents, a multiple of ``rows``.
+    rows : int
+        Number of rows.
+
+    Returns
+    -------
+    ndarray [agents, agents]
+        Adjacency matrix.
+    """
+    return _linked(agents, large_graphs.grid(agents, rows=rows))
+
+
+def random_edges(streams: Streams, agents: int, *, edges: int) -> np.ndarray:
+    """Sample one connected graph per run, uniformly among those with a given number of edges.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams of the runs.
+    agents : int
+        Number of agents.
+    edges : int
+        Number of edges.
+
+    Returns
+    -------
+    ndarray [runs, agents, agents]
+        Adjacency matrices.
+    """
+    pairs = agents * (agents - 1) // 2
+    _require_edges(agents, edges)
+
+    def attempt(generator, count):
+        ranks = generator.random((count, pairs)).argsort(axis=1).argsort(axis=1)
+        return ranks < edges
+
+    return _connected_draws(streams, agents, attempt, "network.edges", edges)
+
+
+def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
+    return np.stack(
+        [
+            _first_connected(generator, agents, attempt, key, value)
+            for generator in streams.generators("graph")
+        ]
+    )
+
+
+def _batches() -> Iterator[int]:
+    """Sizes of batches, doubling, that add up to ``MAX_ATTEMPTS``."""
+    left, (count, most) = MAX_ATTEMPTS, _BATCHES
+    while left:
+        yield min(count, left)
+        left -= min(count, left)
+        count = min(2 * count, most)
+
+
+def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
+    upper = np.triu_indices(agents, 1)
+    for count in _batches():
+        links = attempt(generator, count)
+        links = links[links.sum(1) >= agents - 1]
+        adjacency = np.zeros((len(links), agents, agents), dtype=bool)
+        adjacency[:, upper[0], upper[1]] = links
+        adjacency |= adjacency.transpose(0, 2, 1)
+        found = np.flatnonzero(connected(adjacency))
+        if found.size:
+            return adjacency[found[0]]
+    raise InvalidInput(
+        key,
+        value,
+        f"a graph of {agents} agents that can be connected (none in {MAX_ATTEMPTS} draws)",
+    )
+
+
+def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
+    """Build the adjacency matrix of a list of edges, numbered from 1 as in the papers.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    edges : list of tuple of int
+        Pairs of agents 1, ..., n.
+
+    Returns
+    -------
+    ndarray [agents, agents]
+        Adjacency matrix.
+    """
+    _require_links(agents, edges)
+    return _linked(agents, ((i - 1, j - 1) for i, j in edges))
+
+
+def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
+    """A graph that is the same in every run, as a maker for :data:`GRAPHS`.
+
+    Parameters
+    ----------
+    maker : callable
+        From the number of agents to the links between agents 0, 1, ..., or to an undirected graph
+        of networkx.
+    """
+
+    def adjacency(streams: Streams, agents: int) -> np.ndarray:
+        graph = maker(agents)
+        directed = hasattr(graph, "is_directed") and graph.is_directed()
+        require(not directed, "network", "directed graph", "an undirected graph")
+        return _linked(agents, getattr(graph, "edges", graph))
+
+    return adjacency
+
+
+def _linked(agents: int, links: Iterable[tuple[int, int]]) -> np.ndarray:
+    adjacency = np.zeros((agents, agents), dtype=bool)
+    i, j = np.array(list(links), dtype=int).reshape(-1, 2).T
+    adjacency[i, j] = adjacency[j, i] = True
+    return adjacency
+
+
+def _complete(agents: int) -> np.ndarray:
+    return np.transpose(np.triu_indices(agents, 1))
+
+
+def drawn(name: str) -> bool:
+    """Return True if graphs of this family are sampled from the graph streams."""
+    return name in _DRAWN
+
+
+_DRAWN = ("erdos_renyi", "random_edges", "random_regular")
+
+_ALWAYS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
+    "ring": lambda agents: ((i, (i + 1) % agents) for i in range(agents)),
+    "path": lambda agents: pairwise(range(agents)),
+    "star": lambda agents: ((0, i) for i in range(1, agents)),
+    "complete": _complete,
+}
+
+GRAPHS: dict[str, Callable[..., np.ndarray]] = {
+    "erdos_renyi": erdos_renyi,
+    "random_edges": random_edges,
+    "random_regular": random_regular,
+    "grid": grid,
+    "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
+    **{name: always(maker) for name, maker in _ALWAYS.items()},
+}
+"""Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
+
+
+def _drawn_links(streams, agents, draw, key, value) -> list[np.ndarray]:
+    return [
+        large_graphs.first_connected(partial(draw, generator, agents, value), agents, key, value)
+        for generator in streams.generators("graph")
+    ]
+
+
+def _regular_links(streams: Streams, agents: int, *, degree: int) -> list[np.ndarray]:
+    return _drawn_links(streams, agents, large_graphs.random_regular, "network.degree", degree)
+
+
+LINKS: dict[str, Callable[..., list[np.ndarray] | np.ndarray]] = {
+    "erdos_renyi": lambda streams, agents, *, probability: _drawn_links(
+        streams, agents, large_graphs.erdos_renyi, "network.probability", probability
+    ),
+    "random_edges": lambda streams, agents, *, edges: _drawn_links(
+        streams, agents, large_graphs.random_edges, "network.edges", edges
+    ),
+    "random_regular": _regular_links,
+    "grid": lambda streams, agents, *, rows: large_graphs.grid(agents, rows=rows),
+    "edges": lambda streams, agents, *, edges: np.array(edges) - 1,
+    **{
+        name: lambda streams, agents, maker=maker: np.array(list(maker(agents)))
+        for name, maker in _ALWAYS.items()
+    },
+}
+"""Links [links, 2] of a graph of many agents, or a list with those of each run. The same laws as
+in :data:`GRAPHS`, random ones from other draws; a family that is missing here is made there."""
+
+
+def require_buildable(
+    name: str, agents: int, *, weights: str = "laplacian", scale: float = 1.5, **parameters: Any
+) -> None:
+    """Raise :class:`InvalidInput` if :func:`build` cannot accept the arguments.
+
+    Parameters
+    ----------
+    name : str
+        Graph family, or ``single`` for one agent.
+    agents : int
+        Number of agents.
+    weights : str, default "laplacian"
+        Name of the mixing weights.
+    scale : float, default 1.5
+        Factor c of Laplacian weights; only its type is checked here.
+    **parameters
+        Parameters of the graph family, such as ``probability``, ``edges``, ``degree`` or ``rows``.
+    """
+    require(type(agents) is int, "network.agents", agents, "a whole number")
+    if name == "single":
+        require(agents == 1, "network.agents", agents, "1 agent for single")
+        return
+    require(agents >= 2, "network.agents", agents, "at least 2 agents")
+    require(weights in MIXINGS, "network.weights", weights, f"one of {', '.join(MIXINGS)}")
+    require(type(scale) in (int, float), "network.scale", scale, "a number > 0.5")
+    require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
+    _require_parameters(name, parameters)
+    if "probability" in parameters:
+        given = parameters["probability"]
+        known = type(given) in (int, float) and 0 < given <= 1
+        require(known, "network.probability", given, "a number in (0, 1]")
+    if name == "random_edges":
+        _require_edges(agents, parameters["edges"])
+    if name == "random_regular":
+        _require_degree(agents, parameters["degree"])
+    if name == "grid":
+        rows = parameters["rows"]
+        fits = type(rows) is int and 1 <= rows <= agents and agents % rows == 0
+        require(fits, "network.rows", rows, f"a divisor of {agents}, the agents")
+    if name == "edges":
+        _require_links(agents, parameters["edges"])
+
+
+def default_parameters(name: str, agents: int) -> dict[str, int]:
+    """Return parameters for a graph family if a user names the family alone.
+
+    Parameters
+    ----------
+    name : str
+        Graph family, a key of :data:`GRAPHS`.
+    agents : int
+        Number of agents.
+
+    Returns
+    -------
+    dict of str to int
+        ``rows`` of the grid nearest to a square, or ``degree`` of a random regular graph: 4, or
+        the number of other agents if that is smaller. Empty for other families.
+    """
+    if name == "grid" and agents > 0:
+        return {"rows": max(r for r in range(1, isqrt(agents) + 1) if agents % r == 0)}
+    if name == "random_regular":
+        return {"degree": min(4, agents - 1)}
+    return {}
+
+
+def _require_edges(agents: int, edges: Any) -> None:
+    pairs = agents * (agents - 1) // 2
+    require(
+        type(edges) is int and agents - 1 <= edges <= pairs,
+        "network.edges",
+        edges,
+        f"between {agents - 1} (a tree) and {pairs} (all pairs) for {agents} agents",
+    )
+
+
+def _require_degree(agents: int, degree: Any) -> None:
+    known = type(degree) is int and 1 <= degree < agents and agents * degree % 2 == 0
+    connectable = known and (degree > 1 or agents == 2)
+    expected = f"2 to {agents - 1} neighbours of {agents} agents, an even number of ends in all"
+    require(connectable, "network.degree", degree, expected)
+
+
+def _require_links(agents: int, edges: Any) -> None:
+    links = edges if isinstance(edges, list | tuple) else [edges]
+    known = all(
+        isinstance(link, list | tuple)
+        and len(link) == 2
+        and all(type(number) is int and 1 <= number <= agents for number in link)
+        and link[0] != link[1]
+        for link in links
+    )
+    require(known, "network.edges", edges, f"pairs of different agents numbered 1 to {agents}")
+
+
+def _require_parameters(name: str, given: Mapping[str, Any]) -> None:
+    known = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
+    needed = {key for key, parameter in known.items() if parameter.default is parameter.empty}
+    expected = f"{', '.join(known) or 'no parameters'} for {name}"
+    for key in sorted({*given} - {*known} | needed - {*given}):
+        require(False, f"network.{key}", given.get(key, "nothing"), expected)
+
+
+def build(
+    streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
+) -> Network | SparseNetwork:
+    """The network that a configuration names.
+
+    Parameters
+    ----------
+    name : str
+        Of :data:`GRAPHS`, with that graph's parameters: ``erdos_renyi`` (``probability``),
+        ``random_edges`` (``edges``), ``random_regular`` (``degree``), ``grid`` (``rows``),
+        ``edges`` (a list of links) and others without any; or ``single``: one agent alone, for
+        what is computed in one place.
+    weights : str
+        Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
+
+    Raises
+    ------
+    InvalidInput
+        For fewer than two agents (``single``: other than one), an unknown name, a parameter too
+        few or too many, or a graph that cannot be connected.
+    """
+    require_buildable(name, agents, weights=weights, **parameters)
+    if name == "single":
+        return Network(np.zeros((1, 1), dtype=bool), np.ones((1, 1)))
+    mixing_parameters = {"scale": parameters.pop("scale")} if "scale" in parameters else {}
+    if agents <= DENSE_UP_TO:
+        adjacency = GRAPHS[name](streams, agents, **parameters)
+        return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))
+    graphs, shared = _large(streams, name, agents, parameters)
+    if max(graph.nnz for graph in graphs) < SPARSE_BELOW * agents**2:
+        return large_networks.build(graphs, shared, weights, mixing_parameters)
+    adjacency = np.stack([graph.toarray().astype(bool) for graph in graphs])
+    adjacency = adjacency[0] if shared else adjacency
+    return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))
+
+
+def _large(streams: Streams, name: str, agents: int, parameters) -> tuple[list, bool]:
+    """Sparse adjacency of each run, or of the one graph that all share, and whether they do."""
+    if name in LINKS:
+        made = LINKS[name](streams, agents, **parameters)
+        shared = isinstance(made, np.ndarray)
+        links = [made] if shared else made
+    else:
+        adjacency = GRAPHS[name](streams, agents, **parameters)
+        shared = adjacency.ndim == 2
+        links = [np.argwhere(np.triu(one)) for one in adjacency.reshape(-1, agents, agents)]
+    return [large_graphs.matrix_of(agents, one) for one in links], shared

@@ -1,0 +1,240 @@
+"""Partitions of records to agents, one a run.
+
+Every function takes one generator a run and returns indices ``[runs, agents, size]`` (equal sizes)
+or, where sizes differ, indices padded with ``UNUSED`` and the counts. A run depends on its own
+generator only, so adding runs changes none of the earlier ones. Records that no agent has are
+unused; :func:`rest` names them, for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+UNUSED = -1
+"""Filler of agents with fewer records than the largest one."""
+
+
+def partition_iid(
+    labels: np.ndarray, sizes: int | Sequence[int], generators: Sequence[np.random.Generator]
+) -> np.ndarray:
+    """Give agents a uniformly drawn part of the records, the remainder unused.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (rows,)
+        Only its length matters.
+    sizes : sequence of int
+        Records of each agent.
+    generators : sequence of numpy.random.Generator
+        One a run.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, max(sizes))
+        Rows of each agent, padded with ``UNUSED``.
+    """
+    sizes = _checked(sizes, len(labels))
+    agent_rows = np.full((len(generators), len(sizes), sizes.max()), UNUSED)
+    filled = np.arange(sizes.max()) < sizes[:, None]
+    for run, generator in enumerate(generators):
+        agent_rows[run, filled] = generator.permutation(len(labels))[: sizes.sum()]
+    return agent_rows
+
+
+def partition_unequal(
+    labels: np.ndarray,
+    agents: int,
+    total: int,
+    generators: Sequence[np.random.Generator],
+    *,
+    concentration: float = 1.0,
+    smallest: int = 1,
+) -> np.ndarray:
+    """Give ``total`` records i.i.d. to agents whose sizes are Dirichlet distributed.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (rows,)
+        Only its length matters.
+    agents, total : int
+        How many agents, how many records in all.
+    generators : sequence of numpy.random.Generator
+        One a run.
+    concentration : float
+        Of the Dirichlet law of sizes: large is equal, small is unequal.
+    smallest : int
+        Records that every agent has at least.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, largest size)
+        Rows of each agent, padded with ``UNUSED``.
+    """
+    _checked([smallest] * agents, len(labels))
+    require(concentration > 0, "partition.concentration", concentration, "a number > 0")
+    expected = f"between {agents * smallest} and the {len(labels)} records"
+    require(agents * smallest <= total <= len(labels), "partition.total", total, expected)
+    runs = []
+    for generator in generators:
+        shares = generator.dirichlet(np.full(agents, concentration))
+        sizes = smallest + largest_remainders(shares, total - agents * smallest)
+        runs.append(np.split(generator.permutation(len(labels))[:total], np.cumsum(sizes)[:-1]))
+    return _padded(runs)
+
+
+def partition_dirichlet(
+    labels: np.ndarray,
+    sizes: int | Sequence[int],
+    generators: Sequence[np.random.Generator],
+    *,
+    concentration: float,
+) -> np.ndarray:
+    """Give agents records with skewed labels: each agent has its own Dirichlet mixture of classes.
+
+    An agent asks for classes in proportion to its mixture, scaled by how frequent a class is; what
+    has run out by then is replaced by records of the classes that are left. Sizes are kept exactly.
+
+    Parameters
+    ----------
+    labels : ndarray, shape (rows,)
+        Class of each record.
+    sizes : sequence of int
+        Records of each agent.
+    generators : sequence of numpy.random.Generator
+        One a run.
+    concentration : float
+        Large is i.i.d. classes, small is one class an agent.
+
+    Returns
+    -------
+    ndarray of int, shape (runs, agents, max(sizes))
+        Rows of each agent, padded with ``UNUSED``.
+    """
+    sizes = _checked(sizes, len(labels))
+    require(concentration > 0, "partition.concentration", concentration, "a number > 0")
+    classes, codes = np.unique(labels, return_inverse=True)
+    frequency = np.bincount(codes) / len(codes)
+    runs = [
+        _skewed(codes, sizes, concentration * len(classes) * frequency, generator)
+        for generator in generators
+    ]
+    return _padded(runs)
+
+
+def rest(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
+    """Return the rows that no agent holds, in ascending order.
+
+    Parameters
+    ----------
+    labels : ndarray [rows]
+        Only its length is used.
+    agent_rows : ndarray of int [runs, agents, size]
+        Indices of each agent's rows, padded with ``UNUSED``.
+
+    Returns
+    -------
+    ndarray of int [runs, rows - assigned]
+    """
+    runs = []
+    for rows in agent_rows.reshape(len(agent_rows), -1):
+        free = np.ones(len(labels), bool)
+        free[rows[rows != UNUSED]] = False
+        runs.append(np.flatnonzero(free))
+    return np.stack(runs)
+
+
+def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
+    """Records of each agent, ``[runs, agents]``."""
+    return (agent_rows != UNUSED).sum(axis=-1)
+
+
+def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
+    """Compute the fraction of each class among each agent's records.
+
+    Parameters
+    ----------
+    labels : ndarray [rows]
+        Class of each record.
+    agent_rows : ndarray of int [runs, agents, size]
+        Indices of each agent's rows, padded with ``UNUSED``.
+
+    Returns
+    -------
+    ndarray [runs, agents, classes]
+        Fractions that sum to 1 over the classes, in ascending order of the classes.
+    """
+    classes = np.unique(labels)
+    held = np.where(agent_rows == UNUSED, len(labels), agent_rows)
+    padded = np.append(np.searchsorted(classes, labels), -1)
+    counts = (padded[held][..., None] == np.arange(len(classes))).sum(axis=-2)
+    return counts / sizes_of(agent_rows)[..., None]
+
+
+def _skewed(
+    codes: np.ndarray, sizes: np.ndarray, alpha: np.ndarray, generator: np.random.Generator
+) -> list[np.ndarray]:
+    stacks = [generator.permutation(np.flatnonzero(codes == c)) for c in range(len(alpha))]
+    taken = np.zeros(len(alpha), int)
+    agents: list[np.ndarray] = [np.empty(0, int)] * len(sizes)
+    # In random order, so that no agent is always the one that gets what is left.
+    for agent in generator.permutation(len(sizes)):
+        left = np.array([len(s) for s in stacks]) - taken
+        mixture = generator.dirichlet(np.maximum(alpha, 1e-3))
+        counts = _available(mixture, left, int(sizes[agent]))
+        parts = [s[t : t + n] for s, t, n in zip(stacks, taken, counts, strict=True)]
+        agents[agent] = generator.permutation(np.concatenate(parts))
+        taken += counts
+    return agents
+
+
+def _available(mixture: np.ndarray, left: np.ndarray, size: int) -> np.ndarray:
+    """Counts near ``mixture * size`` of what is left, that add up to ``size``."""
+    counts = np.minimum(largest_remainders(mixture, size), left)
+    while counts.sum() < size:
+        spare = left - counts
+        weights = np.where(spare > 0, np.maximum(mixture, 1e-12), 0)
+        counts += np.minimum(largest_remainders(weights, size - counts.sum()), spare)
+    return counts
+
+
+def largest_remainders(shares: np.ndarray, total: int) -> np.ndarray:
+    """Round proportional counts to integers that sum to ``total``, by the largest remainders.
+
+    Parameters
+    ----------
+    shares : ndarray
+        Non-negative weights; they need not sum to 1.
+    total : int
+        Sum of the counts.
+
+    Returns
+    -------
+    ndarray of int
+        One count per weight. Ties go to the earlier weight.
+    """
+    exact = shares / shares.sum() * total
+    counts = np.floor(exact).astype(int)
+    counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
+    return counts
+
+
+def _padded(runs: list[list[np.ndarray]]) -> np.ndarray:
+    longest = max(len(rows) for run in runs for rows in run)
+    agent_rows = np.full((len(runs), len(runs[0]), longest), UNUSED)
+    for r, run in enumerate(runs):
+        for a, rows in enumerate(run):
+            agent_rows[r, a, : len(rows)] = rows
+    return agent_rows
+
+
+def _checked(sizes: int | Sequence[int], records: int) -> np.ndarray:
+    sizes = np.atleast_1d(np.asarray(sizes, int))
+    expected = f"at most the {records} records there are"
+    require(len(sizes) <= records, "partition.agents", len(sizes), expected)
+    require(bool((sizes > 0).all()), "partition.sizes", sizes.tolist(), "at least one each")
+    require(sizes.sum() <= records, "partition.sizes", int(sizes.sum()), expected)
+    return sizes

@@ -1,0 +1,75 @@
+"""Optimisation problems, one module per problem, resolved by name.
+
+Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
+and parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``,
+states that the built problem is identical in every run. ``RESCALED`` names parameters that the
+data do not depend on: ``rescaled(problem, **parameters)`` is another problem with the same data.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_type_hints
+
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors.arguments import instance, text
+
+from .base import Problem
+
+__all__ = ["Problem", "class_of", "load", "module_of", "modules", "names", "shared_by_runs"]
+
+
+def names() -> list[str]:
+    """Return the names of the available problems."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.name != "base")
+
+
+def module_of(name: str) -> str:
+    """Return the dotted name of a problem's module; valid names are cached."""
+    return _module_of(text("problem.name", name))
+
+
+@cache
+def _module_of(name: str) -> str:
+    if name not in names():
+        raise InvalidInput("problem.name", name, f"one of {', '.join(names())}")
+    return f"{__name__}.{name}"
+
+
+def modules() -> list[str]:
+    """Return the dotted names of the modules of all problems."""
+    return [module_of(name) for name in names()]
+
+
+def load(name: str) -> ModuleType:
+    """Import and return the module of a problem."""
+    return import_module(module_of(name))
+
+
+def class_of(name: str) -> type[Problem]:
+    """Return the class that the ``build`` function of a problem returns."""
+    return get_type_hints(load(name).build)["return"]
+
+
+def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
+    """Return True if a problem with these parameters is equal in all runs.
+
+    Parameters
+    ----------
+    module : module
+        Module of the problem.
+    parameters : mapping
+        Parameters of its ``build`` function.
+
+    Returns
+    -------
+    bool
+    """
+    instance("module", module, ModuleType, "the module of a problem")
+    instance("parameters", parameters, Mapping, "a mapping of parameters")
+    decide = getattr(module, "shared_by_runs", None)
+    return decide(parameters) if decide else getattr(module, "SHARED_BY_RUNS", False)

@@ -1,0 +1,391 @@
+r"""Logistic regression as a quadratic, with the covariance of a protected attribute (paper 004).
+
+.. math:: \bar f(w) = \sum_i \Bigl[\ln 2 + (\tfrac12 - y_i)\, x_i^T w + \tfrac18 (x_i^T w)^2\Bigr]
+    + \Bigl|\sum_i (z_i - \bar z)\, x_i^T w\Bigr| \quad (102)
+
+with labels y and protected attribute z in {0, 1}, rows :math:`x \ge 0`, :math:`\|x\|_2 \le 1`. One
+agent holds all training rows. A record is predicted positive if and only if :math:`x^T w > 0`.
+Each run has its own training and test set, or one of ``splits`` sets that runs share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_each,
+    require_rows_within,
+    require_shape,
+)
+from private_consensus.common.errors import require
+from private_consensus.privacy.functional import Sensitivity
+
+from ..randomness import Streams, generator
+from .base import Problem
+
+GROUPS = 4
+"""Pairs (z, y) of protected attribute and label: (0, 0), (0, 1), (1, 0), (1, 1)."""
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    r"""Coefficients of the quadratic objective, for each run.
+
+    Parameters
+    ----------
+    quadratic : ndarray, shape (runs, d, d)
+        :math:`M = \frac18\sum_i x_i x_i^T`.
+    linear, covariance, distance : ndarray, shape (runs, d)
+        :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
+        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last one in
+        place of :math:`|g|`.
+    """
+
+    quadratic: np.ndarray
+    linear: np.ndarray
+    covariance: np.ndarray
+    distance: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class FairClassification(Problem):
+    """Fair classification of tabular data, with one random test set per run.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, dim)
+        Rows that are >= 0 and have l2 norm <= 1.
+    labels, protected : ndarray of 0 and 1, shape (rows,)
+        Labels y and protected attribute z.
+    test : ndarray of int, shape (runs, test rows)
+        Rows of the test sets; a run trains on the others.
+    columns : callable
+        Map from names of attributes to their columns,
+        :meth:`..datasets.prepared.Prepared.columns_of`.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    protected: np.ndarray
+    test: np.ndarray
+    columns: Callable[..., np.ndarray]
+    _latest: dict = field(default_factory=dict, repr=False)
+
+    def __post_init__(self):
+        features, axes = self.features, ("record", "coordinate")
+        require_array("problem.features", features, axes)
+        require_rows_within("problem.features", features, 1.0, axes)
+        require_each(features >= 0, "problem.features", features, axes, "a number >= 0")
+        for name in ("labels", "protected"):
+            values = getattr(self, name)
+            require_array(f"problem.{name}", values, axes[:1], kinds="biu")
+            require_shape(f"problem.{name}", values, (len(features),), "features")
+            coded = (values == 0) | (values == 1)
+            require_each(coded, f"problem.{name}", values, axes[:1], "0 or 1")
+        _require_test_rows(self.test, len(features))
+
+    n_agents = 1
+    from_data: ClassVar[Mapping[str, str]] = {
+        "mean": "the mean of the protected attribute, over all rows, those of tests too"
+    }
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.test)
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def records(self) -> int:
+        """Number of training rows of a run."""
+        return len(self.features) - self.test.shape[1]
+
+    @cached_property
+    def mean(self) -> float:
+        r""":math:`\bar z` over all rows, so that it is one public number for all runs."""
+        return float(self.protected.mean())
+
+    def repeated(self, runs):
+        """Return a problem in which each of ``runs`` runs has the test set of the first run."""
+        test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
+        return self.with_valid(test=test, _latest={})
+
+    def columns_of(self, selected: str) -> np.ndarray:
+        """Return the columns of the attributes in ``selected``, joined by ``+``.
+
+        Return no columns for an empty name.
+        """
+        names = [name for name in selected.split("+") if name]
+        for name in names:
+            require(
+                len(self.columns(name)) > 0, "algorithm.selected", name, "attributes among features"
+            )
+        return self.columns(*names) if names else np.array([], int)
+
+    @cached_property
+    def _test_features(self) -> np.ndarray:
+        return self.features[self.test]
+
+    @cached_property
+    def coefficients(self) -> Coefficients:
+        """Sums over the training rows: sums over all rows minus sums over the test rows."""
+        y, z, mean = self.labels, self.protected, self.mean
+        plain, labelled, grouped = (
+            self._train_sum(v) for v in (np.ones(len(y)), y.astype(float), z.astype(float))
+        )
+        gram = self.features.T @ self.features
+        tested = np.swapaxes(self._test_features, 1, 2) @ self._test_features
+        return Coefficients(
+            quadratic=(gram - tested) / 8,
+            linear=plain / 2 - labelled,
+            covariance=grouped - mean * plain,
+            distance=(1 - 2 * mean) * grouped + mean * plain,
+        )
+
+    def coefficient_change(
+        self, fair: str, *, public_mean: bool = True, coefficients: str = "ordered"
+    ) -> Sensitivity:
+        r"""Bound the change of the coefficients if one training row is replaced, in l1 and l2.
+
+        Parameters
+        ----------
+        fair : {"off", "perrec", "plus", "penal"}
+            Fairness term of the objective.
+        public_mean : bool
+            True if :math:`\bar z` is public. If not, the bounds hold for every mean and include the
+            change of the mean.
+        coefficients : {"ordered", "unique"}
+            Either all :math:`d^2` quadratic coefficients, or one coefficient per monomial.
+
+        Returns
+        -------
+        Sensitivity
+            See :class:`private_consensus.privacy.functional.Sensitivity`.
+        """
+        return Sensitivity(self.dim, fair, self.mean, public_mean, coefficients)
+
+    def _train_sum(self, weights: np.ndarray) -> np.ndarray:
+        tested = np.vecmat(weights[self.test], self._test_features)
+        return weights @ self.features - tested
+
+    def in_training(self) -> np.ndarray:
+        """Return 1 for the training rows of a run and 0 for its test rows; shape (rows, runs)."""
+        mask = np.ones((len(self.features), len(self.test)))
+        np.put_along_axis(mask, self.test.T, 0.0, axis=0)
+        return mask
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
+        coefficients, w = self.coefficients, x[..., 0, :]
+        sign = np.sign(np.vecdot(coefficients.covariance, w))[..., None]
+        inner = (
+            2 * np.matvec(coefficients.quadratic, w)
+            + coefficients.linear
+            + sign * coefficients.covariance
+        )
+        return inner[..., None, :]
+
+    def objective(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\bar f(w) - n \ln 2`; the shape lacks the last two axes of ``x``."""
+        coefficients, w = self.coefficients, x[..., 0, :]
+        curved = np.vecdot(w, np.matvec(coefficients.quadratic, w))
+        return (
+            curved
+            + np.vecdot(coefficients.linear, w)
+            + np.abs(np.vecdot(coefficients.covariance, w))
+        )
+
+    @cached_property
+    def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number of test rows per group (z, y) and run, and 0/1 columns for sums over them."""
+        group = 2 * self.protected[self.test] + self.labels[self.test]
+        members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
+        return members.sum(1), members
+
+    def positives(self, x: np.ndarray) -> np.ndarray:
+        """Count the test rows of each group that are predicted positive; shape (..., runs, groups).
+
+        The last result is cached, because several metrics use the counts of the same iterate.
+        """
+        w = x[..., 0, :]
+        if not np.array_equal(self._latest.get("w"), w):
+            predictions = self._said(w.reshape(-1, *w.shape[-2:]))
+            counts = np.swapaxes(predictions, -1, -2) @ self._by_group[1]
+            counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
+            self._latest.update(w=w.copy(), counts=counts.astype(float))
+        return self._latest["counts"]
+
+    def _said(self, w: np.ndarray) -> np.ndarray:
+        """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
+
+        If the test features are not cached yet, all rows are multiplied. Copying the test features
+        of all runs would take longer.
+        """
+        if "_test_features" in self.__dict__:
+            return (self._test_features @ np.moveaxis(w, 0, -1) > 0).astype(np.float32)
+        positive = self.features @ w.reshape(-1, self.dim).T > 0
+        by_run = positive.reshape(len(positive), *w.shape[:2])
+        runs = np.arange(w.shape[1])[:, None]
+        return by_run[self.test, :, runs].astype(np.float32)
+
+    def rates(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of each group predicted positive; shape (..., runs, groups)."""
+        return self.positives(x) / self._by_group[0]
+
+    def accuracies(self, x: np.ndarray) -> np.ndarray:
+        """Compute the accuracy for z = 0 and for z = 1; shape (..., runs, 2)."""
+        positive, size = self.positives(x), self._by_group[0].astype(float)
+        right = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
+        pairs = (*right.shape[:-1], 2, 2)
+        return right.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
+
+    def accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of test rows that are predicted correctly."""
+        size = self._by_group[0].astype(float).reshape(-1, 2, 2).sum(-1)
+        return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
+
+    def selection(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`P(\hat y = 1 | z)` for z = 0 and z = 1; shape (..., runs, 2)."""
+        positive, size = self.positives(x), self._by_group[0].astype(float)
+        by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
+        return by_z / size.reshape(-1, 2, 2).sum(-1)
+
+    def risk_difference(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`|P(\hat y = 1 | z = 1) - P(\hat y = 1 | z = 0)|` (Definition 9)."""
+        return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
+
+    def parity_ratio(self, x: np.ndarray) -> np.ndarray:
+        """Compute the smaller over the larger selection rate; 1 if no row is predicted positive."""
+        rates = self.selection(x)
+        low, high = rates.min(-1), rates.max(-1)
+        return np.divide(low, high, out=np.ones_like(low), where=high > 0)
+
+    def equalized_odds_difference(self, x: np.ndarray) -> np.ndarray:
+        """Compute the larger of the differences in true and in false positive rates."""
+        rates = self.rates(x)
+        return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
+
+    def positive_share(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of test rows predicted positive.
+
+        Near 0 or 1 the classifier is constant.
+        """
+        return self.positives(x).sum(-1) / self.test.shape[1]
+
+    metrics = {  # noqa: RUF012
+        "accuracy": lambda problem, x: problem.accuracy(x),
+        "error": lambda problem, x: 1.0 - problem.accuracy(x),
+        "risk_difference": lambda problem, x: problem.risk_difference(x),
+        "positive_share": lambda problem, x: problem.positive_share(x),
+        "demographic_parity_difference": lambda problem, x: problem.risk_difference(x),
+        "demographic_parity_ratio": lambda problem, x: problem.parity_ratio(x),
+        "equalized_odds_difference": lambda problem, x: problem.equalized_odds_difference(x),
+        "accuracy_group_0": lambda problem, x: problem.accuracies(x)[..., 0],
+        "accuracy_group_1": lambda problem, x: problem.accuracies(x)[..., 1],
+    }
+
+
+METRICS = FairClassification.metrics
+EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    protected: str,
+    test_share: float = 0.2,
+    splits: int | None = None,
+) -> FairClassification:
+    """Split prepared rows at random into training and test rows.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; splits come from the stream ``data``.
+    agents : int
+        Number of agents, which must be 1.
+    prepared : object
+        With ``features`` (not negative, rows of norm <= 1), ``labels`` in {-1, +1}, ``protected``.
+    protected : str
+        Name of a prepared attribute with two values.
+    test_share : float
+        Fraction of the rows in the test set.
+    splits : int, optional
+        Run r has split r modulo this number. By default each run has its own split.
+
+    Returns
+    -------
+    FairClassification
+
+    Raises
+    ------
+    InvalidInput
+        If there are several agents, the attribute does not exist, is constant or has more than
+        two values, a feature is negative, or the norm of a row exceeds 1.
+    """
+    require(agents == 1, "network.agents", agents, "1: one agent holds all rows")
+    require(0 < test_share < 1, "problem.test_share", test_share, "a number in (0, 1)")
+    z = _protected(prepared, protected)
+    labels = np.asarray(prepared.labels)
+    require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    rows = len(labels)
+    size = round(test_share * rows)
+    require(0 < size < rows, "problem.test_share", test_share, f"some of the {rows} rows, not all")
+    test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
+    problem = FairClassification(
+        np.asarray(prepared.features, float),
+        (labels > 0).astype(np.int64),
+        z,
+        test,
+        prepared.columns_of,
+    )
+    require(
+        bool((problem._by_group[0] > 0).all()),
+        "problem.test_share",
+        test_share,
+        "test rows of both labels in both groups",
+    )
+    return problem
+
+
+def _require_test_rows(test: np.ndarray, rows: int) -> None:
+    axes = ("run", "test record")
+    require_array("problem.test", test, axes, kinds="iu")
+    expected = f"fewer test rows than the {rows} rows"
+    require(test.shape[1] < rows, "problem.test", test.shape, expected)
+    in_range = (test >= 0) & (test < rows)
+    require_each(in_range, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
+    ordered = np.sort(test, axis=1)
+    different = np.ones(test.shape, bool)
+    different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    require_each(different, "problem.test", ordered, axes, "different rows")
+
+
+def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:
+    if splits is None:
+        return streams.generators("data")
+    require(splits >= 1, "problem.splits", splits, "a whole number >= 1")
+    group = streams.groups.get("data", "")
+    return [
+        generator(streams.root, "data", group, run % splits, f"one of {splits} splits")
+        for run in streams.runs
+    ]
+
+
+def _protected(prepared, name: str) -> np.ndarray:
+    attributes = prepared.protected
+    require(name in attributes, "problem.protected", name, f"one of {', '.join(attributes)}")
+    values = np.unique(attributes[name])
+    description = f"{name} with {len(values)} value{'s' if len(values) != 1 else ''}"
+    require(len(values) == 2, "problem.protected", description, "an attribute with two values")
+    return (np.asarray(attributes[name]) == values[1]).astype(np.int64)

@@ -1,0 +1,449 @@
+r"""Distributed lasso (paper 002, eqs. (2), (33), (34)).
+
+.. math:: f_k(\beta) = w \sum_{j=1}^{N_k} \ell(x_{k,j}^T\beta - y_{k,j})
+          + \frac{\eta}{K}\|\beta\|_1, \qquad \ell(r) = r^2
+
+with :math:`w = 1/N_k` (``loss: mean``, eq. (2)) or 1 (``loss: sum``, whose sum over agents is
+(33)). The reference :math:`\beta^c` minimises the sum of the agents' objectives.
+
+With ``gradient_bound`` the loss is Huber's, :math:`\ell(r) = r^2` up to :math:`|2r| = c_1` and
+linear beyond. Rows have norm at most 1, so that the norm of a record's gradient is at most
+:math:`c_1`. This is Assumption 3 of the paper, which squared loss violates. :math:`\beta^c`
+remains the lasso's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_finite,
+    require_integer,
+    require_number,
+    require_rows_within,
+    require_shape,
+)
+from private_consensus.common.errors import require
+
+from ..kernels.local_minima import AVAILABLE, filled, soft_slopes, soft_steps, soft_steps_huber
+from ..randomness import Streams
+from .base import PUBLIC_RECORDS, Problem, consensus_error
+
+LOSSES = ("mean", "sum")
+RESPONSES = ("normalised", "raw")
+SWEEPS = 20_000
+TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class Lasso(Problem):
+    r"""Local regressions of all agents with a common l1 penalty.
+
+    Parameters
+    ----------
+    features : ndarray, shape (runs, agents, N, P)
+        Rows of the records.
+    responses : ndarray, shape (runs, agents, N)
+        Responses y of the records.
+    weight : float
+        :math:`w`.
+    penalty : float
+        :math:`\lambda = \eta/K`, of each agent.
+    gradient_bound : float
+        :math:`c_1` of Huber's loss; infinite for squared loss.
+    row_bound : float
+        Largest l2 norm that the row of a record may have; infinite if rows are not normalised.
+    """
+
+    features: np.ndarray
+    responses: np.ndarray
+    weight: float
+    penalty: float
+    gradient_bound: float = np.inf
+    row_bound: float = np.inf
+
+    def __post_init__(self):
+        axes = ("run", "agent", "record", "coordinate")
+        require_array("problem.features", self.features, axes)
+        require_array("problem.responses", self.responses, axes[:-1])
+        require_shape("problem.responses", self.responses, self.features.shape[:-1], "features")
+        require_number("problem.weight", self.weight, above=0)
+        require_number("problem.penalty", self.penalty, least=0)
+        require_number("problem.gradient_bound", self.gradient_bound, above=0, infinite=True)
+        require_number("problem.row_bound", self.row_bound, above=0, infinite=True)
+        require_rows_within("problem.features", self.features, self.row_bound, axes)
+        require_finite("problem.responses", self.responses, axes[:-1])
+
+    from_data: ClassVar[Mapping[str, str]] = {
+        "smoothness": "the largest eigenvalue of an agent's records",
+        "strong_convexity": "the least eigenvalue of an agent's records",
+        "optimum": "the non-private optimum",
+        "optimum_norm": "the norm of the non-private optimum",
+    }
+
+    oracles: ClassVar[tuple[str, ...]] = (
+        PUBLIC_RECORDS,
+        "where features are normalised, columns are divided by their largest entry, over all "
+        "agents' records",
+    )
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.features)
+
+    @property
+    def n_agents(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def records(self) -> int:
+        return self.features.shape[2]
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[-1]
+
+    @cached_property
+    def gram(self) -> np.ndarray:
+        """:math:`2 w X_k^T X_k`, the Hessian of the squared loss; shape (runs, agents, P, P)."""
+        return 2.0 * self.weight * self.features.swapaxes(-1, -2) @ self.features
+
+    @cached_property
+    def pull(self) -> np.ndarray:
+        """:math:`2 w X_k^T y_k`; shape (runs, agents, P)."""
+        return 2.0 * self.weight * (self.responses[..., None, :] @ self.features)[..., 0, :]
+
+    @cached_property
+    def smoothness(self) -> np.ndarray:
+        """Largest eigenvalue of each agent's Hessian; shape (runs, agents, 1)."""
+        return np.linalg.eigvalsh(self.gram)[..., -1:]
+
+    @cached_property
+    def strong_convexity(self) -> np.ndarray:
+        """Smallest eigenvalue of each agent's Hessian; shape (runs, agents, 1)."""
+        return np.linalg.eigvalsh(self.gram)[..., :1]
+
+    @property
+    def record_gradient_change(self) -> float:
+        r""":math:`2wc_1` times the largest row norm, in the scale of ``f_k``.
+
+        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and without
+        a bound on the row norm.
+        """
+        return 2.0 * self.weight * self.gradient_bound * self.row_bound
+
+    def attained_gradient_share(self, norm: str) -> float:
+        """Return the fraction attained by two records with very large responses of opposite sign.
+
+        They change the gradient by :math:`2wc_1` times the row at every point, in the limit.
+        Without :math:`c_1`, or without a bound on rows, the change is unbounded.
+        """
+        is_l1 = norm == "l1" and np.isfinite(self.record_gradient_change)
+        return 1.0 / np.sqrt(self.dim) if is_l1 else 1.0
+
+    def attained_minimiser_share(self, norm: str, curvature) -> float:
+        r"""Return the fraction attained by two records with large responses of opposite sign.
+
+        The row of the records is along an axis, and all other rows are zero. The minimiser is a
+        soft threshold of its argument, which changes by at most :math:`2wc_1`. The threshold
+        reduces this change by at most :math:`2\lambda`.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Ignored: the fraction does not depend on it.
+
+        Returns
+        -------
+        float
+        """
+        share = 1.0 - self.penalty / (
+            self.weight * self.gradient_bound * min(self.row_bound, 1e300)
+        )
+        return max(0.0, share) * self.attained_gradient_share(norm)
+
+    def assumed_gradient_share(self, gradient_bound: float) -> float:
+        r"""Return 1: the bound :math:`2wc_1` is attained.
+
+        A row :math:`\zeta e_1` with the responses :math:`\pm c_1/(2\zeta)` has the gradient
+        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows it is :math:`\mp c_1e_1`
+        on every bounded set.
+        """
+        return 1.0
+
+    def assumed_minimiser_share(self, gradient_bound: float) -> float:
+        r"""Return the fraction attained by the records of :meth:`assumed_gradient_share`.
+
+        All other rows are zero. The soft threshold reduces the change by at most :math:`2\lambda`.
+        """
+        return max(0.0, 1.0 - self.penalty / (self.weight * gradient_bound))
+
+    @cached_property
+    def optimum(self) -> np.ndarray:
+        r"""Non-private optimum :math:`\beta^c`, shape (runs, P)."""
+        return lasso(self.gram.sum(1), self.pull.sum(1), self.penalty * self.n_agents)
+
+    @cached_property
+    def optimum_norm(self) -> np.ndarray:
+        r"""Norm :math:`\|\beta^c\|_2` of the non-private optimum, shape (runs,)."""
+        return np.linalg.norm(self.optimum, axis=-1)
+
+    def smooth_gradient(self, x: np.ndarray) -> np.ndarray:
+        """Compute the gradient of the loss without the penalty."""
+        if np.isinf(self.gradient_bound):
+            return (x[..., None, :] @ self.gram)[..., 0, :] - self.pull
+        residuals = (self.features @ x[..., None])[..., 0] - self.responses
+        slopes = np.clip(2.0 * residuals, -self.gradient_bound, self.gradient_bound)
+        return self.weight * (slopes[..., None, :] @ self.features)[..., 0, :]
+
+    def part(self, selection: slice) -> Lasso:
+        """Return the problem with a subset of each agent's records, weighted as before."""
+        rows, responses = self.features[..., selection, :], self.responses[..., selection]
+        return self.with_valid(features=rows, responses=responses)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Compute a subgradient; for the penalty it is the sign, with 0 at 0."""
+        if AVAILABLE and np.isinf(self.gradient_bound):
+            shape = np.broadcast_shapes(x.shape, self.pull.shape)
+            points = np.ascontiguousarray(np.broadcast_to(x, shape), float).reshape(-1, self.dim)
+            coefficients = self._filled_gram, self._filled_pull, float(self.penalty)
+            return soft_slopes(points, *coefficients).reshape(shape)
+        return self.smooth_gradient(x) + self.penalty * np.sign(x)
+
+    def proximal(self, linear, penalty, centre, start):
+        r"""Take proximal gradient steps; the condition number determines how many.
+
+        The error decreases in each step by the factor :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
+        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`. For
+        squared loss, :math:`\mu` also includes the smallest eigenvalue of the agent's Hessian.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial point.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+            Minimisers up to a relative error of about ``TOLERANCE``.
+        """
+        largest = penalty + self.smoothness
+        smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
+        step = 2.0 / (largest + smallest)
+        steps = _steps((largest - smallest) / (largest + smallest))
+        if AVAILABLE:
+            return self._compiled_steps(linear, penalty, centre, start, step, steps)
+        x = start
+        for done in range(int(steps.max())):
+            slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
+            ahead = soft_threshold(x - step * slope, step * self.penalty)
+            # The number of steps of an agent does not depend on the other agents.
+            x = np.where(done < steps, ahead, x)
+        return x
+
+    def _compiled_steps(self, linear, penalty, centre, start, step, steps):
+        """Take the steps of :meth:`proximal` in compiled code, one problem at a time."""
+        data_shape = (len(self.features), self.n_agents)
+        terms = map(np.shape, (linear, penalty, centre, start, step))
+        shape = np.broadcast_shapes(*terms, (*data_shape, self.dim))
+        matrix_index = np.broadcast_to(
+            np.arange(np.prod(data_shape)).reshape(data_shape), shape[:-1]
+        ).ravel()
+
+        def per_problem(values, kind=float):
+            values = np.broadcast_to(values, (*shape[:-1], 1))
+            return np.ascontiguousarray(values.reshape(-1), kind)
+
+        numbers = (
+            per_problem(penalty),
+            per_problem(step),
+            per_problem(step * self.penalty),
+            per_problem(steps, np.int64),
+        )
+        x = np.broadcast_to(start, shape).reshape(-1, self.dim)
+        still = linear - penalty * centre
+        if np.isinf(self.gradient_bound):
+            still = np.broadcast_to(still - self.pull, shape).reshape(-1, self.dim)
+            minimisers = soft_steps(x, self._filled_gram, matrix_index, still, *numbers)
+        else:
+            still = np.broadcast_to(still, shape).reshape(-1, self.dim)
+            huber = float(self.weight), float(self.gradient_bound)
+            minimisers = soft_steps_huber(
+                x, *self._filled_records, matrix_index, still, *numbers, *huber
+            )
+        return minimisers.reshape(shape)
+
+    @cached_property
+    def _filled_gram(self) -> np.ndarray:
+        return filled(self.gram.reshape(-1, self.dim, self.dim))
+
+    @cached_property
+    def _filled_pull(self) -> np.ndarray:
+        return filled(-self.pull.reshape(-1, self.dim))
+
+    @cached_property
+    def _filled_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Padded features, transposed features and responses."""
+        rows = self.features.reshape(-1, *self.features.shape[2:])
+        responses = self.responses.reshape(-1, self.responses.shape[2])
+        return filled(rows), filled(rows.swapaxes(-1, -2)), filled(responses)
+
+    def squared_error(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""
+        return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
+
+    def normalised_error(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute the squared error relative to the reference.
+
+        It is :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`, a sum over agents, so that its
+        value at the origin is K (paper 002, section VI). It is infinite if :math:`\beta^c = 0`.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            relative = self.squared_error(x) / self.optimum_norm**2
+        return np.where(self.optimum_norm > 0, relative, np.inf)
+
+    metrics = {  # noqa: RUF012
+        "normalised_error": normalised_error,
+        "squared_error": squared_error,
+        "consensus_error": consensus_error,
+    }
+
+
+METRICS = Lasso.metrics
+EXAMPLE = {"records": 20, "dim": 10}
+
+
+def _steps(rate: np.ndarray) -> np.ndarray:
+    """Return the number of steps, at least 1, that reduce the error by the factor ``TOLERANCE``."""
+    with np.errstate(divide="ignore"):
+        needed = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
+    return np.where(rate > 0, needed, 0) + 1
+
+
+def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
+    r"""Compute the soft threshold :math:`\mathrm{sign}(x)\max(|x| - \tau, 0)`.
+
+    Parameters
+    ----------
+    x : ndarray
+        Argument of any shape.
+    threshold : float or ndarray, broadcastable to x
+        :math:`\tau \ge 0`.
+
+    Returns
+    -------
+    ndarray
+    """
+    return np.copysign(np.maximum(np.abs(x) - threshold, 0.0), x)
+
+
+def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
+    r"""Compute :math:`\arg\min_b \tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (R, P, P)
+        Matrices G, one per run.
+    pull : ndarray, shape (R, P)
+        Vectors p, one per run.
+    penalty : float
+        :math:`\lambda`.
+
+    Returns
+    -------
+    ndarray, shape (R, P)
+    """
+    b = np.zeros_like(pull)
+    scale = np.abs(pull).max(-1, initial=1e-300)
+    # The number of sweeps of a run does not depend on the other runs.
+    moving = np.ones(len(pull), bool)
+    for _ in range(SWEEPS):
+        before = b.copy()
+        for i in range(pull.shape[-1]):
+            diagonal = gram[:, i, i]
+            partial_residual = pull[:, i] - (gram[:, i] * b).sum(-1) + diagonal * b[:, i]
+            b[:, i] = np.where(
+                moving, soft_threshold(partial_residual, penalty) / diagonal, b[:, i]
+            )
+        moving &= np.abs(b - before).max(-1) > TOLERANCE * scale
+        if not moving.any():
+            break
+    return b
+
+
+def normalise(features: np.ndarray) -> np.ndarray:
+    """Divide columns by their largest entry over all agents, then rows by their l2 norm."""
+    columns = features / np.abs(features).max((1, 2), keepdims=True)
+    return columns / np.linalg.norm(columns, axis=-1, keepdims=True)
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    records: int,
+    dim: int,
+    eta: float = 1.0,
+    loss: str = "sum",
+    normalised: bool = True,
+    responses: str = "normalised",
+    noise_variance: float = 0.1,
+    gradient_bound: float = np.inf,
+) -> Lasso:
+    r"""Sample :math:`y = X\omega + \psi` with standard normal X and :math:`\omega` (section VI).
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; all samples come from the stream ``data``.
+    agents : int
+        Number of agents K.
+    records : int
+        :math:`N_k`, of each agent.
+    dim : int
+        Number of features P.
+    eta : float
+        Weight of the penalty in the sum over agents.
+    loss : {"sum", "mean"}
+        Local loss: sum or mean over the agent's records.
+    normalised : bool
+        True to normalise the features by columns and rows.
+    responses : {"normalised", "raw"}
+        Features from which :math:`y` is computed, if features are normalised.
+    noise_variance : float
+        Variance of :math:`\psi`.
+    gradient_bound : float
+        :math:`c_1` of Huber's loss.
+
+    Returns
+    -------
+    Lasso
+    """
+    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
+    require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")
+    for key, value in {"records": records, "dim": dim}.items():
+        require_integer(f"problem.{key}", value, 1)
+    require_number("problem.eta", eta, above=0)
+    require_number("problem.gradient_bound", gradient_bound, above=0, infinite=True)
+    require_number("problem.noise_variance", noise_variance, least=0)
+    raw = streams.draw("data", "normal", (agents, records, dim), "features")
+    omega = streams.draw("data", "normal", (dim,), "coefficients")
+    psi = streams.draw("data", "normal", (agents, records), "errors")
+    features = normalise(raw) if normalised else raw
+    explained = features if responses == "normalised" else raw
+    y = np.einsum("rkjp,rp->rkj", explained, omega) + np.sqrt(noise_variance) * psi
+    weight = 1.0 / records if loss == "mean" else 1.0
+    row_bound = 1.0 if normalised else np.inf
+    return Lasso(features, y, weight, eta / agents, gradient_bound, row_bound)

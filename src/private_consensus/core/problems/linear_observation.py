@@ -1,0 +1,322 @@
+r"""Estimation of a parameter from streams of linear observations (paper 003, eq. (1)).
+
+.. math:: y_i(t) = H_i(t)\,\theta^* + \omega_i(t), \qquad
+          H_i(t) = A_i + B_i \sin t + C_i \cos t, \quad t = 0, 1, 2, \dots
+
+with t in radians and :math:`\omega_i(t)` independent and uniform on :math:`[-w, w]`. Each agent
+receives one vector of m numbers at each time. Agents store no data, and no two times share data.
+The matrices are public: only the measurements are private.
+
+Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\delta` in l1 norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+import numpy as np
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_finite,
+    require_number,
+    require_shape,
+)
+from private_consensus.common.errors import require
+
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+AT_ONCE = 2**20
+"""Number of matrix entries that are computed together, over several times."""
+
+
+@dataclass(frozen=True)
+class LinearObservation(Problem):
+    r"""Linear observations of a common parameter, with one sensor per agent.
+
+    Parameters
+    ----------
+    theta : ndarray, shape (n,)
+        :math:`\theta^*`, which the agents estimate.
+    constant, sine, cosine : ndarray, shape (agents, m, n)
+        :math:`A_i, B_i, C_i`.
+    initial : ndarray, shape (agents, n)
+        :math:`x_i(0)`.
+    noise : float
+        :math:`w`, half the width of the observation noise.
+    """
+
+    theta: np.ndarray
+    constant: np.ndarray
+    sine: np.ndarray
+    cosine: np.ndarray
+    initial: np.ndarray
+    noise: float
+
+    def __post_init__(self):
+        axes = ("agent", "measurement", "coordinate")
+        require_array("problem.theta", self.theta, axes[-1:])
+        for name in ("constant", "sine", "cosine"):
+            matrices = getattr(self, name)
+            require_array(f"problem.{name}", matrices, axes)
+            shape = (*self.constant.shape[:2], len(self.theta))
+            require_shape(f"problem.{name}", matrices, shape, "constant and theta")
+            require_finite(f"problem.{name}", matrices, axes)
+        require_array("problem.initial", self.initial, axes[::2])
+        shape = (len(self.constant), len(self.theta))
+        require_shape("problem.initial", self.initial, shape, "constant and theta")
+        require_finite("problem.theta", self.theta, axes[-1:])
+        require_finite("problem.initial", self.initial, axes[::2])
+        require_number("problem.noise", self.noise, least=0)
+
+    oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
+    strong_convexity: ClassVar[float] = 0.0  # an observation at one time covers one direction only
+
+    @property
+    def n_agents(self) -> int:
+        return self.constant.shape[0]
+
+    @property
+    def dim(self) -> int:
+        return self.constant.shape[-1]
+
+    @property
+    def noise_variance(self) -> float:
+        r""":math:`\mathrm{Var}\,\omega = w^2/3` of each observed number."""
+        return self.noise**2 / 3.0
+
+    def matrices(self, t: float) -> np.ndarray:
+        """Compute :math:`H_i(t)` of all agents; shape (agents, m, n)."""
+        # Used several times per iteration: the matrices of the latest t are cached.
+        if self._latest.get("t") != t:
+            H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
+            H.setflags(write=False)
+            self._latest.update(t=t, matrices=H)
+        return self._latest["matrices"]
+
+    @cached_property
+    def _latest(self) -> dict:
+        return {}
+
+    def gram(self, t: float) -> np.ndarray:
+        r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`.
+
+        Its shape is (agents n, agents n).
+        """
+        H = self.matrices(t)
+        agents, _, dim = H.shape
+        blocks = np.zeros((agents, dim, agents, dim))
+        np.einsum("ikil->ikl", blocks)[:] = H.transpose(0, 2, 1) @ H  # a view of the diagonal
+        return blocks.reshape(agents * dim, agents * dim)
+
+    def observation_noise(self, streams: Streams) -> Iterator[np.ndarray]:
+        r"""Return the stream of unit samples of :math:`\omega`, one item per time.
+
+        Items are uniform on [0, 1) and have shape (runs, agents, m).
+        """
+        return streams.sequence("data", "uniform", self.constant.shape[:2], "observations")
+
+    def data(self, t: float, unit: np.ndarray) -> np.ndarray:
+        """Compute the measurements :math:`y_i(t)`.
+
+        Parameters
+        ----------
+        t : float
+            Time, in radians.
+        unit : ndarray, shape (runs, agents, m)
+            Item of :meth:`observation_noise`.
+
+        Returns
+        -------
+        ndarray, shape (runs, agents, m)
+        """
+        return self.matrices(t) @ self.theta + self.noise * (2.0 * unit - 1.0)
+
+    def row_norm(self, t: float) -> np.ndarray:
+        r"""Compute the largest :math:`\sum_k |H_i(t)_{jk}|` over rows j; shape (agents,).
+
+        A change of :math:`y_i(t)` by :math:`\delta` in l1 norm changes :math:`H_i^\top y_i` by at
+        most :math:`\delta` times this norm in l1. A change of the number of the largest row attains
+        the bound. Lemma 4.4 has the sum over all rows, which is equal for m = 1 and looser
+        otherwise (E3.3).
+        """
+        return np.abs(self.matrices(t)).sum(-1).max(-1)
+
+    def row_norms(self, times: np.ndarray) -> np.ndarray:
+        """Compute :meth:`row_norm` for many times; shape (times, agents)."""
+        norms = np.empty((len(times), self.n_agents))
+        block_size = max(1, AT_ONCE // self.constant.size)
+        for first in range(0, len(times), block_size):
+            t = np.asarray(times[first : first + block_size], float)[:, None, None, None]
+            H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
+            norms[first : first + block_size] = np.abs(H).sum(-1).max(-1)
+        return norms
+
+    @cached_property
+    def largest_row_norm(self) -> float:
+        r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
+
+        Each entry is :math:`a + r\sin(t + \varphi)`, whose absolute value has a kink at a sign
+        change. The supremum is searched for on a grid of t, which is then refined around its best
+        point. Agents with equal matrices are evaluated once.
+        """
+        coefficients = np.stack([self.constant, self.sine, self.cosine], axis=1)
+        _, one_of_each = np.unique(
+            coefficients.reshape(len(coefficients), -1), axis=0, return_index=True
+        )
+        kinds = self.with_valid(
+            **{key: getattr(self, key)[one_of_each] for key in ("constant", "sine", "cosine")},
+            initial=self.initial[one_of_each],
+        )
+        grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
+        for _ in range(4):
+            best = grid[int(kinds.row_norms(grid).max(-1).argmax())]
+            step = grid[1] - grid[0]
+            grid = np.linspace(best - step, best + step, 65)
+        return float(kinds.row_norm(best).max())
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute the gradient of :math:`\tfrac12 E\|y_i - H_i x_i\|^2`, averaged over time."""
+        average = self.time_average
+        return np.einsum("ikl,...il->...ik", average, x - self.theta)
+
+    @cached_property
+    def time_average(self) -> np.ndarray:
+        """Average of :math:`H_i^T H_i` over time; shape (agents, n, n)."""
+        terms = ((self.constant, 1.0), (self.sine, 0.5), (self.cosine, 0.5))
+        return sum(weight * matrix.transpose(0, 2, 1) @ matrix for matrix, weight in terms)
+
+    @cached_property
+    def smoothness(self) -> float:
+        """Largest eigenvalue of an agent's average Hessian."""
+        return float(np.linalg.eigvalsh(self.time_average)[:, -1].max())
+
+    def squared_error(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\frac1N\sum_i \|x_i - \theta^*\|_2^2`."""
+        return ((x - self.theta) ** 2).sum(-1).mean(-1)
+
+    metrics = {  # noqa: RUF012
+        "squared_error": squared_error,
+        "consensus_error": consensus_error,
+    }
+
+    def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
+        """Compute a metric of an iterate.
+
+        Parameters
+        ----------
+        metric : str
+            Key of ``metrics``, or ``agent_i_k`` for coordinate k of agent i, both counted from 1.
+        x : ndarray, shape (..., agents, n)
+            Estimates of the agents.
+
+        Returns
+        -------
+        ndarray, shape (...)
+        """
+        if metric in self.metrics:
+            return super().measure(metric, x)
+        return _coordinate(metric, self.n_agents, self.dim)(x)
+
+
+def _coordinate(metric: str, agents: int, dim: int):
+    name, *numbers = metric.split("_")
+    expected = f"squared_error, consensus_error or agent_i_k, i up to {agents}, k up to {dim}"
+    require(name == "agent" and len(numbers) == 2, "metric", metric, expected)
+    require(all(number.isdigit() for number in numbers), "metric", metric, expected)
+    i, k = map(int, numbers)
+    require(1 <= i <= agents and 1 <= k <= dim, "metric", metric, expected)
+    return partial(_entry, agent=i - 1, coordinate=k - 1)
+
+
+def _entry(x: np.ndarray, *, agent: int, coordinate: int) -> np.ndarray:
+    return x[..., agent, coordinate]
+
+
+METRICS = LinearObservation.metrics
+EXAMPLE = {
+    "theta": [-1.0, 1.0],
+    "initial": [0.0, 0.4],
+    "noise": 0.2,
+    "constant": [[1, 0], [1, 0], [0, 1], [1, 1], [1, 0]],
+    "sine": [[1, 0], [0, 0], [0, 0], [0, -1], [0, 0.5]],
+    "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
+}
+"""The five agents of paper 003, section 5; for another number of agents they repeat in turn."""
+
+SHARED_BY_RUNS = True
+
+
+def build(
+    streams: Streams, agents: int, *, theta, constant, sine, cosine, initial, noise: float
+) -> LinearObservation:
+    r"""Build the observation model that a configuration describes.
+
+    Parameters
+    ----------
+    streams : Streams
+        Ignored: the model has no random parameters.
+    agents : int
+        Number of agents.
+    theta : sequence of n numbers
+        :math:`\theta^*`.
+    constant, sine, cosine : sequences of rows
+        For each agent :math:`A_i`, :math:`B_i`, :math:`C_i`: a row of n numbers, or m such rows.
+        If there are more agents than matrices, the matrices repeat in turn.
+    initial : sequence of n numbers
+        :math:`x_i(0)`, equal for all agents.
+    noise : float
+        :math:`w \ge 0`.
+
+    Returns
+    -------
+    LinearObservation
+
+    Raises
+    ------
+    InvalidInput
+        If shapes do not fit, or the agents together cannot observe some direction of the parameter
+        at any time. (Assumption A2 is stronger: they observe it at every time.)
+    """
+    theta = _numbers("theta", theta, 1)
+    initial = _numbers("initial", initial, 1)
+    require_number("problem.noise", noise, least=0)
+    require(len(theta) >= 1, "problem.theta", theta.tolist(), "at least one number")
+    require(
+        len(initial) == len(theta), "problem.initial", initial.tolist(), f"{len(theta)} numbers"
+    )
+    coefficients = {"constant": constant, "sine": sine, "cosine": cosine}
+    read = {key: _rows(key, value, len(theta)) for key, value in coefficients.items()}
+    shape = read["constant"].shape
+    for key, rows in read.items():
+        require(rows.shape == shape, f"problem.{key}", rows.shape, f"the constant's shape, {shape}")
+    repeated = {key: rows[np.arange(agents) % shape[0]] for key, rows in read.items()}
+    start = np.tile(initial, (agents, 1))
+    problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)
+    smallest_eigenvalue = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
+    expected = "matrices with which the agents together see every coordinate"
+    require(smallest_eigenvalue > 1e-12, "problem.constant", shape, expected)
+    return problem
+
+
+def _numbers(key: str, value, *dimensions: int) -> np.ndarray:
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    fits = array.ndim in dimensions and bool(np.isfinite(array).all())
+    kinds = {1: "a list of numbers", 2: "rows of numbers", 3: "rows of numbers, or lists of such"}
+    require(fits, f"problem.{key}", value, kinds[max(dimensions)])
+    return array
+
+
+def _rows(key: str, value, dim: int) -> np.ndarray:
+    array = _numbers(key, value, 2, 3)
+    array = array[:, None, :] if array.ndim == 2 else array
+    require(array.shape[-1] == dim, f"problem.{key}", array.shape, f"rows of {dim} numbers")
+    return array

@@ -1,0 +1,158 @@
+"""Distribution of prepared rows to agents; the remaining rows are the test set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.arrays import require_each, require_rows_within
+from private_consensus.common.errors import require
+
+from ...randomness import Streams
+from .objective import CODINGS, LogisticRegression
+
+PARTITIONS = ("shared", "per_run")
+RESCALED = ("loss_scale",)
+"""Parameters that the data do not depend on."""
+
+
+def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
+    """Return True if all runs have one partition, so that it is built once."""
+    return parameters.get("partition", "shared") == "shared"
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    records: int,
+    ridge: float,
+    box: float = np.inf,
+    weight: float | str = 1.0,
+    loss_scale: float = 1.0,
+    test_rows: int | None = None,
+    partition: str = "shared",
+    coding: str = "signed",
+) -> LogisticRegression:
+    r"""Distribute prepared rows to agents at random; the remaining rows are the test set.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; the partition comes from the stream ``data``.
+    agents : int
+        Number of agents.
+    prepared : object
+        With ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
+    records : int
+        Number of records per agent.
+    ridge : float
+        :math:`\lambda` per record: the agent's regulariser is ``records * weight * ridge``.
+    box : float
+        R; the domain is :math:`[-R, R]^d`.
+    weight : float or "mean"
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
+    test_rows : int, optional
+        Largest number of test rows.
+    partition : {"shared", "per_run"}
+        One partition for all runs, or a new one for each run.
+    coding : {"signed", "zero_one"}
+        Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
+
+    Returns
+    -------
+    LogisticRegression
+
+    Raises
+    ------
+    InvalidInput
+        If there are not enough rows, the norm of a row exceeds 1, or labels are coded otherwise.
+    """
+    rows = len(prepared.labels)
+    require(
+        records >= 1 and agents * records < rows,
+        "problem.records",
+        records,
+        f"fewer than {rows / agents:g} records for each of {agents} agents ({rows} rows)",
+    )
+    require(coding in CODINGS, "problem.coding", coding, f"one of {', '.join(CODINGS)}")
+    require(
+        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
+    )
+    labels = np.asarray(prepared.labels).astype(float)
+    require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
+    features = np.asarray(prepared.features)
+    require_rows_within("problem.prepared.features", features, 1.0, ("row", "coordinate"))
+    labels = labels if coding == "signed" else (labels < 0).astype(float)
+    order = _order(streams, rows, partition)
+    training, remaining = order[..., : agents * records], order[..., agents * records :]
+    remaining = remaining[..., :test_rows]
+    weight = _weight(weight, loss_scale, records)
+    shape = (*order.shape[:-1], agents, records)
+    return LogisticRegression(
+        prepared.features[training].reshape(*shape, -1),
+        labels[training].reshape(shape),
+        prepared.features[remaining],
+        labels[remaining],
+        weight,
+        ridge * records * weight,
+        box,
+        coding,
+    )
+
+
+def rescaled(
+    problem: LogisticRegression,
+    *,
+    records: int,
+    ridge: float,
+    weight: float | str = 1.0,
+    loss_scale: float = 1.0,
+    **same: Any,
+) -> LogisticRegression:
+    r"""Return a problem with the same data and another scale of the loss.
+
+    Parameters
+    ----------
+    problem : LogisticRegression
+        Problem that was built with other values of the parameters below.
+    records : int
+        Number of records per agent.
+    ridge : float
+        :math:`\lambda` per record.
+    weight : float or "mean"
+        Weight of one record's loss; "mean" is ``loss_scale`` / records.
+    loss_scale : float
+        C, which multiplies the mean loss, and with it the ridge.
+    **same
+        Parameters that determine the data; ignored.
+
+    Returns
+    -------
+    LogisticRegression
+    """
+    weight = _weight(weight, loss_scale, records)
+    return problem.weighted(weight, ridge * records * weight)
+
+
+def _weight(weight: float | str, loss_scale: float, records: int) -> float:
+    require(loss_scale > 0, "problem.loss_scale", loss_scale, "above 0")
+    require(
+        weight == "mean" or loss_scale == 1.0,
+        "problem.loss_scale",
+        loss_scale,
+        "1 where the weight is not the mean",
+    )
+    return loss_scale / records if weight == "mean" else float(weight)
+
+
+def _order(streams: Streams, rows: int, partition: str) -> np.ndarray:
+    """Return the rows in random order, ``[rows]`` or ``[runs, rows]``."""
+    if partition == "shared":
+        return streams.shared("data").permutation(rows)
+    return np.stack([generator.permutation(rows) for generator in streams.generators("data")])

@@ -1,0 +1,817 @@
+"""Objective of logistic regression, its sensitivities and its local solvers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_choice,
+    require_each,
+    require_finite,
+    require_number,
+    require_rows_within,
+    require_shape,
+)
+from private_consensus.common.errors import require
+
+from ...kernels import logistic as fast
+from ...kernels.compiling import AVAILABLE, share_out
+from ...randomness import Streams
+from ...solvers import ROUNDING, TOLERANCE, Unsolved
+from ...solvers import minimise as minimise_batch
+from ...solvers.gathering import gathered
+from ..base import Problem
+from . import metrics, optimum
+from .loss import losses_of, per_agent, sigmoid_neg
+
+INITS = ("zero", "random")
+CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}
+"""Values of labels."""
+TOGETHER = 2**17
+"""Number of record entries of the points whose Hessians are computed together."""
+FEW = 20_000
+"""Number of record entries per agent up to which one operation on all agents is faster."""
+FAR, OUT, SLACK, ROUGHLY = 10.0, 100.0, 0.1, 1e-3
+"""Constants of the second model. If the weight of all records exceeds ``FAR``, minimisers are
+assumed to be as far from the origin as that of the mean loss times ``OUT``, with curvature
+``SLACK``, computed to the fraction ``ROUGHLY`` of the largest gradient."""
+
+
+class _Asked(NamedTuple):
+    """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
+
+    The fields are the weight w, the curvature D, the tolerances, an indicator of minimisers far
+    from the origin, the linear terms and the initial points.
+    """
+
+    weight: np.ndarray
+    curvature: np.ndarray
+    tolerance: np.ndarray
+    far: np.ndarray
+    pull: np.ndarray
+    start: np.ndarray
+
+
+class _Ends(NamedTuple):
+    """Solutions of all problems of a call, with sums over records and numbers of gradients."""
+
+    x: np.ndarray
+    sums: np.ndarray
+    taken: np.ndarray
+
+
+class _Signed:
+    """Records times their labels, with the derived data of the local solvers.
+
+    Problems that differ only in weights share it, and the SIMD lanes of its solver.
+    """
+
+    def __init__(self, features: np.ndarray, labels: np.ndarray):
+        self.rows = features * labels[..., None]
+        self.ends: _Ends | None = None
+
+    @cached_property
+    def lanes(self) -> list[fast.Records]:
+        return [fast.records(rows) for rows in self._of_each_agent(self.rows)]
+
+    @cached_property
+    def few(self) -> fast.FewRecords:
+        return fast.few_records(self._of_each_agent(self.rows))
+
+    @cached_property
+    def models(self) -> list[fast.Model]:
+        r"""Spectral form of :math:`\frac14 Z_i^T Z_i`, which bounds the Hessian at weight 1."""
+        values, vectors = np.linalg.eigh(np.swapaxes(self.rows, -1, -2) @ self.rows / 4)
+        values = np.maximum(values, 0.0).reshape(-1, values.shape[-1])
+        spectra = zip(values, self._of_each_agent(vectors), strict=True)
+        return [fast.model(*spectrum) for spectrum in spectra]
+
+    @cached_property
+    def farther(self) -> list[fast.Model]:
+        r"""Spectral form of :math:`Z_i^T S Z_i / \theta_i` at a point farther from the origin.
+
+        S is diagonal with :math:`\sigma(1-\sigma)` of the records at the point, and
+        :math:`\theta_i` is four times its mean.
+        """
+        agents = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
+        return [_farther(*agent) for agent in agents]
+
+    def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
+        return array.reshape(-1, *array.shape[-2:])
+
+    def solve(self, requests: Sequence[_Asked]) -> list[np.ndarray]:
+        """Compute the minimisers of each request."""
+        offsets = np.cumsum([len(request.start) for request in requests])[:-1]
+        problems = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
+        solutions = np.empty(problems.start.shape)
+        (_, sums, gradient_counts), sums_known = self._last(problems.start)
+        lanes, models = self.lanes, self.models
+        farther = self.farther if problems.far.any() else models
+
+        def solve(first, last):
+            for agent in range(first, last):
+                holder = np.unravel_index(agent, self.rows.shape[:-2])
+                # Problems far from the origin are first, so that lanes share a first matrix. Among
+                # them, those with most gradients last time are first, so that no lane waits.
+                agent_index = (slice(None), *holder)
+                order = (
+                    np.lexsort((-gradient_counts[agent_index], ~problems.far[agent_index])),
+                    *holder,
+                )
+                batch = _Asked(*(array[order] for array in problems))
+                distinct, inverse = _distinct(batch)
+                batch, added = (
+                    _Asked(*(array[distinct] for array in batch)),
+                    sums[order][distinct],
+                )
+                x, gradients = fast.minimise(
+                    lanes[agent], batch.weight, models[agent],
+                    batch.curvature, batch.pull, batch.start, batch.tolerance, added,
+                    sums_known[order][distinct],
+                    (farther[agent], batch.far),
+                )  # fmt: skip
+                solutions[order], sums[order], gradient_counts[order] = (
+                    x[inverse],
+                    added[inverse],
+                    gradients[inverse],
+                )
+                if not gradients.all():
+                    reason = f"gradient norm above {batch.tolerance.min():.3g}"
+                    raise Unsolved(f"{reason} after {fast.AT_MOST} steps, agent {holder[-1]}")
+
+        share_out(solve, len(lanes))
+        self.ends = _Ends(solutions.copy(), sums, gradient_counts)
+        return np.split(solutions, offsets)
+
+    def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
+        """Return the last results and a mask of problems whose sums over records are known.
+
+        The sums are known if a problem starts at its last solution.
+        """
+        if self.ends is not None and self.ends.x.shape == start.shape:
+            return self.ends, (self.ends.x == start).all(-1)
+        batch_shape, dim = start.shape[:-1], start.shape[-1]
+        nothing = _Ends(start, np.empty((*batch_shape, dim + 2)), np.zeros(batch_shape, np.int64))
+        return nothing, np.zeros(batch_shape, bool)
+
+
+def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.Model:
+    """Compute the model of :attr:`_Signed.farther` for one agent's signed rows."""
+    origin = np.zeros((1, rows.shape[1]))
+    numbers = np.array([SLACK]), origin, origin, np.array([ROUGHLY * OUT])
+    (x,), _ = fast.minimise(lanes, OUT / len(rows), bound, *numbers)
+    share = sigmoid_neg(rows @ x)
+    bend = share * (1.0 - share)
+    half = np.sqrt(bend / (4.0 * bend.mean()))[:, None] * rows
+    values, vectors = np.linalg.eigh(half.T @ half)
+    return fast.model(np.maximum(values, 0.0), vectors)
+
+
+def _distinct(problems: _Asked) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices of an agent's distinct problems, and the map from all problems to them."""
+    first_index: dict[bytes, int] = {}
+    rows = np.column_stack(problems)
+    row_bytes = rows.view((np.void, rows.itemsize * rows.shape[1])).ravel().tolist()
+    first = [first_index.setdefault(row, index) for index, row in enumerate(row_bytes)]
+    return np.unique(first, return_inverse=True)
+
+
+def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarray) -> np.ndarray:
+    """Evaluate selected points, one agent after the other; results for other points are NaN.
+
+    ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent. The mask has
+    shape (points, [runs,] agents).
+    """
+    values = np.full(mask.shape, np.nan)
+
+    def evaluate_some(first, last):
+        for agent in range(first, last):
+            holder = np.unravel_index(agent, mask.shape[1:])
+            index = (mask[(slice(None), *holder)], *holder)
+            values[index] = evaluate(agent, index)
+
+    share_out(evaluate_some, math.prod(mask.shape[1:]))
+    return values
+
+
+def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negative: float) -> None:
+    """Refuse numbers of records that the arrays do not have, and padding that is not empty."""
+    require_array("problem.sizes", sizes, ("agent",), kinds="iu")
+    require_shape("problem.sizes", sizes, features.shape[-3:-2], "the agents")
+    largest = features.shape[-2]
+    expected = f"a whole number between 1 and {largest}, the rows of an agent"
+    require_each((sizes >= 1) & (sizes <= largest), "problem.sizes", sizes, ("agent",), expected)
+    axes = ("run", "agent", "record")
+    is_record = np.arange(largest) < sizes[:, None]
+    empty = (features == 0).all(-1) & (labels == negative)
+    expected = f"padding after the agent's records: zeros with the label {negative}"
+    require_each(empty | is_record, "problem.labels", labels, axes, expected)
+
+
+@dataclass(frozen=True)
+class LogisticRegression(Problem):
+    r"""Logistic regression on the agents' records, with a test set that no agent holds.
+
+    Parameters
+    ----------
+    features : ndarray, shape ([runs,] agents, records, dim)
+        Rows of l2 norm <= 1.
+    labels : ndarray, shape ([runs,] agents, records)
+        In {-1, +1}, or in {0, 1} with ``coding="zero_one"``.
+    test_features, test_labels : ndarray, shapes ([runs,] rows, dim) and ([runs,] rows)
+        Test set.
+    weight : float
+        ``w``, the weight of one record's loss.
+    ridge : float
+        :math:`\lambda`.
+    box : float
+        The domain is :math:`[-R, R]^d`; infinite for none.
+    coding : {"signed", "zero_one"}
+        Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding,
+        and on whether all features are >= 0: both are public.
+    sizes : ndarray of int, shape (agents,), optional
+        Numbers of records of agents that hold different numbers. Further rows are padding: zeros
+        with the negative label. Padding has a constant loss and no gradient, and metrics ignore it.
+        The padded data are data of the universe that every bound covers, so that all sensitivities
+        hold. None: every agent holds ``records`` records.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    test_features: np.ndarray
+    test_labels: np.ndarray
+    weight: float
+    ridge: float
+    box: float = np.inf
+    coding: str = "signed"
+    sizes: np.ndarray | None = None
+
+    def __post_init__(self):
+        axes = ("run", "agent", "record", "coordinate")
+        features, labels = self.features, self.labels
+        require_array("problem.features", features, axes, optional=1)
+        require_array("problem.labels", labels, axes[:-1], optional=1)
+        require_shape("problem.labels", labels, features.shape[:-1], "features")
+        require_choice("problem.coding", self.coding, CODINGS)
+        require_number("problem.weight", self.weight, above=0)
+        require_number("problem.ridge", self.ridge, least=0)
+        require_number("problem.box", self.box, above=0, infinite=True)
+        require_rows_within("problem.features", features, 1.0, axes)
+        negative, positive = CODINGS[self.coding]
+        hint = "" if self.coding == "zero_one" else "; labels 0 and 1 need coding='zero_one'"
+        coded = (labels == negative) | (labels == positive)
+        expected = f"{negative} or {positive}{hint}"
+        require_each(coded, "problem.labels", labels, axes[:-1], expected)
+        axes = ("run", "test record", "coordinate")
+        test = self.test_features
+        require_array("problem.test_features", test, axes, optional=1, empty=True)
+        require_shape("problem.test_features", test, (*test.shape[:-1], self.dim), "features")
+        require_shape("problem.test_labels", self.test_labels, test.shape[:-1], "test_features")
+        require_finite("problem.test_features", test, axes)
+        if self.sizes is not None:
+            _require_padding(features, labels, self.sizes, negative)
+
+    @property
+    def n_runs(self) -> int | None:
+        return len(self.features) if self.features.ndim == 4 else None
+
+    @property
+    def n_agents(self) -> int:
+        return self.features.shape[-3]
+
+    @property
+    def records(self) -> int:
+        return self.features.shape[-2]
+
+    @property
+    def record_counts(self) -> np.ndarray:
+        """Number of records of each agent, without padding; shape (agents,)."""
+        return np.full(self.n_agents, self.records) if self.sizes is None else self.sizes
+
+    @property
+    def dim(self) -> int:
+        return self.features.shape[-1]
+
+    @property
+    def strong_convexity(self) -> float:
+        return self.ridge
+
+    least_convexity = strong_convexity
+
+    @property
+    def smoothness(self) -> float:
+        r"""Upper bound :math:`wN_i/4 + \lambda` on the eigenvalues of the Hessian.
+
+        The second derivative of the logistic loss is at most 1/4, and rows have norm at most 1.
+        """
+        return self.weight * self.records / 4 + self.ridge
+
+    @property
+    def record_gradient_change(self) -> float:
+        r"""Bound on the change of the gradient if one record is replaced: 2w in general.
+
+        The norm of a record's gradient is at most ``w``. For labels in {0, 1} and rows without
+        negative entries the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, for
+        two orthogonal rows.
+        """
+        return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
+
+    def record_change(self, norm: str) -> float:
+        r"""Bound the change of the gradient in a norm if one record is replaced.
+
+        In ``linf`` it is 2w, or w if every coordinate of a record's gradient has one sign. That is
+        so for labels in {0, 1} and rows without negative entries (paper 001's
+        :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
+        """
+        if norm == "linf":
+            return self.weight * (1.0 if self._one_sided else 2.0)
+        return super().record_change(norm)
+
+    @cached_property
+    def _one_sided(self) -> bool:
+        return self.coding == "zero_one" and bool((self.features >= 0).all())
+
+    @property
+    def _both_labels(self) -> bool:
+        """True if labels are in {-1, +1}."""
+        return self.coding == "signed"
+
+    def attained_gradient_share(self, norm: str) -> float | None:
+        r"""Return 1/2, attained by the opposite label on the same row of norm 1.
+
+        It changes the gradient by :math:`w(\sigma(-m)+\sigma(m)) = w` at every point. In l1, with
+        the row along one axis, this is :math:`w` of :math:`2w\sqrt d`. A record with label 0 has no
+        gradient, so that no fraction is known for labels in {0, 1}.
+        """
+        if not self._both_labels:
+            return None
+        return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
+
+    def attained_step_share(self, steps):
+        r"""Return 1/2 without a box or where the box has no effect; otherwise 1/4 or 0.
+
+        The two records have opposite labels on the same row along an axis; all other rows are zero.
+
+        The two steps go to :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
+        :math:`s(\lambda + w/4) \le 1` both increase with m, and at m = R the upper one is in the
+        box if :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
+        :math:`m \ge 0` the lower one is in the box. If the upper one is projected to R, it is
+        :math:`sw\sigma(m) \ge sw/2` above the lower one.
+        """
+        steps = np.asarray(steps)
+        if not self._both_labels:
+            return None
+        if np.isinf(self.box):
+            return np.full(steps.shape, 0.5)
+        rising = steps * (self.ridge + self.weight / 4) <= 1
+        inside = self.weight * expit(-self.box) <= self.ridge * self.box
+        small = (steps * self.weight <= self.box) & (steps * self.ridge <= 1)
+        return np.where(rising & inside, 0.5, np.where(small, 0.25, 0.0))
+
+    def upper_face_steps(self, step: float) -> tuple[float, float] | None:
+        r"""Compute gradient steps along one axis from the upper face of the box, for either label.
+
+        The record is a unit row along the axis, and the other rows of the agent are zero:
+        :math:`R - s\lambda R \pm sw\sigma(\mp R)`, which differ by :math:`sw`.
+
+        Parameters
+        ----------
+        step : float
+            s.
+
+        Returns
+        -------
+        tuple of float or None
+            The larger and the smaller value. None if a record has only one possible label.
+        """
+        if not self._both_labels:
+            return None
+        above = self.box - step * (self.ridge * self.box - self.weight * expit(-self.box))
+        return float(above), float(above - step * self.weight)
+
+    def attained_minimiser_share(self, norm: str, curvature):
+        r"""Return the fraction attained by opposite labels on one row, with other rows zero.
+
+        In l2 it is one over :math:`2(1+\kappa)`,
+        :math:`\kappa = \frac w4/(\lambda + \text{curvature})`. With h the total curvature and
+        :math:`m_\pm` the margins of the two minimisers,
+        :math:`h(m_+ - m_-) = w(1-\sigma(m_+)+\sigma(m_-)) \ge w(1-(m_+-m_-)/4)`.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Modulus of strong convexity that is added to the objective.
+
+        Returns
+        -------
+        float or ndarray or None
+            Fraction; None if a record has only one possible label.
+        """
+        share = self.attained_gradient_share(norm)
+        if share is None:
+            return None
+        return share / (1.0 + self.record_curvature / (self.least_convexity + curvature))
+
+    def reached_gradient_share(self, norm: str) -> float | None:
+        r"""Return the fraction of the change that two nearly opposite rows approach far out.
+
+        It is 1 in the limit of points where both rows are on the wrong side:
+        :math:`w\|\sigma z-\sigma'z'\| \to 2w`. In l1 it is :math:`\sqrt{(d-1)/d}`, because one
+        coordinate is excluded. Both rows have a small entry of equal sign there, so that the point
+        can be far out for any noise on the other coordinates.
+        """
+        if not self._both_labels or self.dim == 1:
+            return self.attained_gradient_share(norm)
+        return float(np.sqrt(1.0 - 1.0 / self.dim)) if norm == "l1" else 1.0
+
+    @property
+    def record_curvature(self) -> float:
+        """Largest eigenvalue of the Hessian of one record's loss, which has rank one."""
+        return self.weight / 4
+
+    @property
+    def lipschitz(self) -> float:
+        """Lipschitz constant over the box.
+
+        It is infinite without a box, since the regulariser's gradient is unbounded.
+        """
+        return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
+
+    def weighted(self, weight: float, ridge: float) -> LogisticRegression:
+        r"""Return a problem with the same data and other weights.
+
+        Parameters
+        ----------
+        weight : float
+            ``w``, the weight of one record's loss.
+        ridge : float
+            :math:`\lambda`.
+
+        Returns
+        -------
+        LogisticRegression
+            It shares the derived data of the solvers.
+        """
+        problem = self.with_valid(weight=weight, ridge=ridge)
+        vars(problem)["_shared"] = self._shared
+        return problem
+
+    @cached_property
+    def _shared(self) -> _Signed:
+        return _Signed(self.features, self.labels)
+
+    @property
+    def _signed(self) -> np.ndarray:
+        return self._shared.rows
+
+    def part(self, selection: slice) -> LogisticRegression:
+        """Return the problem with a subset of each agent's records, weighted as before."""
+        rows, labels = self.features[..., selection, :], self.labels[..., selection]
+        sizes = self.sizes
+        if sizes is not None:
+            sizes = (np.arange(self.records)[selection] < sizes[:, None]).sum(-1)
+        return self.with_valid(features=rows, labels=labels, sizes=sizes)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        return -self.weight * self._sums_of_shares(x) + self.ridge * x
+
+    def _sums_of_shares(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
+        points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
+        if AVAILABLE and not self._many:
+            return fast.sums_of_few_shares(self._shared.few, points).reshape(x.shape)
+        if AVAILABLE and len(points) >= fast.LANES:
+            agents = enumerate(self._lane_records)
+            sums = [
+                fast.sums_of_shares(agent_records, points[:, agent])
+                for agent, agent_records in agents
+            ]
+            return np.stack(sums, axis=1).reshape(x.shape)
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return per_agent(sigmoid_neg(margins), self._signed)
+
+    def rows_of(self, run: int) -> np.ndarray:
+        """Return the indices, among the records of all runs, of the agents' records of a run.
+
+        The result has shape (agents, records).
+        """
+        shape = self.features.shape[-3:-1]
+        first = run * math.prod(shape) if self.features.ndim == 4 else 0
+        return first + np.arange(math.prod(shape)).reshape(shape)
+
+    def initial(self, init: str, streams: Streams) -> np.ndarray:
+        """Return the common starting point of all agents of a run.
+
+        Parameters
+        ----------
+        init : {"zero", "random"}
+            ``random`` is normal with mean squared norm 1.
+        streams : Streams
+            Random streams; the point comes from the stream ``data``.
+
+        Returns
+        -------
+        ndarray, shape (runs, 1, dim)
+        """
+        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        if init == "zero":
+            return np.zeros((len(streams.runs), 1, self.dim))
+        return streams.draw("data", "normal", (1, self.dim), "initial") / np.sqrt(self.dim)
+
+    def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
+        r"""Compute the mean of clipped gradients of records, plus the regulariser's gradient.
+
+        The regulariser belongs to no record: :math:`\frac1{|S|}\sum_S
+        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, dim)
+            Local models.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices, :meth:`rows_of`; the sample of an agent is the first ``sizes`` entries.
+        sizes : ndarray of int, shape (agents,)
+            :math:`|S|`; an empty sample has gradient 0.
+        clip : float
+            K, in l2 norm; infinite for no clipping.
+        out : ndarray, shape (agents, dim), optional
+            Array for the result.
+
+        Returns
+        -------
+        ndarray, shape (agents, dim)
+        """
+        signed = self._signed.reshape(-1, self.dim)[rows]
+        slopes = self.weight * self.records * sigmoid_neg(np.matvec(signed, x))
+        lengths = slopes * np.sqrt(np.vecdot(signed, signed))
+        in_sample = np.arange(rows.shape[-1]) < sizes[:, None]
+        weights = (
+            in_sample * slopes / (np.maximum(sizes, 1)[:, None] * np.maximum(1.0, lengths / clip))
+        )
+        regular = np.where(sizes[:, None] > 0, self.ridge * x, 0.0)
+        return np.subtract(regular, np.vecmat(weights, signed), out=out)
+
+    def objective(self, x: np.ndarray) -> np.ndarray:
+        """Compute the local objectives :math:`f_i(x_i)`; shape (..., agents)."""
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return self.weight * losses_of(margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
+
+    def clipped_loss(self, x: np.ndarray, bound: Any) -> np.ndarray:
+        r"""Compute an agent's mean of :math:`\min(\ln(1+e^{-m}), C_{loss})`, with weight 1.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        bound : float or ndarray
+            :math:`C_{loss}`, broadcast against (..., agents, records).
+
+        Returns
+        -------
+        ndarray, shape (..., agents)
+        """
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        return np.minimum(losses_of(margins), bound).mean(-1)
+
+    def clipped_loss_of(self, x: np.ndarray, bound: Any, selected: np.ndarray) -> np.ndarray:
+        """Compute :meth:`clipped_loss` for selected agents, up to rounding.
+
+        With many records, the compiled kernel evaluates eight points per SIMD register. Values of
+        other agents are then NaN.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        bound : float or ndarray, broadcastable to (..., agents)
+            :math:`C_{loss}`.
+        selected : ndarray of bool, shape (..., agents)
+            Agents whose loss is required.
+
+        Returns
+        -------
+        ndarray, shape (..., agents)
+        """
+        if not (self._many and AVAILABLE):
+            return super().clipped_loss_of(x, bound, selected)
+        holders, lanes = self.labels.shape[:-1], self._lane_records
+        points, mask = x.reshape(-1, *holders, self.dim), selected.reshape(-1, *holders)
+        mask = mask & np.isfinite(points).all(-1)
+        bounds = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *holders)
+
+        def losses(agent, index):
+            return fast.mean_losses(lanes[agent], points[index], bounds[index])
+
+        return _agent_by_agent(losses, mask).reshape(x.shape[:-1])
+
+    def own_errors(self, x: np.ndarray) -> np.ndarray:
+        """Count the local records that each agent's model misclassifies; shape (..., agents).
+
+        Margin 0 predicts the negative class.
+        """
+        if not (self._many and AVAILABLE and self._both_labels and np.isfinite(x).all()):
+            margins = per_agent(x, np.swapaxes(self.features, -1, -2))
+            return ((margins > 0) != (self.labels > 0)).sum(-1)
+        points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
+        lanes, positive = self._lane_records, self.labels.reshape(-1, self.labels.shape[-1]) > 0
+
+        def errors(agent, index):
+            return fast.misclassified(lanes[agent], points[index], positive[agent])
+
+        return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
+
+    def clipped_loss_change(self, bound: Any) -> Any:
+        """Return :math:`C_{loss}/N_i`: one loss changes within :math:`[0, C_{loss}]`."""
+        return bound / self.records
+
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
+        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+        share = sigmoid_neg(margins)
+        curvature = self.weight * share * (1.0 - share)
+        weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
+        return weighted @ self._signed + self.ridge * np.eye(self.dim)
+
+    def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
+        """Compute the Hessians at selected points.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Local models.
+        selected : ndarray of bool, shape (..., agents)
+            Selected points.
+
+        Returns
+        -------
+        ndarray, shape (selected, dim, dim)
+        """
+        holders = np.nonzero(selected)[-(self.labels.ndim - 1) :]
+        points = x[selected]
+        hessians = np.empty((len(points), self.dim, self.dim))
+        block_size = max(1, TOGETHER // (self.records * self.dim))
+        for first in range(0, len(points), block_size):
+            block = slice(first, first + block_size)
+            signed = self._signed[tuple(indices[block] for indices in holders)]
+            share = sigmoid_neg(np.matvec(signed, points[block]))
+            weighted = signed * (self.weight * share * (1.0 - share))[..., None]
+            np.matmul(np.swapaxes(weighted, -1, -2), signed, out=hessians[block])
+        return hessians + self.ridge * np.eye(self.dim)
+
+    @cached_property
+    def _bound(self) -> tuple[np.ndarray, np.ndarray]:
+        r"""Spectral form of :math:`\frac w4 Z_i^T Z_i + \lambda I \succeq \nabla^2 f_i`."""
+        gram = np.swapaxes(self._signed, -1, -2) @ self._signed
+        return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
+
+    def proximal(self, linear, penalty, centre, start, tolerance=None):
+        """Minimise the local objectives plus a linear and a quadratic term.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
+            l2 norm of the gradient at the result; the solver raises ``Unsolved`` if rounding does
+            not allow it. None: 1e-10, with many records times :math:`wN_i` if that exceeds 1, or
+            what rounding allows.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
+        require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
+        solve = self.proximal_simd if self._many and AVAILABLE else self.proximal_plainly
+        return solve(linear, penalty, centre, start, tolerance)
+
+    @property
+    def _many(self) -> bool:
+        """True if the stored rows of an agent have many entries.
+
+        A problem may store fewer rows than it has records.
+        """
+        return math.prod(self.features.shape[-2:]) > FEW
+
+    def proximal_simd(self, linear, penalty, centre, start, tolerance=None):
+        """Solve :meth:`proximal` with the compiled solver, one problem per SIMD lane.
+
+        All settings of an agent, and all runs that share the records, are solved together.
+        Simultaneous requests of other batches and scales of the loss join them
+        (:mod:`...solvers.gathering`).
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, optional
+            l2 norm of the gradient at the result.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
+        everyone = start.shape[:-1]
+        pull = np.broadcast_to(linear - penalty * centre, start.shape)
+        curvature = np.broadcast_to(self.ridge + np.asarray(penalty)[..., 0], everyone)
+        # An approximate minimiser depends on the iterates: it always uses the bound.
+        far = tolerance is None and self.weight * self.records > FAR
+        if tolerance is None:
+            # The sensitivity grows with the weight, and so does the allowed remaining gradient.
+            least = TOLERANCE * max(1.0, self.weight * self.records)
+            tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
+        numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance, far))
+        holders = self.labels.shape[:-1]
+        flat = (a.reshape(-1, *holders) for a in numbers)
+        wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
+        shared = self._shared
+        return gathered(id(shared), shared.solve, _Asked(*flat, *wide)).reshape(start.shape)
+
+    @property
+    def _lane_records(self) -> list[fast.Records]:
+        return self._shared.lanes
+
+    def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
+        """Solve :meth:`proximal` by array operations on all agents.
+
+        It serves small problems and systems without a compiler.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray, shape (settings, runs, agents, dim)
+            Initial points.
+        tolerance : float or ndarray, optional
+            l2 norm of the gradient at the result.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
+        values, vectors = self._bound
+        shrink = 1.0 / (values + penalty)
+        pull = linear - penalty * centre
+
+        def descend(slope):
+            return per_agent(shrink * per_agent(slope, vectors), np.swapaxes(vectors, -1, -2))
+
+        def hessian_of(x, selected):
+            penalties = np.broadcast_to(penalty, (*selected.shape, 1))[selected]
+            return self.hessian_of(x, selected) + penalties[..., None] * np.eye(self.dim)
+
+        return minimise_batch(
+            lambda x: self.gradient(x) + penalty * x + pull,
+            lambda x: self.hessian(x) + np.asarray(penalty)[..., None] * np.eye(self.dim),
+            start,
+            descend=descend,
+            hessian_of=hessian_of,
+            magnitude=np.linalg.norm(pull, axis=-1) if tolerance is None else 0.0,
+            tolerance=TOLERANCE if tolerance is None else tolerance,
+        )
+
+    @cached_property
+    def own_optimum(self) -> np.ndarray:
+        """Minimiser of each local objective; shape ([runs,] agents, dim)."""
+        return optimum.own_minimisers(self)
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return x if np.isinf(self.box) else np.clip(x, -self.box, self.box)
+
+    @cached_property
+    def optimum(self) -> np.ndarray:
+        r"""Optimum :math:`x^*`, the minimiser of :math:`\sum_i f_i`; shape ([runs,] dim)."""
+        return (
+            optimum.minimiser_in_box(self)
+            if self.features.ndim == 3
+            else optimum.minimisers_of_runs(self)
+        )
+
+    @property
+    def slope_bound(self) -> float:
+        r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
+        return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
+
+    excess = metrics.excess
+    misclassified = metrics.misclassified
+    log_distance = metrics.log_distance
+    metrics = metrics.METRICS

@@ -1,0 +1,215 @@
+r"""Distributed mean estimation in a box (paper 000, eq. (38)).
+
+.. math:: f_i(x) = \tfrac12 \sum_{d \in D_i} \|x - d\|_2^2, \qquad x, d \in [-R, R]^p
+
+The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_each,
+    require_finite,
+    require_integer,
+    require_number,
+    tolerance_of,
+)
+
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+
+@dataclass(frozen=True)
+class MeanEstimation(Problem):
+    """Mean estimation from local means of the agents' records.
+
+    Parameters
+    ----------
+    means : ndarray, shape (runs, agents, p)
+        Mean of each agent's records.
+    records : int
+        Number of records per agent, :math:`N_i`, equal for all agents.
+    box : float
+        :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, with side length 2R.
+    size_ratio : float
+        Largest number of records of an agent, divided by ``records``. If it exceeds 1, the numbers
+        are unequal and ``means`` holds sums of records divided by ``records``.
+    """
+
+    means: np.ndarray
+    records: int
+    box: float
+    size_ratio: float = 1.0
+
+    def __post_init__(self):
+        axes = ("run", "agent", "coordinate")
+        require_array("problem.means", self.means, axes)
+        require_integer("problem.records", self.records, 1)
+        require_number("problem.box", self.box, above=0)
+        require_finite("problem.means", self.means, axes)
+        require_number("problem.size_ratio", self.size_ratio, least=1)
+        bound = self.box * self.size_ratio
+        within = np.abs(self.means) <= bound * (1 + tolerance_of(self.means))
+        expected = f"a number in [-{bound:g}, {bound:g}], the box"
+        require_each(within, "problem.means", self.means, axes, expected)
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.means)
+
+    @property
+    def n_agents(self) -> int:
+        return self.means.shape[-2]
+
+    @property
+    def dim(self) -> int:
+        return self.means.shape[-1]
+
+    @property
+    def strong_convexity(self) -> float:
+        return float(self.records)
+
+    smoothness = least_convexity = strong_convexity
+
+    @property
+    def record_gradient_change(self) -> float:
+        r""":math:`\sup \|d - d'\|_2 = 2R\sqrt p` (paper 000, section V-A)."""
+        return 2.0 * self.box * np.sqrt(self.dim)
+
+    def record_change(self, norm: str) -> float:
+        r"""Return :math:`2R\,p` (l1), :math:`2R\sqrt p` (l2) or 2R (linf): opposite corners."""
+        return float(2.0 * self.box * {"l1": self.dim, "l2": np.sqrt(self.dim), "linf": 1.0}[norm])
+
+    @property
+    def lipschitz(self) -> float:
+        r""":math:`G = N_i\, 2R\sqrt p`, the Lipschitz constant of the SUM over the box."""
+        return self.records * self.record_gradient_change
+
+    def attained_gradient_share(self, norm: str) -> float:
+        r"""Return the fraction attained by two records on opposite corners or faces of the box.
+
+        Opposite corners change the gradient by :math:`2R\sqrt p` in l2 at every point. Opposite
+        faces change it by 2R in one coordinate.
+        """
+        return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
+
+    def attained_step_share(self, steps):
+        """Return 1 for steps of at most 1/N, else 0.
+
+        A step of at most 1/N ends between the point and the mean, hence in the box.
+        """
+        within = np.asarray(steps) <= (1 + 1e-12) / self.records
+        return np.where(within, 1.0, 0.0)
+
+    record_curvature = 0.0
+    """Replacing a record does not change the Hessian."""
+
+    def repeated(self, runs):
+        """Return a problem in which each of ``runs`` runs has the data of the first run."""
+        shape = (runs, *self.means.shape[1:])
+        return self.with_valid(means=np.broadcast_to(self.means[:1], shape))
+
+    @property
+    def target(self) -> np.ndarray:
+        r""":math:`\bar d`, the mean of all records of a run; shape (runs, p)."""
+        return self.means.mean(-2)
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`N_i (x_i - \bar d_i)`, with the local mean :math:`\bar d_i`."""
+        return self.records * (x - self.means)
+
+    def proximal(self, linear, penalty, centre, start):
+        """Minimise in closed form, then project to the box.
+
+        This is the minimiser over the box because the objective is separable.
+
+        Parameters
+        ----------
+        linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
+            Linear coefficient a and centre c of the quadratic penalty.
+        penalty : ndarray, broadcastable to (settings, runs, agents, 1)
+            Coefficient D > 0 of the quadratic penalty.
+        start : ndarray
+            Ignored.
+
+        Returns
+        -------
+        ndarray, shape (settings, runs, agents, dim)
+        """
+        pull = self.records * self.means - linear + penalty * centre
+        return self.project(pull / (self.records + penalty))
+
+    def project(self, x: np.ndarray) -> np.ndarray:
+        return np.clip(x, -self.box, self.box)
+
+    def error(self, estimate: np.ndarray) -> np.ndarray:
+        r"""Compute :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2`; estimates (..., runs, p)."""
+        distance = ((estimate - self.target) ** 2).sum(-1)
+        return distance / (self.target**2).sum(-1)
+
+    metrics = {  # noqa: RUF012
+        "normalised_error": lambda problem, x: problem.error(x.mean(-2)),
+        "node_error": lambda problem, x: problem.error(x[..., 0, :]),
+        "consensus_error": consensus_error,
+    }
+
+
+METRICS = MeanEstimation.metrics
+EXAMPLE = {"records": 100, "dim": 5, "box": 5.0}
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    records: int,
+    dim: int,
+    box: float,
+    centre: float = 0.7,
+    deviation: float = 1.0,
+) -> MeanEstimation:
+    """Sample records from a normal distribution truncated to the box (paper 000, section V-A).
+
+    Coordinates are independent.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; records come from the stream ``data``.
+    agents : int
+        Number of agents.
+    records : int
+        Number of records per agent.
+    dim : int
+        Dimension p of a record.
+    box : float
+        R, half the side length of the box.
+    centre : float
+        Mean before truncation, divided by ``box``.
+    deviation : float
+        Standard deviation before truncation.
+
+    Returns
+    -------
+    MeanEstimation
+    """
+    for key, value in {"records": records, "dim": dim}.items():
+        require_integer(f"problem.{key}", value, 1)
+    for key, value in {"box": box, "deviation": deviation}.items():
+        require_number(f"problem.{key}", value, above=0)
+    require_number("problem.centre", centre)
+    mean = centre * box
+    lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
+    means = np.empty((len(streams.runs), agents, dim))
+    # Records are the first axis, so that more of them leave the earlier ones unchanged.
+    for run, generator in enumerate(streams.generators("data")):
+        uniform = generator.random((records, agents, dim))
+        normal = ndtri(lowest + (highest - lowest) * uniform)
+        means[run] = np.clip(mean + deviation * normal, -box, box).mean(0)
+    return MeanEstimation(means, records, box)

@@ -1,0 +1,539 @@
+r"""Perceptron with one hidden layer for image classification (dissertation 4.5).
+
+.. math:: h = \varsigma(a W_1 + b_1), \quad o = h W_2 + b_2, \qquad
+          x = (W_1, b_1, W_2, b_2) \in R^p
+
+with :math:`\varsigma` the sigmoid. A record's loss is softmax cross-entropy,
+:math:`\ln\sum_k e^{o_k} - o_y`, or the sum of ten binary cross-entropies,
+:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``). The dissertation states "cross-entropy"; its
+predecessor's code has the second loss. Both have :math:`\partial\ell/\partial o = \pi - e_y`, with
+:math:`\pi` the softmax or the sigmoids. An agent's objective is the mean over its records.
+
+The gradient of a record in one layer is the outer product of the layer's input and of the
+backpropagated derivative, so
+
+.. math:: \|\nabla\ell\|^2 = (\|a\|^2+1)\|\delta_1\|^2 + (\|h\|^2+1)\|\delta_2\|^2
+
+and scaling the rows of :math:`\delta` clips it. Gradients of single records are never formed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.arrays import (
+    require_array,
+    require_choice,
+    require_each,
+    require_finite,
+    require_integer,
+    require_shape,
+)
+from private_consensus.common.errors import require
+
+from ..kernels import backpropagation
+from ..kernels.messages import compiled_for
+from ..partition import partition_iid
+from ..randomness import Streams
+from .base import Problem, consensus_error
+
+CLASSES = 10
+LOSSES = ("softmax", "bce")
+PARTITIONS = ("shared", "per_run")
+PRECISIONS = {"single": np.float32, "double": np.float64}
+INITS = ("zero", "random", "u05")
+ROWS_AT_ONCE, MODELS_AT_ONCE = 1000, 8
+
+
+@dataclass(frozen=True, eq=False)
+class Perceptron(Problem):
+    """Networks of equal shape, one per agent, on a common data set.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, inputs)
+        Inputs of all records; their dtype is the precision of all computations.
+    labels : ndarray of int, shape (rows,)
+        Classes from 0 to 9.
+    agent_rows : ndarray of int, shape (runs or 1, agents, m)
+        Rows of each agent.
+    test : ndarray of int
+        Rows of the test set.
+    hidden : int
+        Number of hidden units.
+    loss : {"softmax", "bce"}
+        Softmax cross-entropy or the sum of binary cross-entropies.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    agent_rows: np.ndarray
+    test: np.ndarray
+    hidden: int
+    loss: str = "softmax"
+    _evaluated: dict = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self):
+        features, labels = self.features, self.labels
+        require_array("problem.features", features, ("record", "coordinate"), kinds="f")
+        count = len(features)
+        require_array("problem.labels", labels, ("record",), kinds="iu")
+        require_shape("problem.labels", labels, features.shape[:1], "features")
+        require_integer("problem.hidden", self.hidden, 1)
+        require_choice("problem.loss", self.loss, LOSSES)
+        require_finite("problem.features", features, ("record", "coordinate"))
+        coded = (labels >= 0) & (labels < CLASSES)
+        require_each(coded, "problem.labels", labels, ("record",), f"0 to {CLASSES - 1}")
+        axes = ("run", "agent", "record")
+        require_array("problem.agent_rows", self.agent_rows, axes, kinds="iu")
+        require_array("problem.test", self.test, axes[-1:], kinds="iu", empty=True)
+        for name, rows in {"agent_rows": self.agent_rows, "test": self.test}.items():
+            in_range = (rows >= 0) & (rows < count)
+            expected = f"a row from 0 to {count - 1}"
+            require_each(in_range, f"problem.{name}", rows, axes[-rows.ndim :], expected)
+        ordered = np.sort(self.agent_rows.reshape(len(self.agent_rows), -1), axis=1)
+        different = np.ones(ordered.shape, bool)
+        different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        expected = "different rows: a record belongs to one agent"
+        require_each(different, "problem.agent_rows", ordered, axes[::2], expected)
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.agent_rows)
+
+    @property
+    def n_agents(self) -> int:
+        return self.agent_rows.shape[1]
+
+    @property
+    def records(self) -> int:
+        """Number m of records of each agent."""
+        return self.agent_rows.shape[2]
+
+    @property
+    def inputs(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def dim(self) -> int:
+        return self.inputs * self.hidden + self.hidden + self.hidden * CLASSES + CLASSES
+
+    @property
+    def record_gradient_change(self) -> float:
+        """Infinite: the algorithms clip gradients instead."""
+        return np.inf
+
+    def rows_of(self, run: int) -> np.ndarray:
+        """Return the rows of the agents of a run; shape (agents, m)."""
+        return self.agent_rows[run if len(self.agent_rows) > 1 else 0]
+
+    def layers(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return views of the layers of parameters (..., p).
+
+        The views are W1 (..., inputs, hidden), b1 (..., 1, hidden), W2 (..., hidden, classes) and
+        b2 (..., 1, classes).
+        """
+        d, h, lead = self.inputs, self.hidden, x.shape[:-1]
+        first, second = d * h + h, d * h + h + h * CLASSES
+        return (
+            x[..., : d * h].reshape(*lead, d, h),
+            x[..., None, d * h : first],
+            x[..., first:second].reshape(*lead, h, CLASSES),
+            x[..., None, second:],
+        )
+
+    def initial(self, init: str, streams: Streams) -> np.ndarray:
+        """Return the common starting point of all agents of a run.
+
+        It is sampled from the stream of the data, so that all algorithms of a figure start from the
+        same point.
+
+        Parameters
+        ----------
+        init : {"zero", "random", "u05"}
+            ``zero`` (as published in the algorithms), ``random`` (normal weights of variance
+            1/fan-in, biases 0) or ``u05`` (all parameters uniform in [-0.5, 0.5], the predecessor's
+            code).
+        streams : Streams
+            Random streams.
+
+        Returns
+        -------
+        ndarray, shape (runs, 1, p)
+        """
+        require(init in INITS, "algorithm.init", init, f"one of {', '.join(INITS)}")
+        shape = (1, self.dim)
+        if init == "zero":
+            x = np.zeros((len(streams.runs), *shape))
+        elif init == "u05":
+            x = streams.draw("data", "uniform", shape, "initial") - 0.5
+        else:
+            x = streams.draw("data", "normal", shape, "initial")
+            W1, b1, W2, b2 = self.layers(x)
+            W1 /= np.sqrt(self.inputs)
+            W2 /= np.sqrt(self.hidden)
+            b1[:] = b2[:] = 0.0
+        return x.astype(self.features.dtype)
+
+    def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
+        """Compute the mean of clipped gradients of sampled records, for one run.
+
+        Parameters
+        ----------
+        x : ndarray, shape (agents, p)
+            Local models.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices; the sample of an agent is the first ``sizes`` entries of its row.
+        sizes : ndarray of int, shape (agents,)
+            Sample sizes; an empty sample has gradient 0.
+        clip : float
+            Bound on the l2 norm of a record's gradient.
+        out : ndarray, shape (agents, p), optional
+            Array for the result.
+
+        Returns
+        -------
+        ndarray, shape (agents, p)
+        """
+        out = np.empty_like(x) if out is None else out
+        if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
+            factors = self.factors(len(x), rows.shape[-1])
+            batch = np.zeros(1, int), rows, sizes[None], np.array([clip])
+            self.backpropagate(np.ascontiguousarray(x), *batch, factors)
+            backpropagation.write_gradients(factors, out)
+            return out
+        return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
+
+    def factors(self, agents: int, widest: int) -> backpropagation.Factors:
+        """Return a workspace for factored gradients.
+
+        Parameters
+        ----------
+        agents : int
+            Number of gradients, one per setting and agent.
+        widest : int
+            Largest batch size.
+
+        Returns
+        -------
+        Factors
+        """
+        return backpropagation.factors_for(self._records, self.hidden, agents, widest)
+
+    def backpropagate(self, x, first, rows, sizes, clips, factors) -> None:
+        """Compute the factors of :meth:`clipped_gradient` for the agents of several settings.
+
+        It requires the compiler. The models are contiguous arrays of float32.
+
+        Parameters
+        ----------
+        x : ndarray, shape (models, p)
+            Models of all settings.
+        first : ndarray of int, shape (settings,)
+            Index of the first model of each setting.
+        rows : ndarray of int, shape (agents, widest)
+            Row indices of the samples.
+        sizes : ndarray of int, shape (settings, agents)
+            Sample sizes.
+        clips : ndarray, shape (settings,)
+            Bounds on the l2 norm of a record's gradient.
+        factors : Factors
+            Workspace from :meth:`factors`, which receives the result.
+        """
+        softmax = self.loss == "softmax"
+        backpropagation.backpropagate(
+            x, first, self._records, self.labels, rows, sizes, clips, softmax, factors
+        )
+
+    @cached_property
+    def _records(self) -> backpropagation.Records:
+        return _records_of(_Same(self.features))
+
+    def _plain_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
+        """Compute clipped gradients of padded samples; padding has weight 0."""
+        W1, b1, W2, b2 = self.layers(x)
+        a = self.features[rows]
+        h = sigmoid(a @ W1 + b1)
+        back2 = self._slopes(h @ W2 + b2, self.labels[rows])
+        back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
+        lengths = _squared(a) + 1
+        squares = lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        sizes = np.maximum(in_sample.sum(-1, keepdims=True), 1)
+        weights = in_sample / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
+        weights = weights.astype(x.dtype)[..., None]
+        G1, g1, G2, g2 = self.layers(out)
+        for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
+            weighted = slopes * weights
+            np.matmul(v.swapaxes(-1, -2), weighted, out=G)
+            np.sum(weighted, axis=-2, keepdims=True, out=g)
+        return out
+
+    def gradient(self, x: np.ndarray) -> np.ndarray:
+        """Compute the gradient of the mean over all records of each agent.
+
+        The array ``x`` has shape (settings, runs, agents, p).
+        """
+        out = np.empty_like(x)
+        for r in range(x.shape[1]):
+            rows = self.rows_of(r)
+            a = np.ascontiguousarray(self.features[rows].swapaxes(-1, -2), x.dtype)
+            # One setting at a time, so that intermediate values stay in the cache.
+            for s in range(len(x)):
+                self._gradient_of_all(x[s, r], a, self.labels[rows], out[s, r])
+        return out
+
+    def _gradient_of_all(self, x, a, labels, out) -> None:
+        """Compute gradients of models [agents, p] on inputs [agents, inputs, m]."""
+        # Products with inputs have the inputs' precision, as in clipped_gradient.
+        weighted = (self.layers(x)[0].swapaxes(-1, -2) @ a).astype(self.features.dtype)
+        h, o = self._outputs(x, weighted.astype(x.dtype))
+        back2 = self._slopes(o, labels, axis=-2)
+        back2 /= labels.shape[-1]
+        W2 = self.layers(x)[2]
+        back1 = W2 @ back2
+        back1 *= h * (1 - h)
+        G1, g1, G2, g2 = self.layers(out)
+        for v, slopes, G, g in ((a, back1, G1, g1), (h, back2, G2, g2)):
+            np.matmul(v, slopes.swapaxes(-1, -2), out=G)
+            np.sum(slopes, axis=-1, out=g[..., 0, :])
+
+    def outputs(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Compute the outputs o of models on a subset of rows.
+
+        Parameters
+        ----------
+        x : ndarray, shape (models, p)
+            Models.
+        rows : ndarray of int, shape (rows,)
+            Rows of the features.
+
+        Returns
+        -------
+        ndarray, shape (models, classes, rows)
+        """
+        if compiled_for(x) and x.dtype == self.features.dtype:
+            return backpropagation.outputs(x, self._records, rows, self.hidden)
+        a = self.features[rows].T.astype(x.dtype)
+        return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]
+
+    def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute h [..., hidden, records] and o [..., classes, records].
+
+        The array h replaces the weighted inputs. The records are the last axis, so that sums and
+        maxima over classes use long contiguous rows.
+        """
+        _, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
+        weighted += b1
+        h = sigmoid(weighted)
+        o = W2 @ h
+        o += b2
+        return h, o
+
+    def _slopes(self, o: np.ndarray, labels: np.ndarray, axis: int = -1) -> np.ndarray:
+        r"""Compute :math:`\pi - e_y`, with classes along an axis."""
+        if self.loss == "softmax":
+            o = np.exp(o - o.max(axis, keepdims=True))
+            o /= o.sum(axis, keepdims=True)
+        else:
+            o = sigmoid(o)
+        label_index = np.expand_dims(labels, axis)
+        np.put_along_axis(o, label_index, np.take_along_axis(o, label_index, axis) - 1, axis)
+        return o
+
+    def evaluate(self, x: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the mean loss and the accuracy of models on a subset of rows.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., p)
+            Models.
+        rows : ndarray of int, shape (rows,)
+            Rows of the features.
+
+        Returns
+        -------
+        loss, accuracy : ndarray, shape (...)
+        """
+        models = x.reshape(-1, x.shape[-1])
+        # Images of one class have similar black pixels, which are skipped.
+        rows = rows[np.argsort(self.labels[rows], kind="stable")]
+        loss, right = np.zeros(len(models)), np.zeros(len(models))
+        for begin in range(0, len(rows), ROWS_AT_ONCE):
+            block = rows[begin : begin + ROWS_AT_ONCE]
+            for first in range(0, len(models), MODELS_AT_ONCE):
+                batch = slice(first, first + MODELS_AT_ONCE)
+                losses, rightly = self._judged(
+                    self.outputs(models[batch], block), self.labels[block]
+                )
+                loss[batch] += losses.sum(-1, dtype=float)
+                right[batch] += rightly.sum(-1)
+        shape = x.shape[:-1]
+        return (loss / len(rows)).reshape(shape), (right / len(rows)).reshape(shape)
+
+    def _judged(self, o: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Compute losses and correctness of predictions; each [models, records].
+
+        Outputs are [models, classes, records]. The prediction is the first class of maximal output.
+        """
+        label_outputs = o[:, labels, np.arange(len(labels))]
+        top = o.max(-2)
+        if np.isnan(top).any():
+            rightly = o.argmax(-2) == labels
+        else:
+            earlier = (np.arange(CLASSES)[:, None] < labels) & (o == top[:, None])
+            rightly = (label_outputs == top) & ~earlier.any(-2)
+        if self.loss == "bce":
+            return _summed(np.logaddexp(o, 0)) - label_outputs, rightly
+        o -= top[:, None]
+        return np.log(_summed(np.exp(o, out=o))) + top - label_outputs, rightly
+
+    def evaluated(self, subset: str, x: np.ndarray) -> np.ndarray:
+        """Compute the loss and the accuracy of the AVERAGE model.
+
+        Parameters
+        ----------
+        subset : {"training", "test"}
+            Records of all agents of the run, or the test set.
+        x : ndarray, shape (settings, runs, agents, p)
+            Local models.
+
+        Returns
+        -------
+        ndarray, shape (2, settings, runs)
+            Loss and accuracy.
+        """
+        average = x.mean(-2)
+        cached_average, measures = self._evaluated.get(subset, (None, None))
+        if cached_average is not None and np.array_equal(cached_average, average):
+            return measures
+        measures = np.empty((2, *average.shape[:-1]))
+        for run in range(average.shape[1]):
+            rows = self.test if subset == "test" else self.rows_of(run).ravel()
+            measures[:, :, run] = self.evaluate(average[:, run], rows)
+        # Loss and accuracy are measured one after the other; one forward pass serves both.
+        self._evaluated[subset] = average, measures
+        return measures
+
+    metrics = {  # noqa: RUF012
+        "training_loss": lambda problem, x: problem.evaluated("training", x)[0],
+        "training_accuracy": lambda problem, x: problem.evaluated("training", x)[1],
+        "test_loss": lambda problem, x: problem.evaluated("test", x)[0],
+        "test_accuracy": lambda problem, x: problem.evaluated("test", x)[1],
+        "consensus_error": consensus_error,
+    }
+
+
+METRICS = Perceptron.metrics
+EXAMPLE = {"prepared": "mnist-pixels", "hidden": 50}
+
+
+def sigmoid(v: np.ndarray) -> np.ndarray:
+    """Compute :math:`1/(1+e^{-v})` in place; the hyperbolic tangent avoids overflow."""
+    v *= 0.5
+    np.tanh(v, out=v)
+    v += 1.0
+    v *= 0.5
+    return v
+
+
+@dataclass(frozen=True, eq=False)
+class _Same:
+    """Array with equality by identity: a cache key for blocks of runs that share images."""
+
+    array: np.ndarray
+
+    def __eq__(self, other) -> bool:
+        return self.array is other.array
+
+    def __hash__(self) -> int:
+        return id(self.array)
+
+
+@lru_cache(maxsize=1)
+def _records_of(features: _Same) -> backpropagation.Records:
+    return backpropagation.records(features.array)
+
+
+def _summed(v: np.ndarray) -> np.ndarray:
+    """Compute sums over ten classes, [models, records], in NumPy's order for a row of ten."""
+    fours = (v[:, 0] + v[:, 1]) + (v[:, 2] + v[:, 3]), (v[:, 4] + v[:, 5]) + (v[:, 6] + v[:, 7])
+    return (fours[0] + fours[1]) + v[:, 8] + v[:, 9]
+
+
+def _squared(v: np.ndarray) -> np.ndarray:
+    """Compute the squared l2 norms of rows."""
+    return (v * v).sum(-1)
+
+
+def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
+    """Return True if all runs have one partition."""
+    return parameters.get("partition", "per_run") == "shared"
+
+
+def build(
+    streams: Streams,
+    agents: int,
+    *,
+    prepared,
+    hidden: int,
+    records: int = 10_000,
+    loss: str = "softmax",
+    partition: str = "per_run",
+    test_rows: int | None = None,
+    precision: str = "single",
+) -> Perceptron:
+    """Sample training records and distribute them equally to the agents; the remainder is unused.
+
+    Parameters
+    ----------
+    streams : Streams
+        Random streams; records come from the stream ``data``.
+    agents : int
+        Number of agents.
+    prepared : object
+        With ``features``, ``labels`` from 0 to 9 and ``splits`` train and test.
+    hidden : int
+        Units of the hidden layer: 50 for MNIST, 40 for CIFAR-10.
+    records : int
+        Number of records of all agents together; each agent has ``records // agents``.
+    loss : {"softmax", "bce"}
+        Softmax cross-entropy or the sum of binary cross-entropies.
+    partition : {"per_run", "shared"}
+        Either every run samples and assigns records again ("in each simulation"), or all runs share
+        one partition.
+    test_rows : int, optional
+        Largest number of test rows.
+    precision : {"single", "double"}
+        Double is the reference.
+
+    Returns
+    -------
+    Perceptron
+    """
+    train = np.asarray(prepared.splits["train"])
+    for key, value in {"hidden": hidden, "records": records}.items():
+        require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
+    usable = agents <= records <= len(train)
+    expected = f"at least {agents}, one per agent, and at most {len(train)}, the training records"
+    require(usable, "problem.records", records, expected)
+    require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
+    require(
+        partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"
+    )
+    require(
+        precision in PRECISIONS, "problem.precision", precision, f"one of {', '.join(PRECISIONS)}"
+    )
+    labels = np.asarray(prepared.labels).astype(np.int64)
+    coded = labels.min() >= 0 and labels.max() < CLASSES
+    require(coded, "problem.prepared", (labels.min(), labels.max()), "labels from 0 to 9")
+    records_per_agent = records // agents
+    generators = [streams.shared("data")] if partition == "shared" else streams.generators("data")
+    agent_rows = train[partition_iid(train, [records_per_agent] * agents, generators)]
+    features = np.asarray(prepared.features, PRECISIONS[precision])
+    test = np.asarray(prepared.splits["test"])[:test_rows]
+    return Perceptron(features, labels, agent_rows, test, hidden, loss)

@@ -1,0 +1,185 @@
+"""Random streams by name: generators from a root seed, a purpose, a group and a run.
+
+A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the
+numbers: neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the
+same unit draws, so that comparisons between them are paired.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput, arguments
+
+PURPOSES = ("data", "graph", "noise", "sampling")
+
+Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+
+UNIT_LAWS: dict[str, Law] = {
+    "normal": lambda generator, shape: generator.standard_normal(shape),
+    "laplace": lambda generator, shape: generator.laplace(size=shape),
+    "uniform": lambda generator, shape: generator.random(shape),
+}
+
+FILLED = {
+    UNIT_LAWS["normal"]: lambda generator, own: generator.standard_normal(out=own),
+    UNIT_LAWS["uniform"]: lambda generator, own: generator.random(out=own),
+}
+"""The same numbers, drawn into an array that is there."""
+
+
+def generator(root: int, *names: str | int) -> np.random.Generator:
+    """The generator that belongs to a root seed and a sequence of names."""
+    digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
+    key = tuple(np.frombuffer(digest, "<u4").tolist())
+    return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
+
+
+@dataclass(frozen=True)
+class Streams:
+    """The random numbers of a block of Monte-Carlo runs.
+
+    Parameters
+    ----------
+    root : int
+        The seed of the whole reproduction.
+    runs : tuple of int
+        Indices of the runs of this block; axis 0 of everything drawn.
+    groups : mapping
+        For each purpose the pairing group: streams of equal group and run are equal.
+
+    Raises
+    ------
+    InvalidInput
+        With key ``streams.<field>``.
+    """
+
+    root: int
+    runs: tuple[int, ...]
+    groups: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self):
+        arguments.whole("streams.root", self.root, 0)
+        key, expected = "streams.runs", "whole numbers >= 0"
+        runs = arguments.items(key, self.runs, (int, np.integer), expected)
+        object.__setattr__(self, "runs", tuple(arguments.whole(key, run, 0) for run in runs))
+        key, expected = "streams.groups", "a mapping from purposes to texts"
+        arguments.instance(key, self.groups, Mapping, expected)
+        for purpose, group in self.groups.items():
+            arguments.choice(key, purpose, PURPOSES)
+            arguments.text(f"{key}.{purpose}", group)
+
+    def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
+        """Create one new generator per run.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        list of numpy.random.Generator
+        """
+        arguments.choice("stream purpose", purpose, PURPOSES)
+        arguments.text("name", name)
+        group = self.groups.get(purpose, "")
+        return [generator(self.root, purpose, group, run, name) for run in self.runs]
+
+    def shared(self, purpose: str, name: str = "") -> np.random.Generator:
+        """Create one new generator that all runs share.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        numpy.random.Generator
+        """
+        arguments.choice("stream purpose", purpose, PURPOSES)
+        arguments.text("name", name)
+        return generator(self.root, purpose, self.groups.get(purpose, ""), "all runs", name)
+
+    def draw(self, purpose: str, law: str, shape: tuple[int, ...], name: str = "") -> np.ndarray:
+        """Sample standardized random variables for every run.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        law : str
+            Distribution, a key of :data:`UNIT_LAWS`.
+        shape : tuple of int
+            Shape per run.
+        name : str, default ""
+            Name of the stream.
+
+        Returns
+        -------
+        ndarray, shape ``(runs, *shape)``
+        """
+        arguments.choice("law", law, UNIT_LAWS)
+        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
+        return np.stack([UNIT_LAWS[law](g, shape) for g in generators])
+
+    def sequence(
+        self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
+    ) -> Iterator[np.ndarray]:
+        """Sample standardized random variables for every run, in an endless iterator.
+
+        Parameters
+        ----------
+        purpose : str
+            One of :data:`PURPOSES`.
+        law : str or callable
+            Distribution: a key of :data:`UNIT_LAWS`, or a function of generator and shape.
+        shape : tuple of int
+            Shape per run and iteration.
+        name : str, default ""
+            Name of the stream.
+
+        Yields
+        ------
+        ndarray, shape ``(runs, *shape)``
+            Samples of one iteration.
+        """
+        if not callable(law):
+            arguments.choice("law", law, UNIT_LAWS)
+        draw = UNIT_LAWS[law] if isinstance(law, str) else law
+        shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
+        # Drawn ahead in chunks, since calls, not numbers, are what costs; the numbers are the same.
+        ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
+        while ahead == 1 and draw in FILLED:
+            # As one array at once: arrays of all pairs of agents are large.
+            drawn = np.empty((len(generators), *shape))
+            for g, own in zip(generators, drawn, strict=True):
+                FILLED[draw](g, own)
+            yield drawn
+        while True:
+            chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)
+            yield from chunk
+
+    def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
+        if not self.runs:
+            raise InvalidInput("streams.runs", self.runs, "at least one run")
+        return self.generators(purpose, name)
+
+    def with_groups(self, **groups: str) -> Streams:
+        """The same runs with other pairing groups."""
+        return replace(self, groups={**self.groups, **groups})
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    expected = "a tuple of whole numbers >= 0"
+    arguments.instance("shape", shape, tuple | list, expected)
+    return tuple(arguments.whole("shape", length, 0) for length in shape)

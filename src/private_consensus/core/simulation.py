@@ -1,0 +1,549 @@
+"""Monte-Carlo simulation of the settings of one algorithm: calibrated once, run in blocks.
+
+A setting's noise is set before any run: from what the problem states for all data sets, and from
+the graph, which is public; where graphs are random, from that of each run. So the noise of a run
+depends on no other run, and what a privacy row and an audit look at is what ran.
+
+Runs are computed in blocks of a fixed size; the last block is filled up with further runs that are
+cut off again. So the numbers of a run depend on neither the number of runs nor the number of cores.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus.common.arrays import require_integer
+from private_consensus.common.errors import Diverged, require
+from private_consensus.privacy import Budget
+
+from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
+from .kernels.forks import map_in_forks
+from .networks import Network, require_same_agents
+from .problems import Problem
+from .randomness import Streams
+from .solvers.gathering import together
+
+DIVERGENCES = ("raise", "record")
+
+BLOCK = 10
+"""Runs a block: few enough that a block's arrays stay in the cache."""
+
+
+class Environment(NamedTuple):
+    """Builds the problem, and the network, of some runs from their streams."""
+
+    problem: Callable[[Streams], Problem]
+    network: Callable[[Streams], Network]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Experimental setting: algorithm, privacy budget, number of iterations, and whether
+    intermediate iterations are measured.
+    """
+
+    algorithm: Algorithm
+    budget: Budget
+    horizon: int
+    name: str = ""
+    course: bool = True
+
+
+class Case(NamedTuple):
+    """A calibrated algorithm and the network, of one run or shared by all, that it is for."""
+
+    algorithm: Algorithm
+    network: Network
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Settings with their noise set, once, for all runs of an experiment.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+    environment : Environment
+    root, groups
+        See :class:`private_consensus.core.randomness.Streams`.
+    runs, block : int
+        How many runs count; how many are computed together.
+    problem : Problem
+        Of the first run. What it states of privacy holds for the data of every run.
+    network : Network
+        Of all runs, with those that fill up the last block.
+    algorithms : sequence of sequences of Algorithm
+        Of each setting one where all runs share a graph, else one a run.
+    """
+
+    settings: Sequence[Setting]
+    environment: Environment
+    root: int
+    groups: Mapping[str, str]
+    runs: int
+    block: int
+    problem: Problem
+    network: Network
+    algorithms: Sequence[Sequence[Algorithm]]
+
+    @cached_property
+    def graphs(self) -> list[Network]:
+        """The network that all runs share, or that of each run that counts."""
+        return _graphs(self.network)[: self.runs]
+
+    def cases(self, index: int) -> list[Case]:
+        """Return the runs of a setting with their graphs; of graphs with equal privacy, only the
+        first. The privacy of the setting is that of the worst graph.
+        """
+        kind, found = self.settings[index].algorithm, {}
+        for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
+            found.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
+        return list(found.values())
+
+    def only(self, chosen: Sequence[int]) -> Calibration:
+        """The same of some settings."""
+        settings, algorithms = (
+            [every[index] for index in chosen] for every in (self.settings, self.algorithms)
+        )
+        return replace(self, settings=settings, algorithms=algorithms)
+
+    def of_block(self, index: int, first: int) -> Algorithm:
+        """Return the algorithm of a setting for the block of runs that starts at ``first``.
+
+        Parameters
+        ----------
+        index : int
+            Index of the setting.
+        first : int
+            Index of the first run of the block.
+
+        Returns
+        -------
+        Algorithm
+        """
+        own = self.algorithms[index]
+        return own[0] if len(own) == 1 else join_runs(own[first : first + self.block])
+
+
+def calibrate(
+    settings: Sequence[Setting],
+    environment: Environment,
+    *,
+    root: int,
+    groups: Mapping[str, str],
+    runs: int,
+    block: int = BLOCK,
+) -> Calibration:
+    """Set the noise of every setting for all runs of an experiment.
+
+    Against the problem's statements, which are bounds for all data sets, and, where graphs are
+    random, against that of each run.
+
+    Parameters
+    ----------
+    root, groups
+        See :class:`private_consensus.core.randomness.Streams`.
+    runs, block : int
+        See :func:`simulate`.
+    """
+    for name, count in {"runs": runs, "block": block}.items():
+        require_integer(name, count, 1)
+    for setting in settings:
+        require_integer("horizon", setting.horizon, 1)
+    problem = environment.problem(Streams(root, (0,), groups))
+    computed = -(-runs // block) * block
+    network = environment.network(Streams(root, tuple(range(computed)), groups))
+    _require_comparable(problem, network, computed)
+    graphs = _graphs(network)
+    algorithms = [_on_graphs(setting, problem, graphs) for setting in settings]
+    return Calibration(
+        settings, environment, root, groups, runs, block, problem, network, algorithms
+    )
+
+
+def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
+    """Refuse a problem and a network that do not belong together, or to so many runs."""
+    require_same_agents(problem, network)
+    own_data = getattr(problem, "n_runs", None)
+    one = "1 or, from a function of streams, those of the streams' runs"
+    require(own_data in (None, 1), "runs of the problem", own_data, one)
+    own_graphs = runs if network.shared else len(network.degrees)
+    expected = f"1 shared by all runs or, from a function of streams, {runs}"
+    require(own_graphs == runs, "graphs of the network", own_graphs, expected)
+
+
+def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
+    """Calibrate the noise of a setting to its privacy budget on one network.
+
+    Parameters
+    ----------
+    setting : Setting
+        Algorithm, privacy budget and number of iterations.
+    problem : Problem
+        States the sensitivities, which hold for all data sets.
+    network : Network
+        Public communication graph.
+
+    Returns
+    -------
+    Algorithm
+        Algorithm with its noise set.
+    """
+    setting.algorithm.check_needs(problem)
+    return setting.algorithm.calibrate(setting.budget, problem, network, setting.horizon)
+
+
+def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) -> list[Algorithm]:
+    known: dict[Hashable, Algorithm] = {}
+    found = []
+    for graph in graphs:
+        seen = setting.algorithm.graph_statistics(graph)
+        if seen not in known:
+            known[seen] = calibrated(setting, problem, graph)
+        found.append(known[seen])
+    return found
+
+
+def _graphs(network: Network) -> list[Network]:
+    if network.shared:
+        return [network]
+    return [network.of_runs(run, run + 1) for run in range(len(network.degrees))]
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Measurement plan: pairs (quantity, metric), and the intermediate iterations at which they
+    are measured.
+
+    A quantity is what an algorithm shows (``internal``, ``released``, ``consensus``, ...). Metric
+    ``value`` takes the quantity itself as the measurement. Of the pairs in ``averages`` the mean
+    over ALL iterations t = 1, ..., T is measured too, at T and under the name :func:`averaged`.
+    Before the last iteration the pairs in ``courses`` are measured; all, if there are none.
+    """
+
+    measures: tuple[tuple[str, str], ...]
+    iterations: frozenset[int] = frozenset()
+    averages: tuple[tuple[str, str], ...] = ()
+    courses: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def on_the_way(self) -> tuple[tuple[str, str], ...]:
+        """Pairs that are measured before the last iteration."""
+        return self.courses or self.measures
+
+    def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
+        """Return the (iteration, quantity, metric) triples to record in a run.
+
+        Parameters
+        ----------
+        horizon : int
+            Number of iterations of the run.
+        course : bool, default True
+            True if metrics are recorded at intermediate iterations, not only at the last.
+
+        Returns
+        -------
+        set of tuple
+        """
+        times = [t for t in self.iterations if t < horizon] if course else []
+        every = {(t, *measure) for t in times for measure in self.on_the_way}
+        every |= {(horizon, *measure) for measure in self.measures}
+        return every | {(horizon, of, averaged(metric)) for of, metric in self.averages}
+
+
+class Asked(NamedTuple):
+    """Additional measurements for some settings (by index), in the first runs only."""
+
+    watch: Watch
+    settings: frozenset[int]
+    runs: int
+
+
+def averaged(metric: str) -> str:
+    """Name of a metric's mean over all iterations of a run."""
+    return f"mean_{metric}"
+
+
+@dataclass
+class Records:
+    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``, and what
+    was asked for besides, of the blocks that have the runs that it was asked of."""
+
+    values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
+    besides: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
+
+    def rows(self) -> dict[str, np.ndarray]:
+        """Columns setting, t, quantity, metric, run, value: one row a measurement."""
+        columns: dict[str, list] = defaultdict(list)
+        for index, measured in enumerate(self.values):
+            for (t, quantity, metric), numbers in measured.items():
+                count = len(numbers)
+                columns["setting"].append(np.full(count, index))
+                columns["t"].append(np.full(count, t))
+                columns["quantity"].append(np.full(count, quantity, dtype=object))
+                columns["metric"].append(np.full(count, metric, dtype=object))
+                columns["run"].append(np.arange(count))
+                columns["value"].append(numbers)
+        return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def simulate(
+    calibration: Calibration,
+    *,
+    watch: Watch,
+    divergence: str = "raise",
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    processes: int = 1,
+    asked: Sequence[Asked] = (),
+) -> Records:
+    """Run every setting as often as it was calibrated for, and measure.
+
+    Parameters
+    ----------
+    calibration : Calibration
+        See :func:`calibrate`.
+    divergence : {"raise", "record"}
+        What a non-finite iterate means: an error, or a measurement of infinity, where losing the
+        finite numbers is an outcome to be counted.
+    progress : callable
+        Told after each block how many runs are done.
+    processes : int
+        Blocks that are computed side by side, each in a fork; no number depends on it.
+    asked : sequence of Asked
+        Measured besides; none of it averages over iterations that ``watch`` does not.
+
+    Raises
+    ------
+    Diverged
+        At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
+        ``divergence="record"``.
+    """
+    how = {"watch": watch, "divergence": divergence, "progress": progress, "processes": processes}
+    return simulate_together([calibration], asked=[asked], **how)[0]
+
+
+def simulate_together(
+    calibrations: Sequence[Calibration],
+    *,
+    watch: Watch,
+    divergence: str = "raise",
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    processes: int = 1,
+    asked: Sequence[Sequence[Asked]],
+) -> list[Records]:
+    """Run several environments on the same runs and record their measurements.
+
+    Each block of runs is computed for all environments before the next block. Identical objects
+    are then built once, and solves are batched (:mod:`.solvers.gathering`). The results do not
+    depend on it.
+
+    Parameters
+    ----------
+    calibrations : sequence of Calibration
+        One calibration per environment, with equal numbers of runs and equal blocks.
+    watch : Watch
+        Quantities and metrics to record.
+    divergence : {"raise", "record"}
+        See :func:`simulate`.
+    progress : callable
+        Called after each block with the number of finished runs and of all runs.
+    processes : int, default 1
+        Number of worker processes. The results do not depend on it.
+    asked : sequence of sequences of Asked
+        Additional measurements for each calibration.
+
+    Returns
+    -------
+    list of Records
+        One element per calibration.
+    """
+    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
+    runs, block = calibrations[0].runs, calibrations[0].block
+    beginnings = range(0, runs, block)
+
+    def compute(first: int) -> list[list[dict]]:
+        also = [[one for one in own if first < one.runs] for own in asked]
+        if divergence == "raise":
+            return _run_block(calibrations, first, watch, also, _Recorder)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return _run_block(calibrations, first, watch, also, _Counter)
+
+    parts: list[list[list[dict]]] = []
+    computed = map_in_forks(compute, beginnings, processes)
+    for first, part in zip(beginnings, computed, strict=True):
+        parts.append(part)
+        progress(min(first + block, runs), runs)
+    return [
+        _records(calibration, watch, own)
+        for calibration, *own in zip(calibrations, *parts, strict=True)
+    ]
+
+
+def _records(calibration: Calibration, watch: Watch, parts: list[list[dict]]) -> Records:
+    """Collect the measurements of all blocks of one environment."""
+    runs, found = calibration.runs, Records()
+    for index, setting in enumerate(calibration.settings):
+        own = watch.keys(setting.horizon, setting.course)
+        joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
+        found.values.append({key: joined[key] for key in joined if key in own})
+        found.besides.append({key: joined[key] for key in joined if key not in own})
+    return found
+
+
+def _joined(parts: list[list[dict]], index: int, key: tuple[int, str, str]) -> np.ndarray:
+    return np.concatenate([part[index][key] for part in parts if key in part[index]])
+
+
+def _run_block(
+    calibrations: Sequence[Calibration],
+    first: int,
+    watch: Watch,
+    also: Sequence[Sequence[Asked]],
+    recorder_type,
+) -> list[list[dict]]:
+    every = [
+        _tasks(calibration, first, watch, own, recorder_type)
+        for calibration, own in zip(calibrations, also, strict=True)
+    ]
+    together([task for tasks, _ in every for task in tasks])
+    return [measured for _, measured in every]
+
+
+def _tasks(
+    calibration: Calibration, first: int, watch: Watch, also: Sequence[Asked], recorder_type
+) -> tuple[list[Callable[[], None]], list[dict]]:
+    """Return the tasks that run a block of one environment, and the mappings that they fill.
+
+    There is one task per batch and one mapping per setting.
+    """
+    last = first + calibration.block
+    streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
+    problem = calibration.environment.problem(streams)
+    network = calibration.network.of_runs(first, last)
+    settings = calibration.settings
+    measured: list[dict] = [{} for _ in settings]
+    algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
+
+    def run(members: Sequence[int]) -> None:
+        here = [
+            (one.watch, np.array([member in one.settings for member in members])) for one in also
+        ]
+        own = [settings[i] for i in members]
+        recorder = recorder_type(watch, problem, streams, own, here)
+        horizon = np.array([settings[i].horizon for i in members])
+        stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
+        for index, member in enumerate(members):
+            measured[member] = recorder.measured[index]
+
+    return [partial(run, members) for members in _batches(algorithms)], measured
+
+
+def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
+    batches: dict[Any, list[int]] = defaultdict(list)
+    for index, algorithm in enumerate(algorithms):
+        batches[structure(algorithm)].append(index)
+    return batches.values()
+
+
+class _Recorder:
+    """Measures what it is shown, and stops a run that has left the finite numbers.
+
+    ``also`` has further watches, each with the settings that it is for.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        problem: Problem,
+        streams: Streams,
+        settings: list[Setting],
+        also: Sequence[tuple[Watch, np.ndarray]] = (),
+    ):
+        self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
+        every = np.ones(len(settings), bool)
+        courses = np.array([setting.course for setting in settings])
+        self.watches = [(watch, every, courses), *((one, own, own) for one, own in also)]
+        self.measures = dict.fromkeys(pair for one, *_ in self.watches for pair in one.measures)
+        self.horizon = np.array([setting.horizon for setting in settings])
+        self.times = {*self.horizon.tolist()}.union(*(one.iterations for one, *_ in self.watches))
+        self.measured: list[dict] = [{} for _ in settings]
+        self.sums: list[dict] = [defaultdict(float) for _ in settings]
+
+    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+        # What is released is often the iterate itself: one look at it is enough.
+        if not isinstance(seen, Finite):
+            for array in {id(array): array for array in seen.values()}.values():
+                self._require_finite(t, active, array)
+        for quantity, metric in self.watch.averages:
+            if quantity in seen:
+                self._add(t, active, quantity, metric, seen[quantity])
+        now = self._now(t, active)
+        if not any(some.any() for _, some in now):
+            return
+        for quantity, metric in self.measures:
+            if quantity not in seen:
+                continue
+            asking = [some for measures, some in now if (quantity, metric) in measures]
+            wanted = np.flatnonzero(np.any(asking, axis=0))
+            if len(wanted):
+                self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
+
+    def asks(self, t: int, active: np.ndarray) -> bool:
+        """Return True if anything is measured at an iteration."""
+        return bool(self.watch.averages) or any(some.any() for _, some in self._now(t, active))
+
+    def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+        """Return the measures of each plan and the settings to which they apply: those that end,
+        and those at intermediate iterations.
+        """
+        if t not in self.times:
+            return []
+        ends, now = self.horizon[active] == t, []
+        for one, own, courses in self.watches:
+            now.append((one.measures, own[active] & ends))
+            if t in one.iterations:
+                now.append((one.on_the_way, courses[active] & ~ends))
+        return now
+
+    def _add(self, t, active, quantity, metric, array) -> None:
+        values = self._values(metric, array)
+        for index, numbers in zip(active, values, strict=True):
+            self.sums[index][quantity, metric] += numbers
+            if self.horizon[index] == t:
+                mean = self.sums[index][quantity, metric] / t
+                self.measured[index][t, quantity, averaged(metric)] = mean
+
+    def _measure(self, t, active, quantity, metric, array) -> None:
+        values = self._values(metric, array)
+        for index, numbers in zip(active, values, strict=True):
+            self.measured[index][(t, quantity, metric)] = numbers
+
+    def _values(self, metric, array) -> np.ndarray:
+        return array if metric == "value" else self.problem.measure(metric, array)
+
+    def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
+        # A sum is finite only if every term is, and costs one pass without a temporary array.
+        if np.isfinite(array.sum()):
+            return
+        where = np.argwhere(~np.isfinite(array))
+        if len(where):
+            setting = self.settings[active[where[0][0]]]
+            run = self.streams.runs[where[0][1]]
+            raise Diverged(type(setting.algorithm).__name__, setting.name, t, run)
+
+
+class _Counter(_Recorder):
+    """Takes what is not finite for infinite, and lets the run go on."""
+
+    def _values(self, metric, array) -> np.ndarray:
+        values = super()._values(metric, array)
+        return np.where(np.isfinite(values), values, np.inf)
+
+    def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
+        """Accept all values; counters require no finite numbers."""

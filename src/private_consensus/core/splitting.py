@@ -1,0 +1,572 @@
+"""Own data: records of a table, distributed to agents, and validated problems from them.
+
+The names of columns, the agents and the number of records of each agent are public. All other
+properties of the records are arguments: bounds, label set and categories. They are computed from
+the records only with ``public=True``, which declares the records public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.arrays import tolerance_of
+from private_consensus.common.errors import InvalidInput, arguments, require
+
+from .problems.logistic_regression import LogisticRegression
+from .problems.mean_estimation import MeanEstimation
+from .randomness import generator
+
+SOURCES = "a polars or pandas DataFrame, a mapping of columns, a 2-D array, or the path of a CSV"
+MAX_AGENTS = 100_000
+"""Largest number of agents."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """Records of agents, encoded as numbers, and the bounds that hold for every record.
+
+    Parameters
+    ----------
+    features : ndarray, shape (agents, largest share, columns)
+        Encoded records; rows after an agent's last record are zeros.
+    labels : ndarray, shape (agents, largest share), or None
+        -1 and +1; -1 in padding.
+    sizes : ndarray of int, shape (agents,)
+        Number of records of each agent.
+    test_features, test_labels : ndarray or None
+        Records that no agent holds.
+    agents : tuple
+        Name or number of each agent, in the order of the arrays.
+    columns : tuple of str
+        Name of each encoded column; ``column=category`` for a category.
+    bound : float
+        l2 norm that no encoded record exceeds.
+    ranges : tuple of (float, float) or None
+        For each column the range that is scaled to [-1, 1]; None: not scaled.
+    from_records : tuple of str
+        Bounds, label sets and categories that were computed from the records, which were declared
+        public. No guarantee covers these values.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray | None
+    sizes: np.ndarray
+    test_features: np.ndarray
+    test_labels: np.ndarray | None
+    agents: tuple[Any, ...]
+    columns: tuple[str, ...]
+    bound: float
+    ranges: tuple[tuple[float, float] | None, ...]
+    from_records: tuple[str, ...] = ()
+
+    @property
+    def n_agents(self) -> int:
+        return len(self.sizes)
+
+    def logistic_regression(
+        self, ridge: float = 0.001, *, intercept: bool = True
+    ) -> LogisticRegression:
+        r"""Return a validated logistic regression on the records.
+
+        Every record has the weight :math:`w = n/N`, with n agents and N records in total. The mean
+        of the n objectives is the mean loss of all N records plus
+        :math:`\frac\lambda2\|x\|_2^2`. The gradient of an agent therefore changes by at most 2w if
+        one of its records is replaced, whatever the size of its share.
+
+        Parameters
+        ----------
+        ridge : float, default 0.001
+            :math:`\lambda`.
+        intercept : bool, default True
+            Whether the rows have a constant coordinate, the last one. The rows of the problem are
+            (row/bound, 1) over the square root of 2, so that their norm is at most 1.
+
+        Returns
+        -------
+        LogisticRegression
+            Agents with fewer records have padding without influence.
+
+        Raises
+        ------
+        InvalidInput
+            If the records have no labels.
+        """
+        labels, answers = self.labels, self.test_labels
+        if labels is None or answers is None:
+            raise InvalidInput("label", None, "a column of labels for logistic regression")
+        intercept = arguments.flag("intercept", intercept)
+        uneven = bool((self.sizes < self.features.shape[1]).any())
+        rows = self._rows(self.features, intercept)
+        rows[np.arange(rows.shape[1]) >= self.sizes[:, None]] = 0.0
+        tests = self._rows(self.test_features, intercept)
+        weight = self.n_agents / float(self.sizes.sum())
+        return LogisticRegression(
+            rows, labels, tests, answers, weight, ridge, sizes=self.sizes if uneven else None
+        )
+
+    def _rows(self, features: np.ndarray, intercept: bool) -> np.ndarray:
+        """Return rows of norm at most 1."""
+        rows = features / self.bound
+        if not intercept:
+            return rows
+        constant = np.ones((*rows.shape[:-1], 1))
+        return np.concatenate([rows, constant], axis=-1) / math.sqrt(2.0)
+
+    def mean_estimation(self) -> MeanEstimation:
+        """Return the estimation of the mean of all records, in scaled columns.
+
+        Every record has the same weight, so that a larger share weighs more. All columns need
+        ``bounds``, which are scaled to the box [-1, 1].
+
+        Returns
+        -------
+        MeanEstimation
+            The mean is in scaled columns; :meth:`unscaled` converts it.
+
+        Raises
+        ------
+        InvalidInput
+            If a column has no bounds, or N is no multiple of n.
+        """
+        unbounded = [c for c, r in zip(self.columns, self.ranges, strict=True) if r is None]
+        require(not unbounded, "bounds", ", ".join(unbounded), "bounds for each of these columns")
+        total, largest = int(self.sizes.sum()), int(self.sizes.max())
+        expected = f"a multiple of the {self.n_agents} agents"
+        require(total % self.n_agents == 0, "number of records", total, expected)
+        records = total // self.n_agents
+        means = self.features.sum(1)[None] / records
+        return MeanEstimation(means, records, 1.0, size_ratio=largest / records)
+
+    def unscaled(self, values: np.ndarray) -> np.ndarray:
+        """Convert values of the encoded columns to the units of the table.
+
+        Parameters
+        ----------
+        values : ndarray, shape (..., columns)
+
+        Returns
+        -------
+        ndarray, shape (..., columns)
+        """
+        low, high = np.array([r or (-1.0, 1.0) for r in self.ranges]).T
+        return (low + high) / 2 + np.asarray(values) * (high - low) / 2
+
+    def coefficients(self, model: np.ndarray) -> dict[str, float]:
+        """Return the coefficients of a logistic regression in the units of the table.
+
+        The log odds of the second label are the intercept plus the sum of coefficient times value,
+        for a record within the bounds.
+
+        Parameters
+        ----------
+        model : ndarray, shape (dim,)
+            Model of :meth:`logistic_regression`, with or without its last coordinate for the
+            intercept.
+
+        Returns
+        -------
+        dict of str to float
+            One entry per column, and ``intercept``.
+        """
+        model = arguments.array("model", model, "a 1-D array of coefficients")
+        count = len(self.columns)
+        expected = f"the shape ({count},), or ({count + 1},) with an intercept"
+        require(model.shape in ((count,), (count + 1,)), "model", model.shape, expected)
+        constant = 0.0
+        if len(model) > count:
+            model, constant = model[:-1] / math.sqrt(2.0), float(model[-1]) / math.sqrt(2.0)
+        slopes = {}
+        for name, slope, limits in zip(self.columns, model / self.bound, self.ranges, strict=True):
+            low, high = limits or (-1.0, 1.0)
+            slopes[name] = float(2.0 * slope / (high - low))
+            constant -= slopes[name] * (low + high) / 2
+        return {**slopes, "intercept": float(constant)}
+
+
+def split(
+    data: Any,
+    *,
+    label: Any = None,
+    agent: Any,
+    fractions: Sequence[float] | None = None,
+    labels: Sequence[Any] | None = (0, 1),
+    features: Sequence[str] | None = None,
+    categories: Mapping[str, Sequence[Any]] | None = None,
+    bounds: Mapping[str, tuple[float, float]] | tuple[float, float] | None = None,
+    bound: float | None = None,
+    clip: float | None = None,
+    test: float = 0.0,
+    seed: int = 0,
+    public: bool = False,
+) -> Shares:
+    """Distribute the records of a table to agents.
+
+    Records outside of the bounds are refused. Only ``clip`` changes them.
+
+    Parameters
+    ----------
+    data : DataFrame, mapping, ndarray or path
+        Table of polars or pandas, mapping of columns, array of shape (records, columns) with
+        columns ``x0``, ``x1``, ..., or path of a CSV file.
+    label : str or array_like, optional
+        Column of the labels, or one label per record. None: records without labels.
+    agent : str, array_like or int
+        Column that names the agent of each record, one agent per record, or a number of agents to
+        whom records are dealt at random.
+    fractions : sequence of float, optional
+        For a number of agents: fraction of the records of each agent. They sum to 1. None: shares
+        that differ by at most one record.
+    labels : pair, default (0, 1)
+        The two labels, which become -1 and +1. None: computed from the records (``public=True``).
+    features : sequence of str, optional
+        Columns to use. None: all columns except label and agent.
+    categories : mapping of str to sequence, optional
+        Possible values of each categorical column. Each value becomes a column of 0 and 1.
+    bounds : mapping of str to (low, high), or (low, high), optional
+        Range of each numeric column, or of all of them, which is scaled to [-1, 1].
+    bound : float, optional
+        l2 norm that no encoded record exceeds. None: the root of the number of columns if each has
+        ``bounds`` or ``categories``.
+    clip : float, optional
+        Like ``bound``; longer records are scaled to this norm, and values outside of ``bounds``
+        are moved to the nearest bound before that.
+    test : float, default 0
+        Fraction of each agent's records, rounded down, for the public test set.
+    seed : int, default 0
+        Seed of the random shares and of the test set.
+    public : bool, default False
+        Declares the records public: missing bounds, categories and label sets are computed from
+        them. No guarantee covers these values.
+
+    Returns
+    -------
+    Shares
+
+    Raises
+    ------
+    InvalidInput
+        For an argument that does not fit the table, and for the first record outside of the bounds,
+        named by agent and row.
+    """
+    public = arguments.flag("public", public)
+    seed = arguments.whole("seed", seed, 0)
+    test_fraction = arguments.number("test", test, "a fraction in [0, 1)", lambda v: 0 <= v < 1)
+    table = _table(data)
+    require(table.height > 0, "data", "an empty table", "at least one record")
+    table, label = _with_column(table, label, "label")
+    names, owners = _owners(table, agent, fractions, seed)
+    skipped = {label} | ({agent} if isinstance(agent, str) else set())
+    selected = _chosen(table, features, skipped - {None})
+    locate = _Locator(names, owners)
+    from_records: list[str] = []
+    answers = None
+    if label is not None:
+        answers = _answers(table[label], label, labels, locate, public, from_records)
+    encoder = _Encoder(locate, categories or {}, bounds, clip is not None, public, from_records)
+    _require_known("categories", categories, selected)
+    _require_known("bounds", bounds if isinstance(bounds, Mapping) else None, selected)
+    for name in selected:
+        encoder.add(table[name])
+    rows = np.stack(encoder.values, axis=-1)
+    rows, largest = _limited(rows, bound, clip, encoder, locate, public, from_records)
+    return _distributed(
+        rows, answers, owners, names, test_fraction, seed,
+        columns=tuple(encoder.columns), bound=largest, ranges=tuple(encoder.ranges),
+        from_records=tuple(from_records),
+    )  # fmt: skip
+
+
+class _Locator:
+    """Names the agent and the row of a record in messages."""
+
+    def __init__(self, names: Sequence[Any], owners: np.ndarray):
+        self.names, self.owners = names, owners
+
+    def __call__(self, row: int, quantity: str) -> str:
+        return f"{quantity} of data[agent {self.names[self.owners[row]]}, row {row}]"
+
+    def require(self, valid: np.ndarray, quantity: str, values: Any, expected: str) -> None:
+        """Raise :class:`InvalidInput` for the first row that is not valid.
+
+        Parameters
+        ----------
+        valid : ndarray of bool, shape (records,)
+        quantity : str
+            Column or norm, for the message.
+        values : sequence
+            Values of all records.
+        expected : str
+            Accepted values.
+        """
+        if not valid.all():
+            row = int(np.argmin(valid))
+            value = values[row]
+            value = value.item() if isinstance(value, np.generic) else value
+            raise InvalidInput(self(row, quantity), value, expected)
+
+
+def _table(data: Any) -> pl.DataFrame:
+    """Return the data as a polars table."""
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, str | Path):
+        try:
+            return pl.read_csv(data, infer_schema_length=None)
+        except pl.exceptions.PolarsError as error:
+            reason = str(error).splitlines()[0]
+            raise InvalidInput("data", str(data), f"a CSV file ({reason})") from error
+    if type(data).__module__.partition(".")[0] == "pandas":
+        if not hasattr(data, "columns"):
+            raise InvalidInput("data", type(data).__name__, SOURCES)
+        data = {str(name): data[name] for name in data.columns}
+    if isinstance(data, Mapping):
+        return pl.DataFrame({str(name): _series(name, values) for name, values in data.items()})
+    array = np.asarray(data)
+    fits = array.ndim == 2 and array.dtype.kind in "iufb"
+    require(fits, "data", f"{type(data).__name__} of shape {array.shape}", SOURCES)
+    return pl.DataFrame({f"x{index}": column for index, column in enumerate(array.T)})
+
+
+def _series(name: Any, values: Any) -> pl.Series:
+    """Return a column; texts and categories of pandas become lists of Python objects."""
+    array = values if isinstance(values, pl.Series) else np.asarray(values)
+    if isinstance(array, np.ndarray):
+        require(array.ndim == 1, str(name), f"an array of shape {array.shape}", "one axis")
+        if array.dtype.kind not in "iufb":
+            array = array.tolist()
+    try:
+        return pl.Series(str(name), array)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise InvalidInput(str(name), "values of different types", "one type") from error
+
+
+def _with_column(table: pl.DataFrame, values: Any, key: str) -> tuple[pl.DataFrame, str | None]:
+    """Return the table and the name of a column, which is added if ``values`` are an array."""
+    if values is None:
+        return table, None
+    if isinstance(values, str):
+        require(values in table.columns, key, values, f"one of {', '.join(table.columns)}")
+        return table, values
+    column = _series(key, values)
+    expected = f"one value for each of the {table.height} records"
+    require(len(column) == table.height, key, f"{len(column)} values", expected)
+    name = key
+    while name in table.columns:
+        name += "_"
+    return table.with_columns(column.alias(name)), name
+
+
+def _owners(
+    table: pl.DataFrame, agent: Any, fractions: Sequence[float] | None, seed: int
+) -> tuple[tuple[Any, ...], np.ndarray]:
+    """Return the names of the agents, and the index of the agent of each record."""
+    if isinstance(agent, int | np.integer) and not isinstance(agent, bool):
+        count = arguments.whole("agent", agent, 1, MAX_AGENTS)
+        sizes = _sizes(table.height, count, fractions)
+        order = generator(seed, "split", "agents").permutation(table.height)
+        owners = np.empty(table.height, dtype=int)
+        owners[order] = np.repeat(np.arange(count), sizes)
+        return tuple(range(count)), owners
+    require(fractions is None, "fractions", fractions, "a number of agents with it")
+    require(agent is not None, "agent", agent, "a column, one agent per record, or a number")
+    table, name = _with_column(table, agent, "agent")
+    column = table[str(name)]
+    missing = column.is_null()
+    require(not missing.any(), f"agent of row {missing.arg_max()}", None, "the record's agent")
+    names = tuple(column.unique().sort().to_list())
+    require(len(names) <= MAX_AGENTS, "agent", f"{len(names)} agents", f"at most {MAX_AGENTS}")
+    index = {name: number for number, name in enumerate(names)}
+    return names, np.array([index[value] for value in column.to_list()])
+
+
+def _sizes(total: int, count: int, fractions: Sequence[float] | None) -> np.ndarray:
+    """Return the number of records of each agent, at least 1."""
+    if fractions is None:
+        fractions_of_agents = np.full(count, 1.0 / count)
+    else:
+        expected = f"{count} numbers above 0 with sum 1, one per agent"
+        fractions_of_agents = arguments.array("fractions", fractions, expected, lambda v: v > 0)
+        fits = fractions_of_agents.shape == (count,) and abs(fractions_of_agents.sum() - 1.0) < 1e-9
+        require(fits, "fractions", fractions, expected)
+    ends = np.floor(np.cumsum(fractions_of_agents) * total + 0.5).astype(int)
+    ends[-1] = total
+    sizes = np.diff(ends, prepend=0)
+    require(sizes.min() >= 1, "agent", count, f"shares of at least one of {total} records")
+    return sizes
+
+
+def _chosen(table: pl.DataFrame, features: Sequence[str] | None, skipped: set) -> list[str]:
+    """Return the columns of the features, in the order of the request or of the table."""
+    if features is None:
+        selected = [name for name in table.columns if name not in skipped]
+    else:
+        selected = list(arguments.items("features", features, str, "names of columns"))
+        for name in selected:
+            columns = [column for column in table.columns if column not in skipped]
+            require(name in columns, "features", name, f"one of {', '.join(columns)}")
+    require(bool(selected), "features", "no column", "at least one column besides label and agent")
+    require(len(set(selected)) == len(selected), "features", features, "different columns")
+    return selected
+
+
+def _require_known(key: str, mapping: Mapping | None, selected: Sequence[str]) -> None:
+    """Refuse names that are no feature columns."""
+    for name in mapping or {}:
+        require(name in selected, key, name, f"one of {', '.join(selected)}")
+
+
+def _answers(
+    column: pl.Series, name: str, labels: Any, locate: _Locator, public: bool, computed: list[str]
+) -> np.ndarray:
+    """Return the labels as -1 and +1."""
+    values = column.to_list()
+    if labels is None:
+        require(public, "labels", None, "the two labels, or public=True to compute them")
+        labels = sorted(set(values))
+        computed.append(f"labels of {name}")
+    pair = arguments.items("labels", labels, object, "two different labels")
+    require(len(pair) == 2 and pair[0] != pair[1], "labels", labels, "two different labels")
+    valid = np.array([value in pair for value in values])
+    expected = f"{pair[0]!r} or {pair[1]!r}; other labels need labels=(first, second)"
+    locate.require(valid, name, values, expected)
+    return np.array([1.0 if value == pair[1] else -1.0 for value in values])
+
+
+class _Encoder:
+    """Encodes columns as numbers within bounds."""
+
+    def __init__(
+        self,
+        locate: _Locator,
+        categories: Mapping,
+        bounds: Any,
+        clips: bool,
+        public: bool,
+        computed,
+    ):
+        self.locate, self.categories, self.bounds = locate, categories, bounds
+        self.clips, self.public, self.computed = clips, public, computed
+        self.values: list[np.ndarray] = []
+        self.columns: list[str] = []
+        self.ranges: list[tuple[float, float] | None] = []
+        self.squares = 0.0
+        """Largest squared norm of a record; infinite if a column has no bounds."""
+
+    def add(self, column: pl.Series) -> None:
+        """Encode one column."""
+        numeric = column.dtype.is_numeric() or column.dtype == pl.Boolean
+        if column.name in self.categories or not numeric:
+            self._add_categories(column)
+        else:
+            self._add_numbers(column)
+
+    def _add_categories(self, column: pl.Series) -> None:
+        name, values = column.name, column.to_list()
+        allowed = self.categories.get(name)
+        if allowed is None:
+            expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
+            require(self.public, f"data.{name}", f"a column of {column.dtype}", expected)
+            allowed = sorted(set(values) - {None})
+            self.computed.append(f"categories of {name}")
+        allowed = arguments.items(f"categories.{name}", allowed, object, "a list of values")
+        expected = "a list of at least one value, each once"
+        require(0 < len(set(allowed)) == len(allowed), f"categories.{name}", allowed, expected)
+        listed = ", ".join(map(repr, allowed))
+        fits = np.array([value in allowed for value in values])
+        self.locate.require(fits, name, values, f"one of {listed}")
+        for category in allowed:
+            self.values.append(np.array([value == category for value in values], float))
+            self.columns.append(f"{name}={category}")
+            self.ranges.append(None)
+        self.squares += 1.0
+
+    def _add_numbers(self, column: pl.Series) -> None:
+        name = column.name
+        numbers = column.cast(pl.Float64).fill_null(math.nan).to_numpy()
+        self.locate.require(np.isfinite(numbers), name, numbers, "a finite number")
+        limits = self._limits(name)
+        self.columns.append(name)
+        self.ranges.append(limits)
+        if limits is None:
+            self.values.append(numbers)
+            self.squares = math.inf
+            return
+        low, high = limits
+        if self.clips:
+            numbers = np.clip(numbers, low, high)
+        expected = f"a number in [{low:g}, {high:g}], its bounds; clip=NORM moves it there"
+        self.locate.require((numbers >= low) & (numbers <= high), name, numbers, expected)
+        self.values.append(np.clip((2.0 * numbers - low - high) / (high - low), -1.0, 1.0))
+        self.squares += 1.0
+
+    def _limits(self, name: str) -> tuple[float, float] | None:
+        """Return the bounds of a column as given."""
+        bounds = self.bounds
+        limits = bounds.get(name) if isinstance(bounds, Mapping) else bounds
+        if limits is None:
+            return None
+        key, expected = f"bounds.{name}", "a pair (low, high) of finite numbers with low < high"
+        pair = arguments.array(key, limits, expected, np.isfinite)
+        require(pair.shape == (2,) and pair[0] < pair[1], key, limits, expected)
+        return float(pair[0]), float(pair[1])
+
+
+def _limited(
+    rows: np.ndarray, bound: Any, clip: Any, encoder: _Encoder, locate: _Locator, public: bool,
+    computed: list[str],
+) -> tuple[np.ndarray, float]:  # fmt: skip
+    """Return the records within an l2 norm, and the norm."""
+    require(bound is None or clip is None, "bound", bound, "either bound or clip")
+    norms = np.linalg.norm(rows, axis=-1)
+    if clip is not None:
+        clip = arguments.number("clip", clip, "a finite number > 0", lambda v: 0 < v < math.inf)
+        return rows * np.minimum(1.0, clip / np.maximum(norms, clip))[:, None], clip
+    if bound is None:
+        if math.isfinite(encoder.squares):
+            return rows, math.sqrt(encoder.squares)
+        names = [c for c, r in zip(encoder.columns, encoder.ranges, strict=True) if r is None]
+        expected = f"bound or clip (an l2 norm), or bounds of {', '.join(names)}; or public=True"
+        require(public, "bound", None, expected)
+        computed.append("bound on the l2 norm")
+        return rows, float(norms.max()) or 1.0
+    bound = arguments.number("bound", bound, "a finite number > 0", lambda v: 0 < v < math.inf)
+    expected = f"an l2 norm of at most {bound:g}, the bound; clip={bound:g} scales longer records"
+    within = norms <= bound * (1 + tolerance_of(norms))
+    locate.require(within, "norm", norms, expected)
+    return rows, bound
+
+
+def _distributed(
+    rows: np.ndarray, answers: np.ndarray | None, owners: np.ndarray, names: tuple,
+    test_fraction: float, seed: int, **described: Any,
+) -> Shares:  # fmt: skip
+    """Arrange the records by agent, and hold out test records."""
+    random = generator(seed, "split", "test")
+    training, tests = [], []
+    for number in range(len(names)):
+        rows_held = np.flatnonzero(owners == number)
+        count = int(len(rows_held) * test_fraction)
+        order = random.permutation(len(rows_held)) if count else np.arange(len(rows_held))
+        tests.append(np.sort(rows_held[order[:count]]))
+        training.append(np.sort(rows_held[order[count:]]))
+    sizes = np.array([len(rows_held) for rows_held in training])
+    features = np.zeros((len(names), sizes.max(), rows.shape[-1]))
+    labels = None if answers is None else np.full(features.shape[:-1], -1.0)
+    for number, rows_held in enumerate(training):
+        features[number, : len(rows_held)] = rows[rows_held]
+        if labels is not None and answers is not None:
+            labels[number, : len(rows_held)] = answers[rows_held]
+    test = np.concatenate(tests).astype(int)
+    return Shares(
+        features, labels, sizes, rows[test], None if answers is None else answers[test],
+        tuple(names), **described,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""Synthetic rows for examples that need no data set and no optional dependency.
+
+Labels follow a known linear rule with noise, so that learning is possible. All rows have l2 norm at
+most 1 and non-negative features, which every problem that takes prepared rows accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from .randomness import generator
+
+NAME = "synthetic"
+DIM = 5
+TEST_ROWS = 1000
+"""Rows in addition to those that agents hold."""
+CLASSES = {"perceptron": 10}
+"""Number of classes per problem; two, coded -1 and +1, for any other."""
+TOTALS = frozenset({"perceptron"})
+"""Problems whose parameter ``records`` counts the records of all agents together."""
+FREE_ROWS = 5000
+"""Rows of a problem whose parameters do not state their number."""
+
+
+@dataclass(frozen=True)
+class SyntheticRows:
+    """Rows with labels, a binary protected attribute, and training and test parts.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, dim)
+        Non-negative, of l2 norm at most 1.
+    labels : ndarray of int, shape (rows,)
+        -1 and +1, or classes from 0.
+    protected : mapping of str to ndarray
+    splits : mapping of str to ndarray of int
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    protected: Mapping[str, np.ndarray]
+    splits: Mapping[str, np.ndarray]
+
+    def columns_of(self, *attributes: str) -> np.ndarray:
+        """Return the column of the protected attribute, the first one, if it is named."""
+        return np.array([0] if set(attributes) & set(self.protected) else [], dtype=int)
+
+
+def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0) -> SyntheticRows:
+    """Draw rows whose labels follow a linear rule.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows.
+    classes : int, default 2
+        Number of classes; two are coded -1 and +1, more from 0.
+    dim : int, default 5
+        Number of features.
+    seed : int, default 0
+
+    Returns
+    -------
+    SyntheticRows
+    """
+    require(rows > TEST_ROWS, "rows", rows, f"more than {TEST_ROWS}, the rows of the test part")
+    random = generator(seed, "synthetic rows", classes, dim)
+    features = random.uniform(0.0, 1.0, (rows, dim))
+    group = (features[:, 0] > 0.5).astype(np.int8)
+    scores = (features - 0.5) @ random.standard_normal((dim, classes))
+    scores += 0.05 * random.standard_normal(scores.shape)
+    labels = scores.argmax(1)
+    train = np.arange(rows - TEST_ROWS)
+    return SyntheticRows(
+        features / np.sqrt(dim),
+        2 * labels - 1 if classes == 2 else labels,
+        {"group": group},
+        {"train": train, "test": np.arange(rows - TEST_ROWS, rows)},
+    )
+
+
+def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> SyntheticRows:
+    """Draw as many rows as a setting needs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the problem.
+    parameters : mapping
+        Parameters of the problem.
+    agents : int
+        Number of agents.
+    """
+    records = parameters.get("records", FREE_ROWS)
+    total = records if name in TOTALS else records * agents
+    return synthetic_rows(total + TEST_ROWS, classes=CLASSES.get(name, 2))

@@ -1,0 +1,1 @@
+"""Audits of published settings, errata and corrected variants: configuration and tables."""

@@ -1,0 +1,84 @@
+"""The errata as they are written down, checked against their computations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from private_consensus.common.errors import InvalidInput
+
+from ..statements.counterexamples import COMPUTATIONS, compute
+
+
+class Erratum(BaseModel):
+    """One suspicion about one statement of one paper."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place: str = Field(description="paper, theorem, equation")
+    statements: list[str] = Field(
+        default=[], description="numbered statements of the paper, as theorems.yaml names them"
+    )
+    severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
+        description="what would follow if it were so"
+    )
+    outcome: Literal["confirmed", "in part", "refuted"] = Field(
+        description="of the suspicion, by our own computation"
+    )
+    statement: str = Field(description="what is stated, or what is suspected of it")
+    why: str
+    repair: str
+    effect: str = Field(default="", description="what the repair does to the paper's figure")
+    repaired: list[str] = Field(default=[], description="algorithm.variant that repair it")
+    affects: list[str] = Field(description="algorithm, or algorithm.variant")
+
+
+def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
+    """Checked errata by their number.
+
+    Raises
+    ------
+    InvalidInput
+        Where an entry is wrong, or an erratum has no computation or a computation no erratum.
+    """
+    found = {}
+    for number, entry in raw.items():
+        try:
+            found[number] = Erratum.model_validate(entry)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(map(str, ("errata", number, *first["loc"])))
+            raise InvalidInput(key, first.get("input"), first["msg"]) from None
+    for number in found.keys() ^ COMPUTATIONS.keys():
+        raise InvalidInput("errata", number, "an entry and a computation for each")
+    return found
+
+
+def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
+    """Return True if a list of ``algorithm`` or ``algorithm.variant`` contains this variant."""
+    return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
+
+
+def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
+    """Compute all errata: one row per erratum, with its text and the result of its computation."""
+    rows = []
+    for number, entry in errata.items():
+        found = compute(number)
+        rows.append(
+            {
+                "id": number,
+                **entry.model_dump(exclude={"statements", "repaired", "affects"}),
+                "statements": "; ".join(entry.statements),
+                "repaired": "; ".join(entry.repaired),
+                "affects": "; ".join(entry.affects),
+                "quantity": found.quantity,
+                "claimed": found.claimed,
+                "found": found.found,
+                "outcome_found": found.outcome,
+                "lines": "\n".join(found.lines),
+            }
+        )
+    return pl.DataFrame(rows)

@@ -1,0 +1,197 @@
+"""Audits of settings that figures show: the very algorithm, noise, iterations and claim of a cell,
+on neighbouring data that an attacker chose.
+
+The bound holds for the setting, since a guarantee is one for all data.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from private_consensus.audits.audit import audit
+from private_consensus.audits.examples import examples
+from private_consensus.audits.neighbours import attacks, one_graph
+from private_consensus.audits.probing import strongest
+from private_consensus.audits.result import CONTRADICTED, AuditResult
+from private_consensus.common.errors import require
+from private_consensus.privacy import DIFFERS, NOT_PROVEN, audit_verdict
+from private_consensus.privacy.audit.families import holm
+from private_consensus.privacy.verdicts import FLAGGED, NOT_CONTRADICTED
+
+from ..experiments.cells import calibrated_cell, worst_case
+from .configuration import selected_settings
+
+LEVEL = "transcript of this setting"
+NOISE = "noise of the "
+SCHEMA = {
+    **dict.fromkeys(("experiment", "algorithm", "variant", "setting", "level", "copy"), pl.String),
+    **dict.fromkeys(("delta", "claimed", "bound", "ceiling"), pl.Float64),
+    "runs": pl.Int64, "confidence": pl.Float64, "p_value": pl.Float64, "sensitivity": pl.Float64,
+    "flagged": pl.Boolean,
+    **dict.fromkeys(("verdict", "findings", "refutation", "notes", "untested"), pl.String),
+    "differs": pl.Boolean, "unproven": pl.Boolean, "testable": pl.Boolean,
+}  # fmt: skip
+"""Columns of the audits of settings. ``verdict``: verdict of the audit. ``findings``: texts of the
+findings that weaken privacy, without ``refutation``, the text of the outcomes that refute the
+claim. ``notes``: texts of the other findings. ``untested``: decisive parts that were not tested."""
+
+
+def audit_cell(
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
+    runs: int, confidence: float, most: int | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """A row for each setting that is named and claims something, at ``confidence`` each; of the
+    first ``most`` of them."""
+    rows = []
+    for spec in selected_settings(cell, entries, most):
+        calibration = calibrated_cell(cell, [spec], prepared)
+        problem, (setting,) = calibration.problem, calibration.settings
+        worst = worst_case(calibration, 0)
+        noisy, network = worst.algorithm, one_graph(worst.network)
+        world = problem, network, setting.budget, setting.horizon
+        statement = noisy.statements(setting.budget, problem, network, setting.horizon)[0]
+        if not math.isfinite(statement[1]):
+            continue
+        candidates = attacks(problem, network, noisy.largest_change, nearby=True)
+        found = audit(
+            setting.algorithm, *world, runs=runs, confidence=confidence,
+            delta=setting.budget.delta, calibrated=noisy,
+            attack=strongest(noisy, candidates, setting.horizon),
+        )  # fmt: skip
+        rows += as_rows(
+            found, LEVEL, cell["experiment"], cell["algorithm"], spec["variant"],
+            json.dumps(spec["columns"], sort_keys=True),
+        )  # fmt: skip
+    return rows
+
+
+def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
+    """Rows of every private algorithm on its small example."""
+    rows = []
+    for example in examples():
+        found = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
+        rows += as_rows(found, "transcript", "", example.name, "", "representative")
+    return rows
+
+
+def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:
+    """Decide the verdict of each audit at the error level of the whole table.
+
+    All findings of one audit are wrong with probability at most 1 - ``confidence`` of this audit.
+    The remainder of ``level`` is for the claims, by Holm's method. A wrong verdict anywhere in the
+    table has probability at most ``level``.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Of :func:`as_rows` or :func:`.experiments.of_experiments`.
+    level : float
+        Error level of the table, in (0, 1).
+
+    Returns
+    -------
+    list of dict
+        The rows with ``adjusted`` (Holm's p-value), ``contradicted``, ``verdict`` and ``flagged``.
+        A claim is contradicted if and only if ``verdict`` is "violated". ``flagged`` is True for
+        the verdicts "violated", "differs from its declaration" and "not proven".
+
+    Raises
+    ------
+    InvalidInput
+        With key ``audits.confidence``, if the findings alone use the whole level.
+    """
+    claims = [row for row in rows if not row["level"].startswith(NOISE)]
+    noise = [row for row in rows if row["level"].startswith(NOISE)]
+    remainder = level - math.fsum(
+        1 - row["confidence"] for row in claims if row.get("testable") is not None
+    )
+    least = min((row["confidence"] for row in claims), default=1.0)
+    expected = f"above 1 - {level:g}/{len(claims)}, since all audits share the level {level:g}"
+    require(remainder > 0, "audits.confidence", least, expected)
+    return [
+        *map(_decided, holm(claims, remainder)),
+        *({**row, "adjusted": float("nan"), "contradicted": False} for row in noise),
+    ]
+
+
+def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Verdict and texts of an audit, of which ``contradicted`` is known for the whole table."""
+    contradicted, refutation = row["contradicted"], row.get("refutation") or ""
+    outcome = audit_verdict(
+        contradicted=contradicted,
+        differs=bool(row.get("differs")),
+        unproven=bool(row.get("unproven")),
+        complete=not row.get("untested"),
+        testable=row.get("testable") is not False,
+    )
+    if contradicted and not refutation:
+        claimed, adjusted = row["claimed"], row["adjusted"]
+        refutation = f"outcomes refute epsilon {claimed:.4g} (adjusted p {adjusted:.2g})"
+    if refutation and not contradicted:
+        refutation = f"{refutation}, not at the error level of the table"
+    findings = [refutation if contradicted else "", row.get("findings") or ""]
+    notes = ["" if contradicted else refutation, row.get("notes") or ""]
+    return {
+        **row, "verdict": outcome, "flagged": outcome in FLAGGED,
+        "refutation": refutation if contradicted else "",
+        "findings": _joined(findings), "notes": _joined(notes),
+        "untested": row.get("untested") or "",
+    }  # fmt: skip
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "; ".join(filter(None, texts))
+
+
+def as_rows(
+    found: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
+) -> list[dict[str, Any]]:
+    """Turn an audit into rows of the table: one for the claim, and one per noise site.
+
+    Parameters
+    ----------
+    found : AuditResult
+    level : str
+        What was audited, such as :data:`LEVEL`.
+    experiment, algorithm, variant, setting : str
+        The setting; ``setting`` has its values on the axes, as JSON.
+
+    Returns
+    -------
+    list of dict
+        With the columns of :data:`SCHEMA`.
+    """
+    where = {
+        "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,
+        "copy": "correct", "runs": found.runs, "confidence": found.confidence,
+    }  # fmt: skip
+    kinds = {finding.kind for finding in found.findings}
+    weakening = [one for one in found.findings if one.weakens_privacy]
+    untested = [part for part in found.coverage.untested if part.decisive]
+    bound = {
+        **where, "level": level, "delta": found.delta,
+        "claimed": found.claimed, "bound": found.lower, "ceiling": found.ceiling,
+        "p_value": found.pvalue, "sensitivity": found.sensitivity,
+        "verdict": found.verdict, "flagged": found.flagged,
+        "findings": _joined(one.text for one in weakening if one.kind != CONTRADICTED),
+        "refutation": _joined(one.text for one in weakening if one.kind == CONTRADICTED),
+        "notes": _joined(one.text for one in found.findings if not one.weakens_privacy),
+        "untested": _joined(map(str, untested)),
+        "differs": DIFFERS in kinds, "unproven": NOT_PROVEN in kinds, "testable": found.testable,
+    }  # fmt: skip
+    noise = [
+        {
+            **where, "level": NOISE + one.site, "delta": 0.0, "claimed": 1.0, "bound": one.low,
+            "ceiling": one.high, "p_value": 1.0, "sensitivity": float("nan"),
+            "flagged": bool(one.findings), "findings": "; ".join(one.findings),
+            "verdict": DIFFERS if one.findings else NOT_CONTRADICTED, "refutation": "", "notes": "",
+            "untested": "", "differs": bool(one.findings), "unproven": False, "testable": True,
+        }
+        for one in found.noise
+    ]  # fmt: skip
+    return [bound, *noise]

@@ -1,0 +1,168 @@
+"""The privacy table: accountant, lower bound, audits and errata of every setting, and the verdict.
+
+The verdict is that of :func:`private_consensus.privacy.verdict`. The audit's verdict that enters it
+was decided at the error level of the whole table of audits (:func:`.settings.decided`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from private_consensus.privacy import DIFFERS, NOT_PRIVATE, VIOLATED, verdict_of
+from private_consensus.privacy.verdicts import worst_audit
+
+from .errata import Erratum, concerns
+from .experiments import EXPERIMENTS
+
+NOT_AUDITED = "not audited"
+NOISE = "noise"
+"""Rows of the table of audits whose level begins with it are about one noise site."""
+
+Row = Mapping[str, Any]
+
+
+class AuditOutcome(NamedTuple):
+    """What the audits state of one setting.
+
+    Parameters
+    ----------
+    verdict : str or None
+        One of :data:`private_consensus.privacy.AUDIT_VERDICTS`; None without an audit.
+    bound : float or None
+        Lower bound on epsilon, valid at the confidence of its own audit. At most the claim unless
+        the table of audits contradicts the claim.
+    description : str
+        Which audit gave the bound.
+    findings : str
+        Texts of findings and of decisive parts that were not tested.
+    """
+
+    verdict: str | None = None
+    bound: float | None = None
+    description: str = NOT_AUDITED
+    findings: str = ""
+
+
+def judged(
+    privacy: pl.DataFrame, errata: Mapping[str, Erratum], audits: Iterable[Row]
+) -> pl.DataFrame:
+    """Return the privacy rows with verdict, audit and errata.
+
+    An audit of a setting decides for this setting. A setting without an audit inherits the verdict
+    "differs from its declaration" from an audit of another setting of the same algorithm, or of its
+    small example: the code is the same.
+
+    Parameters
+    ----------
+    privacy : DataFrame
+        As cells write it, see :func:`private_consensus.reproduction.experiments.cells.privacy_rows`.
+    errata : mapping
+        Number of each erratum to the erratum.
+    audits : iterable of mappings
+        Rows of :func:`.settings.decided`. ``variant`` is empty for the small example of an
+        algorithm. ``experiment`` is empty for audits that are experiments of their own.
+
+    Returns
+    -------
+    DataFrame
+        With ``verdict``, ``errata``, ``epsilon_empirical``, ``audit``, ``audit_verdict`` and
+        ``audit_findings``. ``proven`` is False if an audit refutes what the accountant was told.
+    """
+    # In an audit that is an experiment, every copy is a setting of that experiment.
+    claims = [
+        row for row in audits
+        if (row["copy"] == "correct" or row["algorithm"] in EXPERIMENTS)
+        and not row["level"].startswith(NOISE)
+    ]  # fmt: skip
+    return pl.DataFrame(
+        [{**row, **_judgement(row, errata, claims)} for row in privacy.to_dicts()],
+        infer_schema_length=None,
+    ) if privacy.height else privacy  # fmt: skip
+
+
+def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -> dict[str, Any]:
+    numbers = [
+        number
+        for number, entry in errata.items()
+        if concerns(entry.affects, row["algorithm"], row["variant"])
+    ]
+    entries = [errata[number] for number in numbers]
+    outcome = _audit_outcome(row, audits)
+    stated = verdict_of(
+        row,
+        audit=outcome.verdict,
+        argument_broken=any(e.severity == "breaks" and e.outcome != "refuted" for e in entries),
+    )
+    if stated == NOT_PRIVATE:
+        outcome = AuditOutcome()
+    refuted = outcome.verdict == DIFFERS or (
+        outcome.verdict == VIOLATED and row["epsilon_accountant"] <= row["epsilon_claimed"]
+    )
+    return {
+        "proven": row["proven"] and not refuted,
+        "verdict": stated,
+        "errata": " ".join(numbers),
+        "epsilon_empirical": outcome.bound,
+        "audit": outcome.description,
+        "audit_verdict": outcome.verdict or NOT_AUDITED,
+        "audit_findings": outcome.findings,
+    }
+
+
+def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
+    """Verdict and bound of the audits of one setting, or what it inherits."""
+    matching = _matching(row, audits)
+    if not matching:
+        return _inherited(row, audits)
+    best = max(matching, key=lambda audit: audit["bound"])
+    outcome = worst_audit(audit["verdict"] for audit in matching)
+    limit = math.inf if outcome == VIOLATED else row["epsilon_claimed"]
+    return AuditOutcome(
+        outcome,
+        min(float(best["bound"]), limit),
+        f"{best['level']}, delta {best['delta']:g}, claimed {best['claimed']:.3g}",
+        "; ".join(filter(None, (_texts(audit) for audit in matching))),
+    )
+
+
+def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
+    """The finding of an audit of the same code with other parameters."""
+    for audit in audits:
+        if audit["algorithm"] == row["algorithm"] and audit["verdict"] == DIFFERS:
+            parts = (audit["experiment"], audit["variant"], audit["setting"])
+            setting = ", ".join(filter(None, parts))
+            return AuditOutcome(
+                DIFFERS, None, f"another setting: {setting}", f"{setting}: {_texts(audit)}"
+            )
+    return AuditOutcome()
+
+
+def _texts(audit: Row) -> str:
+    untested = audit.get("untested") or ""
+    parts = (audit.get("findings") or "", untested and f"not tested: {untested}")
+    return "; ".join(filter(None, parts))
+
+
+def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:
+    """Audits of this very setting; an audit of a small example gives no bound for another one."""
+    return [
+        audit
+        for audit in audits
+        if (audit["algorithm"], audit["variant"]) == (row["algorithm"], row["variant"])
+        and math.isclose(audit["delta"], row["delta"])
+        and math.isclose(audit["claimed"], row["epsilon_claimed"], rel_tol=1e-6)
+        and (not audit["experiment"] or _of_setting(audit, row))
+    ]
+
+
+def _of_setting(audit: Row, row: Row) -> bool:
+    """Return True if an audit of a cell's setting is of this point of the experiment's axes."""
+    point = json.loads(audit["setting"])
+    return audit["experiment"] == row["experiment"] and all(
+        row[axis] == value for axis, value in point.items()
+    )

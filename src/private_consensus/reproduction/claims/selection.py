@@ -1,0 +1,167 @@
+"""Select measurements of a series as arrays: values [points, runs] along an axis, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.errors import InvalidInput, require
+
+from .schema import Series, Test
+
+CURVE = ("experiment", "algorithm", "variant")
+"""What a series is found by."""
+
+Curves = Mapping[tuple[Any, ...], pl.DataFrame]
+
+
+def by_curve(frame: pl.DataFrame) -> Curves:
+    """Split rows by :data:`CURVE`, so that finding a series needs no scan of all rows.
+
+    The rows of a curve are contiguous in the output of a cell. The parts are therefore views of
+    ``frame``; a copy would need three times the memory.
+    """
+    keys = frame.select(CURVE)
+    begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
+    starts = begins.to_series().to_list()
+    found: dict[tuple[Any, ...], list[pl.DataFrame]] = {}
+    for key, (start, end) in zip(
+        keys[starts].iter_rows(), pairwise([*starts, frame.height]), strict=True
+    ):
+        found.setdefault(key, []).append(frame[start:end])
+    return {key: pl.concat(pieces) for key, pieces in found.items()}
+
+
+def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
+    """Collect the rows of all series of some tests, each row once.
+
+    Parameters
+    ----------
+    tests : sequence of Test
+        Tests with one or two series.
+    curves : mapping
+        Rows by (experiment, algorithm, variant), as :func:`by_curve` returns them.
+    none : DataFrame
+        Table without rows, which is returned if no series has rows.
+
+    Returns
+    -------
+    DataFrame
+        Rows with the columns of ``none``.
+    """
+    asked = [series for test in tests for series in (test.series, test.against) if series]
+    keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in asked)
+    return pl.concat([none, *(curves[key] for key in keys if key in curves)])
+
+
+def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
+    """Select the rows of a series.
+
+    Parameters
+    ----------
+    series : Series
+        Experiment, algorithm, run variant and axis values.
+    frame : DataFrame
+        Rows of several series.
+
+    Returns
+    -------
+    DataFrame
+        Rows of the series, at least one.
+
+    Raises
+    ------
+    InvalidInput
+        If the series has no rows, or a filter names an unknown column.
+    """
+    kept = frame.filter(
+        (pl.col("experiment") == series.experiment)
+        & (pl.col("algorithm") == series.algorithm)
+        & (pl.col("variant") == series.run)
+    )
+    for column in series.where:
+        if column not in kept.columns:
+            raise InvalidInput("series.where", column, f"one of {', '.join(kept.columns)}")
+    if series.where:
+        kept = kept.filter(*(_at(column, wanted) for column, wanted in series.where.items()))
+    require(kept.height > 0, "series", series.model_dump(), "at least one row of results")
+    return kept
+
+
+def _at(column: str, wanted: Any) -> pl.Expr:
+    if isinstance(wanted, list | tuple):
+        return pl.col(column).is_between(*wanted)
+    return pl.col(column) == wanted
+
+
+def measured(
+    series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[str]
+) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """Return the measurements of a series, by group.
+
+    Parameters
+    ----------
+    series : Series
+        Series with quantity and metric.
+    runs : DataFrame
+        Measurements of runs.
+    x : str or None
+        Axis of the points; None is an error.
+    each : sequence of str
+        Axes whose combinations of values form the groups.
+
+    Returns
+    -------
+    labels : list of str
+        Label of each group; empty without further axes.
+    values : ndarray, [points of all groups, runs]
+        Measurements.
+    grids : list of ndarray
+        Values of x of each group.
+    """
+    if x is None:
+        raise InvalidInput("test.x", x, "the name of an axis")
+    kept = rows_of(series, runs).filter(
+        (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
+    )
+    require(kept.height > 0, "series", series.model_dump(), "at least one measurement")
+    if series.last:
+        # Along an axis of horizons the last iteration is another at each point.
+        axes = [name for name in (x, *each) if name != "t"]
+        last = pl.col("t").max()
+        kept = kept.filter(pl.col("t") == (last.over(axes) if axes else last))
+    levels = [kept[column].unique().sort().to_list() for column in each]
+    labels, values, grids = [], [], []
+    for group in product(*levels):
+        part = kept
+        for column, level in zip(each, group, strict=True):
+            part = part.filter(pl.col(column) == level)
+        wide = part.sort(x, "run").pivot(on="run", index=x, values="value")
+        grids.append(wide[x].to_numpy())
+        values.append(wide.drop(x).to_numpy())
+        where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))
+        labels.append(f" at {where}" if where else "")
+    return labels, np.concatenate(values), grids
+
+
+def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Restrict two series to common runs; a single exact run is repeated.
+
+    Parameters
+    ----------
+    first, second : ndarray, [points, runs]
+        Values of both series.
+
+    Returns
+    -------
+    (ndarray, ndarray)
+        Values of both series, with equal numbers of runs.
+    """
+    runs = max(first.shape[1], second.shape[1])
+    both = [np.repeat(v, runs, axis=1) if v.shape[1] == 1 else v for v in (first, second)]
+    common = min(v.shape[1] for v in both)
+    return both[0][:, :common], both[1][:, :common]

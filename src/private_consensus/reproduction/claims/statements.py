@@ -1,0 +1,405 @@
+"""Express kinds of tests as linear contrasts of means or of their logarithms.
+
+A statement is a matrix A, with ``A @ ln(means)`` (a ratio) or ``A @ means`` (a difference) for each
+element, and for each element the region in which the claim is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.errors import InvalidInput, require
+
+from .intervals import jackknife, limits
+from .schema import COMPARISONS, Test
+from .selection import measured, paired, rows_of
+
+TINY, HUGE = 1e-300, 1e300
+"""What takes the place of zero and of infinity where a logarithm follows."""
+ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
+"""Kinds that state a strict order."""
+
+Region = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Estimates of a test's elements, with standard error and skewness, or with intervals.
+
+    ``ends`` returns the intervals at a level. ``error`` and ``skewness`` are NaN if the intervals
+    do not follow from them (see :mod:`.intervals`).
+    """
+
+    test: Test
+    names: list[str]
+    value: np.ndarray
+    accept: np.ndarray
+    error: np.ndarray
+    skewness: np.ndarray
+    runs: int
+    ends: Callable[[float], tuple[np.ndarray, np.ndarray]]
+
+    @property
+    def strict(self) -> bool:
+        """True if the claim is a strict inequality, which exact equality contradicts."""
+        ordering = self.test.kind in ORDERINGS
+        equal = (
+            self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
+        )
+        wanted = self.test.kind == "difference"
+        return (
+            self.test.quantifier != "universal"
+            and self.test.tolerance == 0
+            and (ordering or equal or wanted)
+        )
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Linear contrast: names of its elements, matrix [elements, points] and region."""
+
+    names: list[str]
+    matrix: np.ndarray
+    region: Region
+
+
+def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
+    """Estimate the elements of a test from measurements of runs.
+
+    Parameters
+    ----------
+    test : Test
+        Test of any kind.
+    runs : DataFrame
+        Measurements of runs.
+    privacy : DataFrame
+        Privacy rows, used by the kinds ``private`` and ``tight``.
+
+    Returns
+    -------
+    Estimates
+        Estimates of all elements.
+
+    Raises
+    ------
+    InvalidInput
+        If a series has no measurements, two series have different grids, or a key is missing.
+    """
+    if test.kind in ("private", "tight"):
+        return _privacy(test, privacy)
+    require(
+        test.kind in COMPARISONS or test.against is None,
+        "test.against",
+        test.against,
+        f"nothing for kind {test.kind}",
+    )
+    if test.kind in COMPARISONS:
+        return estimated(test, *_both(test, runs))
+    return estimated(test, *measured(test.series, runs, test.x, test.each))
+
+
+def estimated(
+    test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
+) -> Estimates:
+    """Estimate the elements of a test of any kind but ``private`` and ``tight`` from values.
+
+    Parameters
+    ----------
+    test : Test
+        The test.
+    labels : sequence of str
+        Labels of the groups that ``each`` defines.
+    values : ndarray, [points, runs]
+        Measurements of all groups. For a comparison, the values of the first series precede those
+        of the second.
+    x : sequence of ndarray
+        Axis of each group, equal for both series.
+
+    Returns
+    -------
+    Estimates
+        Estimates of all elements.
+    """
+    if test.kind == "reaches_earlier":
+        return _arrival(test, labels, values, x)
+    found = contrasts(test, x)
+    if test.kind in COMPARISONS:
+        [contrast] = found
+        counts = [1 if test.kind == "lower" else len(points) for points in x]
+        groups = np.repeat(labels, counts)
+        names = [f"{name}{label}" for name, label in zip(contrast.names, groups, strict=True)]
+        return _linear(test, names, contrast.matrix, values, [contrast.region] * len(names))
+    names = [f"{name}{label}" for c, label in zip(found, labels, strict=True) for name in c.names]
+    regions = [contrast.region for contrast in found for _ in contrast.names]
+    return _linear(test, names, block_diagonal([c.matrix for c in found]), values, regions)
+
+
+def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
+    """Place matrices along the diagonal of a matrix that is zero elsewhere."""
+    rows, columns = np.sum([block.shape for block in blocks], axis=0)
+    found, row, column = np.zeros((rows, columns)), 0, 0
+    for block in blocks:
+        found[row : row + len(block), column : column + block.shape[1]] = block
+        row, column = row + len(block), column + block.shape[1]
+    return found
+
+
+def logarithmic(test: Test) -> bool:
+    """Return True if a test compares ratios, so that its statistic is a logarithm."""
+    return test.kind not in ("trend", "steady", "level", "difference")
+
+
+def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
+    """Return the contrasts of a test along each group's axis.
+
+    Parameters
+    ----------
+    test : Test
+        The test.
+    x : sequence of ndarray
+        Axis of each group.
+
+    Returns
+    -------
+    list of Contrast
+        One contrast per group. For a comparison, a single contrast of first minus second series.
+    """
+    if test.kind in COMPARISONS:
+        size = sum(map(len, x))
+        matrix = np.concatenate([np.eye(size), -np.eye(size)], axis=1)
+        if test.kind == "lower":
+            average = block_diagonal([np.full((1, len(points)), 1 / len(points)) for points in x])
+            names = [f"average over {test.x}"] * len(x)
+            return [Contrast(names, average @ matrix, _compared(test))]
+        names = [f"{test.x} {point:g}" for points in x for point in points]
+        return [Contrast(names, matrix, _compared(test))]
+    return [_KINDS[test.kind](test, points) for points in x]
+
+
+def _steps(test: Test, x: np.ndarray) -> Contrast:
+    sign = 1.0 if test.kind == "decreasing" else -1.0
+    names = [f"{test.x} {a:g} to {b:g}" for a, b in pairwise(x)]
+    return Contrast(names, sign * np.diff(np.eye(len(x)), axis=0), _at_most(1 + test.tolerance))
+
+
+def _at_most(factor: float) -> Region:
+    return -np.inf, float(np.log(factor))
+
+
+def _best(test: Test, x: np.ndarray) -> Contrast:
+    found = np.flatnonzero(np.isclose(x, np.nan if test.at is None else test.at, rtol=1e-9))
+    require(len(found) == 1, "test.at", test.at, f"one of {', '.join(f'{v:g}' for v in x)}")
+    others = np.delete(np.arange(len(x)), found)
+    eye = np.eye(len(x))
+    sign = 1.0 if test.kind == "largest" else -1.0
+    matrix = sign * (eye[others] - eye[found])
+    names = [f"{test.x} {x[i]:g} against {x[found[0]]:g}" for i in others]
+    return Contrast(names, matrix, _at_most(1 + test.tolerance))
+
+
+def _falls(test: Test, x: np.ndarray) -> Contrast:
+    eye = np.eye(len(x))
+    name = f"{test.x} {x[0]:g} to {x[-1]:g}"
+    return Contrast([name], eye[[-1]] - eye[[0]], _at_most(test.expected))
+
+
+def _regression(x: np.ndarray) -> np.ndarray:
+    """Return the weights [1, points] of the least-squares slope on x."""
+    centred = x - x.mean()
+    return centred[None] / (centred @ centred)
+
+
+def _slope(test: Test, x: np.ndarray) -> Contrast:
+    return Contrast([f"slope in {test.x}"], _regression(np.log(x)), _within(test))
+
+
+def _trend(test: Test, x: np.ndarray) -> Contrast:
+    return Contrast([f"trend in {test.x}"], _regression(np.asarray(x, float)), _within(test))
+
+
+def _steady(test: Test, x: np.ndarray) -> Contrast:
+    """Return the trends of both halves minus the required fraction of the overall trend.
+
+    The claim sets the direction by ``expected``: each half falls (rises) by at least
+    ``1 - tolerance`` of the overall trend.
+    """
+    x = np.asarray(x, float)
+    middle = len(x) // 2
+    halves = np.zeros((2, len(x)))
+    halves[0, : middle + 1] = _regression(x[: middle + 1])
+    halves[1, middle:] = _regression(x[middle:])
+    matrix = np.sign(test.expected) * (halves - (1 - test.tolerance) * _regression(x))
+    names = [f"trend in {test.x} from {x[0]:g}", f"trend in {test.x} from {x[middle]:g}"]
+    return Contrast(names, matrix, (0.0, np.inf))
+
+
+def _level(test: Test, x: np.ndarray) -> Contrast:
+    names = [f"{test.x} {point:g}" for point in x]
+    return Contrast(names, np.eye(len(x)), (test.at_least, test.at_most))
+
+
+def _within(test: Test) -> Region:
+    if np.isfinite(test.at_least) or np.isfinite(test.at_most):
+        return test.at_least, test.at_most
+    return test.expected - test.tolerance, test.expected + test.tolerance
+
+
+_KINDS = {
+    "decreasing": _steps,
+    "increasing": _steps,
+    "largest": _best,
+    "smallest": _best,
+    "falls": _falls,
+    "slope": _slope,
+    "trend": _trend,
+    "steady": _steady,
+    "level": _level,
+}
+
+
+def _compared(test: Test) -> Region:
+    if test.kind == "difference":
+        return test.at_least, test.at_most
+    centre = float(np.log(test.expected))
+    spread = float(np.log1p(test.tolerance))
+    if test.kind in ("below", "lower", "steadier"):
+        return -np.inf, centre
+    return (spread, np.inf) if test.kind == "differs" else (centre - spread, centre + spread)
+
+
+def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
+    """Return labels of groups, values [points of both series, runs], and x of each group."""
+    if test.against is None:
+        raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
+    labels, first, x = measured(test.series, runs, test.x, test.each)
+    _, second, other_x = measured(test.against, runs, test.x, test.each)
+    if [list(points) for points in x] != [list(points) for points in other_x]:
+        raise InvalidInput("test.against", test.against.run, "the same grid as the series")
+    return labels, np.concatenate(paired(first, second)), x
+
+
+def _linear(
+    test: Test, names: list[str], matrix: np.ndarray, values: np.ndarray, regions: list[Region]
+) -> Estimates:
+    """Estimate linear contrasts with intervals of :func:`.intervals.limits`.
+
+    For kind ``differs``, the sign of the estimate is discarded.
+    """
+    infinite = np.isinf(values).any(1)
+    values = np.minimum(values, HUGE)
+    scale = _log if logarithmic(test) else np.asarray
+    if test.kind == "steadier":
+        scale = _log_deviations
+        centred = values - values.mean(1, keepdims=True)
+        values = np.concatenate([centred, centred**2])
+    value, error, skewness = jackknife(lambda means: matrix @ scale(means), values)
+    # An infinite value in one run is an infinite mean, whatever the other runs say.
+    error = np.where((np.abs(matrix) > 0) @ infinite, 0.0, error)
+    runs = values.shape[1]
+
+    def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high = limits(value, error, skewness, runs, alpha)
+        return _without_sign(low, high) if test.kind == "differs" else (low, high)
+
+    shown = np.abs(value) if test.kind == "differs" else value
+    return Estimates(test, names, shown, np.array(regions), error, skewness, runs, ends)
+
+
+def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
+
+
+def _arrival(
+    test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
+) -> Estimates:
+    """Estimate the log ratio of the points at which two series reach their goals permanently.
+
+    A series has arrived by x if the upper limits of its mean stay at or below the goal from x on.
+    This needs no correction, since every limit has to. It has not arrived by x if the lower limit
+    at some later point is above the goal. This is corrected for the number of points.
+    """
+    half, size = len(values) // 2, values.shape[1]
+    pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
+
+    def excess(means: np.ndarray) -> np.ndarray:
+        logs = _log(means)
+        goals = np.concatenate([_goal(test, logs, part + shift) for shift, part in both])
+        return logs - goals
+
+    both = [(shift, part) for shift in (0, half) for part in pieces]
+    value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
+    grids = [*x, *x]
+
+    def arrivals(above: np.ndarray) -> np.ndarray:
+        found = [
+            _arrived(above[part + shift], points)
+            for (shift, part), points in zip(both, grids, strict=True)
+        ]
+        return np.array(found).reshape(2, len(x))
+
+    def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
+        # Half of the level for each of the two series.
+        _, above = limits(value, error, skewness, size, alpha / 2)
+        longest = max(map(len, x))
+        below, _ = limits(value, error, skewness, size, alpha / (2 * longest))
+        early, late = arrivals(below > 0), arrivals(above > 0)
+        return np.log(early[0] / late[1]), np.log(late[0] / early[1])
+
+    times = arrivals(value > 0)
+    count = len(labels)
+    accept = np.array([(-np.inf, 0.0)] * count)
+    unknown = np.full(count, np.nan)
+    names = [f"arrival{label}" for label in labels]
+    return Estimates(test, names, np.log(times[0] / times[1]), accept, unknown, unknown, size, ends)
+
+
+def _goal(test: Test, logs: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the goal of a group at each of its points, [points, k]."""
+    if test.goal is not None:
+        return np.full((len(part), logs.shape[1]), np.log(test.goal))
+    return np.repeat(logs[part[-1:]] + np.log(test.expected), len(part), axis=0)
+
+
+def _arrived(above: np.ndarray, x: np.ndarray) -> float:
+    """Return the x from which a series stays at its goal; twice the last x if there is none."""
+    last = np.flatnonzero(above)
+    return float(np.append(x, 2.0 * x[-1])[last[-1] + 1 if len(last) else 0])
+
+
+def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
+    """Estimate ln(epsilon / claimed), between the lower bound and the accountant's epsilon.
+
+    The upper end is infinite if the accountant's epsilon is not proven.
+    """
+    frame = rows_of(test.series, privacy)
+    claimed = np.log(frame["epsilon_claimed"].to_numpy())
+    accounted = _log(frame["epsilon_accountant"].to_numpy()) - claimed
+    lower = accounted if test.kind == "tight" else _proven_lower(frame) - claimed
+    upper = np.where(frame["proven"].to_numpy(), accounted, np.inf)
+    names = [f"ln(accountant / claimed), claimed {value:g}" for value in np.exp(claimed)]
+    slack = float(np.log1p(test.tolerance))
+    region = (-slack if test.kind == "tight" else -np.inf, slack)
+    accept = np.array([region] * len(names))
+    exact = np.zeros(len(names))
+    return Estimates(test, names, accounted, accept, exact, exact, 1, lambda alpha: (lower, upper))
+
+
+def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
+    """Return the logarithm of the epsilon that an attack proves; minus infinity if none does."""
+    found = frame["epsilon_lower"].fill_null(0.0).to_numpy()
+    return np.where(found > 0, _log(found), -np.inf)
+
+
+def _log_deviations(moments: np.ndarray) -> np.ndarray:
+    """Return the logarithm of standard deviations from stacked first and second moments."""
+    first, second = np.split(moments, 2)
+    return _log(second - first**2) / 2
+
+
+def _log(means: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(means, TINY))

@@ -1,0 +1,262 @@
+"""UCI Adult (Becker and Kohavi, 1996): 48,842 persons of the 1994 census, income > 50K.
+
+The canonical table has the training file's 32,561 rows first and the test file's 16,281 after, null
+where the files have ``?``, and labels without the test file's dot: the same from every source.
+"""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.readable import SIGNS
+
+from . import surrogates
+from .catalogue import Entry, Publisher, aggregates
+from .downloads import unzipped
+from .mirror import Mirror
+from .patience import Unavailable
+from .routes import Access, Route
+from .tables import Protected, Schema
+
+TRAIN, ROWS = 32_561, 48_842
+
+SCHEMA = Schema(
+    columns=(
+        "age", "workclass", "fnlwgt", "education", "education_num", "marital_status",
+        "occupation", "relationship", "race", "sex", "capital_gain", "capital_loss",
+        "hours_per_week", "native_country", "income",
+    ),
+    categories={
+        "workclass": (
+            "Federal-gov", "Local-gov", "Never-worked", "Private", "Self-emp-inc",
+            "Self-emp-not-inc", "State-gov", "Without-pay",
+        ),
+        "education": (
+            "10th", "11th", "12th", "1st-4th", "5th-6th", "7th-8th", "9th", "Assoc-acdm",
+            "Assoc-voc", "Bachelors", "Doctorate", "HS-grad", "Masters", "Preschool",
+            "Prof-school", "Some-college",
+        ),
+        "marital_status": (
+            "Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent",
+            "Never-married", "Separated", "Widowed",
+        ),
+        "occupation": (
+            "Adm-clerical", "Armed-Forces", "Craft-repair", "Exec-managerial",
+            "Farming-fishing", "Handlers-cleaners", "Machine-op-inspct", "Other-service",
+            "Priv-house-serv", "Prof-specialty", "Protective-serv", "Sales", "Tech-support",
+            "Transport-moving",
+        ),
+        "relationship": (
+            "Husband", "Not-in-family", "Other-relative", "Own-child", "Unmarried", "Wife",
+        ),
+        "race": ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White"),
+        "sex": ("Female", "Male"),
+        "native_country": (
+            "Cambodia", "Canada", "China", "Columbia", "Cuba", "Dominican-Republic", "Ecuador",
+            "El-Salvador", "England", "France", "Germany", "Greece", "Guatemala", "Haiti",
+            "Holand-Netherlands", "Honduras", "Hong", "Hungary", "India", "Iran", "Ireland",
+            "Italy", "Jamaica", "Japan", "Laos", "Mexico", "Nicaragua",
+            "Outlying-US(Guam-USVI-etc)", "Peru", "Philippines", "Poland", "Portugal",
+            "Puerto-Rico", "Scotland", "South", "Taiwan", "Thailand", "Trinadad&Tobago",
+            "United-States", "Vietnam", "Yugoslavia",
+        ),
+        "income": ("<=50K", ">50K"),
+    },
+    label="income",
+    positive=">50K",
+    # Those who never worked have no occupation.
+    only_incomplete={"workclass": ("Never-worked",)},
+    protected={
+        "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
+        "race": Protected(column="race", ones=("White",), meaning="1 = white"),
+        "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+        "marital_status": Protected(
+            column="marital_status",
+            ones=("Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent"),
+            meaning="1 = married",
+        ),
+        "relationship": Protected(
+            column="relationship", ones=("Husband", "Wife"), meaning="1 = husband or wife"
+        ),
+    },
+    train=TRAIN,
+)  # fmt: skip
+
+
+def from_mirror(mirror: Mirror) -> pl.DataFrame:
+    """Canonical table of a mirror's two UCI files."""
+    return from_files(
+        *(mirror.file(f"adult/{name}").read_bytes() for name in ("adult.data", "adult.test"))
+    )
+
+
+def from_files(train: bytes, test: bytes) -> pl.DataFrame:
+    """Build the canonical table from the contents of ``adult.data`` and ``adult.test``.
+
+    Parameters
+    ----------
+    train : bytes
+        Contents of ``adult.data``.
+    test : bytes
+        Contents of ``adult.test``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Training rows first, then test rows.
+    """
+    return canonical(pl.concat([_read(train), _read(test)]))
+
+
+def canonical(table: pl.DataFrame) -> pl.DataFrame:
+    """Canonical table of UCI's columns, in files or as ``ucimlrepo`` gives them.
+
+    Names may have dashes, values blanks and labels a trailing dot; missing values may be ``?``,
+    NaN or null.
+    """
+    table = table.rename({c: c.replace("-", "_") for c in table.columns})
+    text = pl.selectors.string()
+    table = table.with_columns(text.str.strip_chars()).with_columns(
+        pl.when(text.is_in(["?", "nan", ""])).then(None).otherwise(text).name.keep()
+    )
+    return SCHEMA.check(table.with_columns(pl.col("income").str.strip_chars_end(".")))
+
+
+def routes(about: Entry) -> tuple[Route, ...]:
+    """Ways to the publisher, in the order in which they are tried."""
+    fetch = {"ucimlrepo": _from_ucimlrepo, "UCI archive": _from_archive}
+    return tuple(Route(publisher=p, fetch=fetch[p.name]) for p in about.publishers)
+
+
+def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
+    """Sample a table with Adult's schema, sizes and marginals; no row is a person.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of rows; None means 48,842, as in Adult.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table that satisfies the schema, with missing values.
+    """
+    rows = rows or ROWS
+    drawn = surrogates.draw(aggregates("adult"), rows, generator, tie=_tie)
+    return SCHEMA.check(_with_gaps(drawn, generator))
+
+
+def _read(contents: bytes) -> pl.DataFrame:
+    lines = [line for line in contents.splitlines() if line.strip() and not line.startswith(b"|")]
+    return pl.read_csv(
+        io.BytesIO(b"\n".join(lines).replace(b", ", b",")),
+        has_header=False,
+        new_columns=list(SCHEMA.columns),
+        schema_overrides={c: pl.String for c in SCHEMA.categories},
+    )
+
+
+_FETCH = """
+import sys
+from ucimlrepo import fetch_ucirepo
+fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
+"""
+
+
+def _from_ucimlrepo(access: Access, publisher: Publisher) -> pl.DataFrame:
+    # It knows neither timeout nor cache, hence a process of its own that can be ended.
+    access.patience.check_reachable(publisher.urls[0])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adult.csv"
+        command = [sys.executable, "-c", _FETCH, str(path)]
+        try:
+            with access.patience.charged_on_failure():
+                subprocess.run(
+                    command, check=True, capture_output=True, timeout=access.patience.left * 0.6
+                )
+            table = pl.read_csv(path, infer_schema_length=None)
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable(f"no table within {error.timeout:.0f} s") from None
+        except subprocess.CalledProcessError as error:
+            last = error.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
+            raise Unavailable(last[-1]) from None
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise Unavailable(f"unreadable table ({type(error).__name__})") from None
+    return canonical(table)
+
+
+def _from_archive(access: Access, publisher: Publisher) -> pl.DataFrame:
+    reasons = []
+    for url in publisher.urls:
+        path = None
+        try:
+            path = access.downloads.fetch(url, "uci-adult.zip")
+            with zipfile.ZipFile(path) as archive:
+                return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
+        except Unavailable as error:
+            reasons.append(str(error))
+        except SIGNS as error:
+            access.downloads.forget("uci-adult.zip")
+            access.downloads.forget("uci-adult.zip")
+            reasons.append(f"{url} is not the archive ({type(error).__name__})")
+    raise Unavailable("; ".join(reasons))
+
+
+def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Make columns consistent in meaning, as far as one-way marginals allow."""
+    number = {
+        "Preschool": 1, "1st-4th": 2, "5th-6th": 3, "7th-8th": 4, "9th": 5, "10th": 6, "11th": 7,
+        "12th": 8, "HS-grad": 9, "Some-college": 10, "Assoc-voc": 11, "Assoc-acdm": 12,
+        "Bachelors": 13, "Masters": 14, "Prof-school": 15, "Doctorate": 16,
+    }  # fmt: skip
+    columns["education_num"] = np.array([number[e] for e in columns["education"]])
+    husband = columns["relationship"] == "Husband"
+    wife = columns["relationship"] == "Wife"
+    married = columns["marital_status"] == "Married-civ-spouse"
+    single = np.flatnonzero(~(husband | wife) & married)
+    # Marital states are handed on from spouses to the others, so that their counts stay.
+    spare = columns["marital_status"][(husband | wife) & ~married]
+    moved = min(len(single), len(spare))
+    columns["marital_status"][single[:moved]] = generator.permutation(spare)[:moved]
+    columns["marital_status"][husband | wife] = "Married-civ-spouse"
+    males = int((columns["sex"] == "Male").sum()) - int(husband.sum())
+    others = np.flatnonzero(~(husband | wife))
+    sex = np.where(np.arange(len(others)) < max(males, 0), "Male", "Female")
+    columns["sex"][husband], columns["sex"][wife] = "Male", "Female"
+    columns["sex"][others] = generator.permutation(sex)
+    return columns
+
+
+def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFrame:
+    """Blank out as many cells as UCI's files do, so that 45,222 of 48,842 rows are complete."""
+    rows = table.height
+    share = rows / ROWS
+    order = generator.permutation(rows)
+    jobless = round(2799 * share)
+    never = round(10 * share)
+    abroad = round(857 * share)
+    both = round(46 * share)
+    work = table["workclass"].to_numpy().copy()
+    occupation = table["occupation"].to_numpy().copy()
+    country = table["native_country"].to_numpy().copy()
+    work[order[:jobless]] = None
+    occupation[order[: jobless + never]] = None
+    work[work == "Never-worked"] = "Private"
+    work[order[jobless : jobless + never]] = "Never-worked"
+    start = jobless + never - both
+    country[order[start : start + abroad]] = None
+    return table.with_columns(
+        pl.Series("workclass", work.tolist(), dtype=pl.String),
+        pl.Series("occupation", occupation.tolist(), dtype=pl.String),
+        pl.Series("native_country", country.tolist(), dtype=pl.String),
+    )

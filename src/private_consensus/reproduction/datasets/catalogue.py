@@ -1,0 +1,89 @@
+"""The one table of sources, ``sources.yaml``: versions, hosts, checksums, licences, citations."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from types import ModuleType
+from typing import Any
+
+from private_consensus.common import yamls
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import settings_hash
+
+DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Publisher:
+    """Download source of a publisher: name, addresses, version, licence and checksum."""
+
+    name: str
+    urls: tuple[str, ...]
+    version: str
+    licence: str
+    checksum: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorCopy:
+    """Expected contents of a mirror: version, licence, files and their checksums."""
+
+    version: str
+    files: Mapping[str, Mapping[str, str]]
+    checksum: str
+    licence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A data set's row of the table of sources; ``needs`` is what it asks of a reader."""
+
+    name: str
+    title: str
+    citation: str
+    mirror: MirrorCopy
+    publishers: tuple[Publisher, ...]
+    needs: str = ""
+
+
+def entry(dataset: str) -> Entry:
+    """Row of one data set."""
+    if dataset not in DATA_SETS:
+        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
+    row = dict(_table()[dataset])
+    licence = row.pop("licence")
+    row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
+    row["publishers"] = tuple(
+        Publisher(**{"licence": licence, **way, "urls": tuple(way["urls"])})
+        for way in row["publishers"]
+    )
+    return Entry(name=dataset, **row)
+
+
+def module_of(dataset: str) -> ModuleType:
+    """Module of one data set; found by name, so that an edit of one leaves the others alone."""
+    if dataset not in DATA_SETS:
+        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
+    return importlib.import_module(f"{__package__}.{dataset}")
+
+
+def aggregates(dataset: str) -> dict[str, Any]:
+    """Published aggregates from which the surrogate of a table is drawn."""
+    return yamls.read(files(__package__).joinpath("aggregates", f"{dataset}.yaml"))
+
+
+def fingerprint(dataset: str) -> str:
+    """Hash of what this folder's YAML files say of a data set; the code's hash misses them."""
+    path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
+    said = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return settings_hash([_table()[dataset], said])
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return yamls.read(files(__package__).joinpath("sources.yaml"))

@@ -1,0 +1,166 @@
+"""CIFAR-10 (Krizhevsky, 2009): colour images of 32 x 32 pixels in ten classes.
+
+The publisher's archive has 50,000 + 10,000; the mirror's subset 12,000 + 2,000, decoded from JPEG.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import tarfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput
+
+from .catalogue import Entry, Publisher
+from .downloads import LARGEST
+from .mirror import Mirror
+from .patience import Unavailable
+from .routes import Access, Route
+
+CLASSES = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+SIDE = 32
+SURROGATE_ROWS = 12_000
+FOLDER = "cifar-10-batches-py"
+BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_batch"]}
+
+
+def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
+    """Images and labels of the mirror's subset."""
+    path = mirror.file("cifar10/cifar10-subset.npz")
+    with np.load(path, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
+
+
+def routes(about: Entry) -> tuple[Route, ...]:
+    """Ways to the publishers: hosts of the same archive."""
+    return tuple(Route(publisher=p, fetch=_from_host) for p in about.publishers)
+
+
+def from_archive(path: str | Path) -> dict[str, np.ndarray]:
+    """Images and labels of the publisher's archive.
+
+    Members are read by name as streams; nothing is unpacked to a path.
+    """
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            parts = {
+                part: [_batch(archive, name) for name in names] for part, names in BATCHES.items()
+            }
+    except (tarfile.TarError, OSError, EOFError, KeyError, zlib.error) as error:
+        raise InvalidInput(Path(path).name, type(error).__name__, "the CIFAR-10 archive") from None
+    arrays = {}
+    for part, batches in parts.items():
+        pixels = np.concatenate([x for x, _ in batches])
+        images = pixels.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+        arrays[f"x_{part}"] = np.ascontiguousarray(images)
+        arrays[f"y_{part}"] = np.concatenate([y for _, y in batches])
+    return arrays
+
+
+class _Arrays(pickle.Unpickler):
+    """Unpickles arrays and nothing else: a pickle may otherwise run any code."""
+
+    def find_class(self, module: str, name: str):
+        if name == "_reconstruct" and module.startswith("numpy"):
+            return np.empty(0).__reduce__()[0]
+        if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
+            return getattr(np, name)
+        if (module, name) == ("_codecs", "encode"):
+            return lambda text, encoding: text.encode(encoding)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in a file of images")
+
+
+def _batch(archive: tarfile.TarFile, name: str) -> tuple[np.ndarray, np.ndarray]:
+    member = archive.extractfile(f"{FOLDER}/{name}")
+    if member is None:
+        raise KeyError(name)
+    packed = member.read(LARGEST)
+    try:
+        batch = _Arrays(io.BytesIO(packed), encoding="bytes").load()
+        return _bytes_of(batch, b"data"), _bytes_of(batch, b"labels")
+    except Exception as error:  # a damaged pickle may raise anything
+        raise InvalidInput(name, " ".join(str(error).split()), "a batch of images") from None
+
+
+def _bytes_of(batch: dict, key: bytes) -> np.ndarray:
+    found = np.asarray(batch[key])
+    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+        raise ValueError(f"{key!r} are no bytes")
+    return found.astype(np.uint8)
+
+
+def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Sample images with class structure: smooth patterns, mixed, shifted and with added noise.
+
+    Each class has four patterns. An image mixes one of them with a pattern of no class, so that
+    a linear classifier finds the classes about as hard as those of CIFAR-10.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of training images; None means 12,000. There are a sixth as many test images.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
+    """
+    patterns = _smooth(generator, len(CLASSES) * 4).reshape(len(CLASSES), 4, SIDE, SIDE, 3)
+    arrays = {}
+    train = rows or SURROGATE_ROWS
+    for part, count in (("train", train), ("test", train // 6)):
+        labels = generator.permutation(np.arange(count) % len(CLASSES)).astype(np.uint8)
+        arrays[f"x_{part}"] = _images(labels, patterns, generator)
+        arrays[f"y_{part}"] = labels
+    return arrays
+
+
+def _images(
+    labels: np.ndarray, patterns: np.ndarray, generator: np.random.Generator, *, block: int = 2000
+) -> np.ndarray:
+    parts = []
+    for start in range(0, len(labels), block):
+        chosen = labels[start : start + block]
+        kind = generator.integers(0, patterns.shape[1], len(chosen))
+        own = patterns[chosen, kind]
+        flipped = generator.random(len(chosen)) < 0.5
+        own[flipped] = own[flipped, :, ::-1]
+        light = generator.normal(0, 0.6, (len(chosen), 1, 1, 3)).astype(np.float32)
+        mixed = 0.4 * own + 1.0 * _smooth(generator, len(chosen)) + light
+        mixed += generator.normal(0, 0.25, mixed.shape).astype(np.float32)
+        parts.append(np.clip(120 + 45 * mixed, 0, 255).astype(np.uint8))
+    return np.concatenate(parts)
+
+
+def _smooth(generator: np.random.Generator, count: int) -> np.ndarray:
+    """Random fields of low frequency, ``[count, 32, 32, 3]``, with unit variance."""
+    coarse = generator.standard_normal((count, 5, 5, 3)).astype(np.float32)
+    place = np.linspace(0, 4 - 1e-4, SIDE, dtype=np.float32)
+    left = place.astype(int)
+    weights = np.zeros((SIDE, 5), np.float32)
+    weights[np.arange(SIDE), left] = 1 - (place - left)
+    weights[np.arange(SIDE), left + 1] = place - left
+    # Not by BLAS, whose last digits depend on the number of threads.
+    tall = np.einsum("nijc,hi->nhjc", coarse, weights)
+    field = np.einsum("nhjc,wj->nhwc", tall, weights)
+    return np.ascontiguousarray(field / field.std())
+
+
+def _from_host(access: Access, publisher: Publisher) -> dict[str, np.ndarray]:
+    name = "cifar-10-python.tar.gz"
+    path = access.downloads.fetch(
+        publisher.urls[0], name, checksum=publisher.options.get("archive")
+    )
+    try:
+        return from_archive(path)
+    except InvalidInput as error:
+        access.downloads.forget(name)
+        raise Unavailable(str(error)) from None

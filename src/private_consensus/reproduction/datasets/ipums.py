@@ -1,0 +1,101 @@
+"""Extracts from IPUMS with the user's own key; they stay in the cache and are never handed on."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.secrets import key_in
+
+from .catalogue import Publisher
+from .patience import Unavailable
+from .routes import Access
+
+if TYPE_CHECKING:
+    from ipumspy import MicrodataExtract
+
+KEY = "IPUMS_API_KEY"
+
+
+def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
+    """Columns of an extract as IPUMS codes them, all of them integers.
+
+    What goes wrong is told without the key, which HTTP libraries repeat in their messages.
+
+    Parameters
+    ----------
+    access : Access
+        Its patience covers reaching the host; preparing an extract takes IPUMS minutes.
+    publisher : Publisher
+        ``options`` name the ``collection``, the ``sample``, the ``variables`` to order, the
+        ``columns`` to read (detailed codes come with their general variable), the cases to
+        ``select`` and how long to ``wait`` in seconds.
+    """
+    access.patience.check_reachable(publisher.urls[0])
+    options = publisher.options
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return _submit(publisher.urls[0], options, Path(folder))
+    except Exception as error:
+        # ipumspy raises many kinds, from a refused key to an extract that takes too long.
+        raise Unavailable(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+
+
+def order(options: Mapping[str, Any]) -> MicrodataExtract:
+    """The extract to ask for."""
+    from ipumspy import MicrodataExtract
+
+    extract = MicrodataExtract(
+        collection=options["collection"],
+        samples=[options["sample"]],
+        variables=list(options["variables"]),
+        description="private-consensus",
+    )
+    for variable, values in options.get("select", {}).items():
+        extract.select_cases(variable, [str(v) for v in values])
+    return extract
+
+
+def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
+    """Read columns of a downloaded extract, in blocks of 100,000 rows to limit memory.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with the code book (``.xml``) and the data (``.dat.gz``).
+    columns : sequence of str
+        Names of the columns to read.
+
+    Returns
+    -------
+    polars.DataFrame
+        Integer columns; missing values are null.
+    """
+    from ipumspy import readers
+
+    codebook = readers.read_ipums_ddi(next(folder.glob("*.xml")))
+    frames = readers.read_microdata_chunked(
+        codebook, next(folder.glob("*.dat.gz")), subset=list(columns), chunksize=100_000
+    )
+    return pl.concat(
+        pl.DataFrame(
+            {c: frame[c].to_numpy(dtype="float64", na_value=np.nan) for c in columns},
+            nan_to_null=True,
+        ).cast(pl.Int64)
+        for frame in frames
+    )
+
+
+def _submit(url: str, options: Mapping[str, Any], folder: Path) -> pl.DataFrame:
+    from ipumspy import IpumsApiClient
+
+    client = IpumsApiClient(key_in(KEY), base_url=url)
+    extract = client.submit_extract(order(options))
+    client.wait_for_extract(extract, timeout=options["wait"])
+    client.download_extract(extract, download_dir=folder)
+    return read(folder, options["columns"])

@@ -1,0 +1,137 @@
+"""MNIST (LeCun, Cortes, Burges): 70,000 handwritten digits of 28 x 28 pixels.
+
+Hosts wrap the four files in gzip of their own making, so what is inside is checked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput
+
+from .catalogue import Entry, Publisher
+from .downloads import LARGEST
+from .mirror import Mirror
+from .patience import Unavailable
+from .routes import Access, Route
+
+FILES = {
+    "x_train": "train-images-idx3-ubyte.gz",
+    "y_train": "train-labels-idx1-ubyte.gz",
+    "x_test": "t10k-images-idx3-ubyte.gz",
+    "y_test": "t10k-labels-idx1-ubyte.gz",
+}
+CLASSES = tuple("0123456789")
+SIDE = 28
+SURROGATE_ROWS = 12_000
+
+
+def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
+    """Images and labels of a mirror's four files."""
+    return {name: read_idx(mirror.file(f"mnist/{file}")) for name, file in FILES.items()}
+
+
+def routes(about: Entry) -> tuple[Route, ...]:
+    """Ways to the publishers: hosts of the same four files."""
+    return tuple(Route(publisher=p, fetch=_from_host) for p in about.publishers)
+
+
+def read_idx(path: str | Path) -> np.ndarray:
+    """Array of a gzipped IDX file of bytes."""
+    try:
+        with gzip.open(path, "rb") as stream:
+            contents = stream.read(LARGEST)
+        rank = contents[3]
+        shape = np.frombuffer(contents, ">i4", rank, 4)
+        return np.frombuffer(contents, np.uint8, offset=4 + 4 * rank).reshape(shape).copy()
+    except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
+        name = Path(path).name
+        raise InvalidInput(name, type(error).__name__, "a whole gzipped IDX file") from None
+
+
+def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
+    """Sample scikit-learn's 1,797 handwritten 8 x 8 digits, enlarged to 28 x 28 and jittered.
+
+    Training and test images come from disjoint sets of digits. The default sizes are 12,000 and
+    2,000, because the papers train on 10,000 images.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of training images; None means 12,000. There are a sixth as many test images.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test`` (uint8).
+    """
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    order = generator.permutation(len(digits.target))
+    held_out = order[: len(order) // 5], order[len(order) // 5 :]
+    train = rows or SURROGATE_ROWS
+    arrays = {}
+    for part, chosen, count in (("train", held_out[1], train), ("test", held_out[0], train // 6)):
+        picked = generator.choice(chosen, count)
+        arrays[f"x_{part}"] = _enlarge(digits.images[picked].astype(np.float32), generator)
+        arrays[f"y_{part}"] = digits.target[picked].astype(np.uint8)
+    return arrays
+
+
+def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int = 4096):
+    parts = [_jittered(images[i : i + block], generator) for i in range(0, len(images), block)]
+    return np.concatenate(parts) if parts else np.empty((0, SIDE, SIDE), np.uint8)
+
+
+def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
+    """Rotate, scale, shear and shift each image slightly while it is resampled to 28 x 28."""
+    n = len(images)
+    angle = generator.normal(0, 0.12, n).astype(np.float32)
+    size = generator.normal(1.0, 0.07, n).astype(np.float32)
+    shear = generator.normal(0, 0.12, n).astype(np.float32)
+    shift = generator.normal(0, 0.35, (2, n)).astype(np.float32)
+    # The digit fills the middle 20 pixels, as in MNIST; 8 pixels stand for these 20.
+    axis = (np.arange(SIDE, dtype=np.float32) - (SIDE - 1) / 2) * (8 / 20)
+    y, x = (grid.reshape(1, -1) for grid in np.meshgrid(axis, axis, indexing="ij"))
+    cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    scale = size[:, None]
+    rows = (cos * y - sin * x) / scale + shift[0][:, None] + 3.5
+    columns = (sin * y + cos * x) / scale + shear[:, None] * y + shift[1][:, None] + 3.5
+    gray = _bilinear(images, rows, columns) / 16
+    # Strokes of MNIST are nearly black on white; interpolation greys them.
+    gray = np.clip((gray - 0.2) * 1.6, 0, 1)
+    return np.rint(gray * 255).astype(np.uint8).reshape(n, SIDE, SIDE)
+
+
+def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Values of 8 x 8 images between their pixels, zero outside."""
+    padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
+    flat = padded.reshape(len(images), -1)
+    rows, columns = np.clip(rows + 1, 0, 8.999), np.clip(columns + 1, 0, 8.999)
+    top, left = rows.astype(np.int32), columns.astype(np.int32)
+    down, right = rows - top, columns - left
+    corner = top * 10 + left
+    upper = np.take_along_axis(flat, corner, 1) * (1 - right)
+    upper += np.take_along_axis(flat, corner + 1, 1) * right
+    lower = np.take_along_axis(flat, corner + 10, 1) * (1 - right)
+    lower += np.take_along_axis(flat, corner + 11, 1) * right
+    return upper * (1 - down) + lower * down
+
+
+def _from_host(access: Access, publisher: Publisher) -> dict[str, np.ndarray]:
+    arrays = {}
+    for name, file in FILES.items():
+        path = access.downloads.fetch(f"{publisher.urls[0]}/{file}", f"mnist-{file}")
+        try:
+            arrays[name] = read_idx(path)
+        except InvalidInput as error:
+            access.downloads.forget(path.name)
+            raise Unavailable(str(error)) from None
+    return arrays

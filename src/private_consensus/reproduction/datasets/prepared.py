@@ -1,0 +1,122 @@
+"""Arrays ready for learning, with their card, in one NPZ file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from private_consensus.common.errors import require
+from private_consensus.common.provenance import atomic_write
+from private_consensus.common.readable import arrays_of
+
+from .card import Card
+from .origin import Provenance
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prepared:
+    """A prepared data set.
+
+    Parameters
+    ----------
+    features : ndarray, shape (rows, dim)
+        float64; float32 for images.
+    labels : ndarray of int8, shape (rows,)
+        -1 and +1; for images the class 0..9.
+    columns : tuple of str
+        Feature names; a one-hot column is ``attribute=value``.
+    protected : mapping of str to ndarray of int8, shape (rows,)
+        Binary protected attributes; the card says what 1 means.
+    splits : mapping of str to ndarray of int
+        Rows of the publisher's parts, e.g. ``train`` and ``test``.
+    card : Card
+        Facts for a page; carries the provenance.
+    unit : float, optional
+        Features are whole multiples of it, and are stored as such.
+    """
+
+    features: np.ndarray
+    labels: np.ndarray
+    columns: tuple[str, ...]
+    protected: Mapping[str, np.ndarray]
+    splits: Mapping[str, np.ndarray]
+    card: Card
+    unit: float | None = None
+
+    def __post_init__(self):
+        finite = np.isfinite(self.features.sum()) or np.isfinite(self.features).all()
+        require(bool(finite), f"prepared.{self.name}.features", "nan or inf", "finite numbers")
+
+    @property
+    def provenance(self) -> Provenance:
+        """Return the origin of the data."""
+        return self.card.provenance
+
+    @property
+    def name(self) -> str:
+        """Name of the preparation."""
+        return self.card.preparation
+
+    def columns_of(self, *attributes: str) -> np.ndarray:
+        """Indices of the encoded columns of one or more attributes."""
+        return np.array(
+            [i for i, c in enumerate(self.columns) if c.partition("=")[0] in attributes], dtype=int
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one ``.npz``, atomically."""
+        features = self.features
+        if self.unit is not None:
+            features = _whole_units(features, self.unit)
+        arrays = {
+            "features": features,
+            "labels": self.labels,
+            "unit": np.float64(np.nan if self.unit is None else self.unit),
+            "columns": np.array(self.columns),
+            "card": np.array(json.dumps(self.card.to_dict(), sort_keys=True)),
+            **{f"protected/{name}": values for name, values in self.protected.items()},
+            **{f"split/{name}": rows for name, rows in self.splits.items()},
+        }
+        with atomic_write(path) as part, open(part, "wb") as stream:
+            np.savez(stream, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Prepared:
+        """Read what :meth:`save` wrote.
+
+        Raises
+        ------
+        InvalidInput
+            Names a file that is not there, or damaged.
+        """
+        with arrays_of(path) as arrays:
+            unit = float(arrays["unit"])
+            features = arrays["features"]
+            if not np.isnan(unit):
+                features = features * np.float32(unit)
+            return cls(
+                features=features,
+                labels=arrays["labels"],
+                columns=tuple(arrays["columns"].tolist()),
+                protected=_under("protected/", arrays),
+                splits=_under("split/", arrays),
+                card=Card.from_dict(json.loads(str(arrays["card"]))),
+                unit=None if np.isnan(unit) else unit,
+            )
+
+
+def _whole_units(features: np.ndarray, unit: float, *, block: int = 4096) -> np.ndarray:
+    # In blocks: images are the largest arrays there are, and three copies would be felt.
+    stored = np.empty(features.shape, np.uint8)
+    for start in range(0, len(features), block):
+        part = slice(start, start + block)
+        np.rint(features[part] / unit, out=stored[part], casting="unsafe")
+    return stored
+
+
+def _under(prefix: str, arrays: np.lib.npyio.NpzFile) -> dict[str, np.ndarray]:
+    return {n.removeprefix(prefix): arrays[n] for n in arrays.files if n.startswith(prefix)}

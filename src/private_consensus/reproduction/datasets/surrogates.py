@@ -1,0 +1,218 @@
+"""Stand-ins for tables that cannot be reached, drawn from published aggregates.
+
+A surrogate has the schema, the sizes and the one-way marginals of the real table. One latent
+factor makes columns depend on one another; the label follows a logistic model of the aggregates'
+label rates with a few products, sharpened until a linear classifier finds it as hard as the real
+one. Nothing else of the real table is in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from private_consensus.core.partition import largest_remainders
+
+from .tables import Schema
+
+Columns = dict[str, np.ndarray]
+
+BINS = 20
+STEEPEST = 4.0
+"""Largest log-odds that one value may contribute."""
+
+
+def aggregate(
+    table: pl.DataFrame, schema: Schema, *, digits: int = 5, smallest: int = 1, trim: float = 0.0
+) -> dict[str, Any]:
+    """Compute one-way marginals and label rates of a table, from which a surrogate is generated.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Canonical table.
+    schema : Schema
+        Its schema.
+    digits : int
+        Decimals kept of shares and rates.
+    smallest : int
+        Categories with fewer records are left out, so that no record can be told.
+    trim : float
+        Share at either end of a numeric column that is left out, for the same reason.
+    """
+    labels = schema.positives(table)
+    columns = {
+        c: _numbers(table[c], labels, digits, trim)
+        if schema.is_numeric(c)
+        else _categories(table[c], labels, digits, smallest)
+        for c in schema.features
+    }
+    return {
+        "rows": table.height,
+        "positive": round(float(labels.mean()), digits),
+        "columns": columns,
+    }
+
+
+def draw(
+    aggregates: Mapping[str, Any],
+    rows: int,
+    generator: np.random.Generator,
+    *,
+    tie: Callable[[Columns, np.random.Generator], Columns] = lambda columns, _: columns,
+) -> pl.DataFrame:
+    """A table of the given size, label column ``positive`` renamed as the aggregates say.
+
+    Parameters
+    ----------
+    aggregates : mapping
+        From :func:`aggregate`, with a ``model``: ``label`` (name, and the two values or
+        their quantiles), ``loading`` on the latent factor, ``sharpness`` and ``products`` of the
+        label model.
+    rows : int
+        How many.
+    generator : numpy.random.Generator
+        Source of randomness.
+    tie : callable
+        Restores what holds between columns by their meaning.
+    """
+    model = aggregates["model"]
+    factor = generator.standard_normal(rows)
+    columns = {
+        name: _draw_column(about, factor, model["loading"], generator)
+        for name, about in aggregates["columns"].items()
+    }
+    columns = tie(columns, generator)
+    odds = _log_odds(columns, aggregates)
+    positive = generator.random(rows) < _calibrated(odds, aggregates["positive"])
+    name, *laws = model["label"]
+    low, high = (_values(law, rows, generator) for law in laws)
+    columns[name] = np.where(positive, high, low)
+    return pl.DataFrame({n: v.tolist() for n, v in columns.items()})
+
+
+def _categories(
+    values: pl.Series, labels: pl.Series, digits: int, smallest: int
+) -> dict[str, list[float]]:
+    frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
+    counts = frame.group_by("value").agg(pl.len(), pl.col("label").mean()).sort("value")
+    return {
+        value: [round(n / frame.height, digits), round(rate, digits)]
+        for value, n, rate in counts.iter_rows()
+        if n >= smallest
+    }
+
+
+def _numbers(values: pl.Series, labels: pl.Series, digits: int, trim: float) -> dict[str, Any]:
+    frame = pl.DataFrame({"value": values, "label": labels}).drop_nulls()
+    zero = frame.filter(pl.col("value") == 0)
+    about: dict[str, Any] = {}
+    if zero.height > frame.height / 4:
+        rate = round(float(zero["label"].mean()), digits)
+        about["zeros"] = [round(zero.height / frame.height, digits), rate]
+        frame = frame.filter(pl.col("value") != 0)
+    x = frame["value"].to_numpy()
+    quantiles = np.quantile(x, np.linspace(trim, 1 - trim, BINS + 1), method="nearest")
+    bins = _bin(x, quantiles)
+    hits = np.bincount(bins, frame["label"].to_numpy(), BINS)
+    # Half a case of the mean rate in every bin keeps empty ones defined.
+    rates = (hits + labels.mean() / 2) / (np.bincount(bins, minlength=BINS) + 0.5)
+    about["quantiles"] = [_plain(q) for q in quantiles]
+    about["rates"] = [round(float(r), min(digits, 3)) for r in rates]
+    return about
+
+
+def _values(law: Any, rows: int, generator: np.random.Generator) -> Any:
+    """A value for every row, or one drawn between quantiles."""
+    if not isinstance(law, list):
+        return law
+    drawn = np.interp(generator.random(rows), np.linspace(0, 1, len(law)), law)
+    return np.rint(drawn).astype(np.int64)
+
+
+def _draw_column(
+    about: Mapping[str, Any], factor: np.ndarray, loading: float, generator: np.random.Generator
+) -> np.ndarray:
+    noise = generator.standard_normal(len(factor))
+    latent = loading * factor + np.sqrt(1 - loading**2) * noise
+    order = np.argsort(latent, kind="stable")
+    if "quantiles" in about:
+        return _draw_numbers(about, order, generator)
+    values = sorted(about, key=lambda v: about[v][1])
+    counts = largest_remainders(np.array([about[v][0] for v in values]), len(factor))
+    column = np.empty(len(factor), dtype=object)
+    column[order] = np.repeat(np.array(values, dtype=object), counts)
+    return column
+
+
+def _draw_numbers(
+    about: Mapping[str, Any], order: np.ndarray, generator: np.random.Generator
+) -> np.ndarray:
+    quantiles = np.asarray(about["quantiles"])
+    zeros = round(about.get("zeros", [0.0])[0] * len(order))
+    rest = len(order) - zeros
+    positions = (np.arange(rest) + generator.random(rest)) / max(rest, 1)
+    values = np.interp(positions, np.linspace(0, 1, len(quantiles)), quantiles)
+    if np.issubdtype(quantiles.dtype, np.integer):
+        values = np.rint(values).astype(np.int64)
+    values = np.sort(np.concatenate([np.zeros(zeros, values.dtype), values]))
+    rates = np.asarray(about["rates"])
+    if np.polyfit(np.arange(len(rates)), rates, 1)[0] < 0:
+        values = values[::-1]
+    column = np.empty_like(values)
+    column[order] = values
+    return column
+
+
+def _log_odds(columns: Columns, aggregates: Mapping[str, Any]) -> np.ndarray:
+    model = aggregates["model"]
+    base = aggregates["positive"]
+    scores = {
+        name: _score(columns[name], about, base) for name, about in aggregates["columns"].items()
+    }
+    total = sum(scores.values())
+    for first, second, weight in model.get("products", ()):
+        total = total + weight * scores[first] * scores[second]
+    return model["sharpness"] * total
+
+
+def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndarray:
+    """Log-odds of each value's label rate, relative to the whole."""
+    if "quantiles" in about:
+        rates = np.asarray(about["rates"])[_bin(values, np.asarray(about["quantiles"]))]
+        if "zeros" in about:
+            rates = np.where(values == 0, about["zeros"][1], rates)
+    else:
+        names, codes = np.unique(values.astype(str), return_inverse=True)
+        rates = np.array([about[n][1] for n in names])[codes]
+    return np.clip(_logit(rates) - _logit(base), -STEEPEST, STEEPEST)
+
+
+def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+    return np.clip(np.searchsorted(quantiles, values, side="right") - 1, 0, len(quantiles) - 2)
+
+
+def _calibrated(odds: np.ndarray, rate: float) -> np.ndarray:
+    """Probabilities with the shape of ``odds`` and the mean ``rate``."""
+    low, high = -60.0, 60.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _sigmoid(odds + middle).mean() < rate else (low, middle)
+    return _sigmoid(odds + (low + high) / 2)
+
+
+def _sigmoid(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-np.clip(x, -700, 700)))
+
+
+def _logit(p: Any) -> Any:
+    p = np.clip(p, 1e-4, 1 - 1e-4)
+    return np.log(p / (1 - p))
+
+
+def _plain(number: Any) -> int | float:
+    number = number.item()
+    return int(number) if float(number).is_integer() else round(number, 3)

@@ -1,0 +1,95 @@
+"""Schemas of tables of records: numbers, categories in a fixed order, one binary label."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from private_consensus.common.errors import InvalidInput
+
+MISSING = "?"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protected:
+    """A binary reading of a column: 1 where ``column`` is one of ``ones`` or at least ``above``."""
+
+    column: str
+    meaning: str
+    ones: tuple[str | int, ...] = ()
+    above: float | None = None
+
+    def of(self, table: pl.DataFrame) -> pl.Series:
+        """0/1 values of every row; a missing value counts as 0."""
+        column = pl.col(self.column)
+        ones = column.is_in(list(self.ones)) if self.above is None else column >= self.above
+        return table.select(ones.fill_null(False).cast(pl.Int8)).to_series()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """Columns of a canonical table, in order.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        All of them, label included.
+    categories : mapping
+        Categorical column to its values in the order of their codes. They are the publisher's
+        code book, not what happens to occur, so that encodings do not depend on the records.
+    label, positive : str
+        Label column, and the value or the threshold (``> positive``) that makes it +1.
+    only_incomplete : mapping
+        Categories that occur in no row without missing values.
+    protected : mapping
+        Name to binary reading.
+    train : int, optional
+        Rows of the publisher's training part, which come first.
+    real : tuple of str
+        Numeric columns that are not whole numbers.
+    """
+
+    columns: tuple[str, ...]
+    categories: Mapping[str, tuple[str, ...]]
+    label: str
+    positive: str | float
+    only_incomplete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    protected: Mapping[str, Protected] = field(default_factory=dict)
+    train: int | None = None
+    real: tuple[str, ...] = ()
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """All columns but the label."""
+        return tuple(c for c in self.columns if c != self.label)
+
+    def is_numeric(self, column: str) -> bool:
+        """Return True if a column contains numbers."""
+        return column not in self.categories
+
+    def positives(self, table: pl.DataFrame) -> pl.Series:
+        """Boolean label of every row."""
+        column = pl.col(self.label)
+        is_class = isinstance(self.positive, str)
+        positive = column == self.positive if is_class else column > self.positive
+        return table.select(positive).to_series()
+
+    def check(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table in canonical types and order; raises where a value is not in the code book."""
+        absent = [c for c in self.columns if c not in table.columns]
+        if absent:
+            raise InvalidInput("columns", ", ".join(table.columns), f"also {', '.join(absent)}")
+        table = table.select(
+            pl.col(c).cast(pl.Float64 if c in self.real else pl.Int64)
+            if self.is_numeric(c)
+            else pl.col(c).cast(pl.String)
+            for c in self.columns
+        )
+        for column, known in self.categories.items():
+            strange = set(table[column].drop_nulls().unique()) - set(known)
+            if strange:
+                expected = f"one of {', '.join(known)}"
+                raise InvalidInput(column, sorted(strange)[0], expected)
+        return table

@@ -1,0 +1,290 @@
+"""US: persons with an income in the American Community Survey 2019, income over 25,000 or not.
+
+The dissertation's own extracts need an IPUMS account. One canonical schema takes three sources:
+the mirror's excerpt (NIST's Diverse Communities Data Excerpts), the Census Bureau's public person
+and housing files, and an IPUMS USA extract of the same survey. Each has a mapping of its own below.
+What is derived from income (decile, poverty ratio), weights and places are left out. Persons
+without a family count as a family of one; those without an industry have the industry ``None``.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.readable import SIGNS
+
+from . import ipums, surrogates
+from .catalogue import Entry, Publisher, aggregates
+from .downloads import unzipped
+from .mirror import Mirror
+from .patience import Unavailable
+from .routes import Access, Route
+from .tables import Protected, Schema
+
+MARITAL = (
+    "Married", "Married-spouse-absent", "Widowed", "Divorced", "Separated", "Never-married",
+)  # fmt: skip
+HISPANIC = ("Not-Hispanic", "Mexican", "Puerto-Rican", "Cuban", "Other-Hispanic")
+RACE = ("White", "Black", "Native", "Asian-Pacific", "Other", "Two-or-more")
+TENURE = ("Group-quarters", "Own", "Rent")
+EDUCATION = (
+    "No-schooling", "Preschool", "Grade-1-8", "Grade-9-12", "High-school", "GED", "Some-college",
+    "Associate", "Bachelor", "Master", "Professional", "Doctorate",
+)  # fmt: skip
+INDUSTRY = (
+    "Agriculture", "Extraction", "Utilities", "Construction", "Manufacturing", "Wholesale",
+    "Retail", "Transport", "Information", "Finance", "Professional", "Education", "Health",
+    "Social", "Arts-food", "Other-services", "Administration", "Military", "Unemployed", "None",
+)  # fmt: skip
+# First and last Census industry code (2018 scheme) of each industry but None.
+INDUSTRY_CODES = (
+    (170, 290), (370, 490), (570, 690), (770, 770), (1070, 3990), (4070, 4590), (4670, 5790),
+    (6070, 6390), (6470, 6780), (6870, 7190), (7270, 7790), (7860, 7890), (7970, 8290),
+    (8370, 8470), (8560, 8690), (8770, 9290), (9370, 9590), (9670, 9870), (9920, 9920),
+)  # fmt: skip
+
+SCHEMA = Schema(
+    columns=(
+        "age", "sex", "marital_status", "hispanic", "race", "children", "family_size", "tenure",
+        "education", "industry", "employed", "difficulties", "income",
+    ),
+    categories={
+        "sex": ("Female", "Male"),
+        "marital_status": MARITAL,
+        "hispanic": HISPANIC,
+        "race": RACE,
+        "tenure": TENURE,
+        "education": EDUCATION,
+        "industry": INDUSTRY,
+    },
+    label="income",
+    positive=25_000,
+    protected={
+        "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
+        "race": Protected(column="race", ones=("White",), meaning="1 = white"),
+        "age": Protected(column="age", above=40, meaning="1 = 40 years or older"),
+        "marital_status": Protected(
+            column="marital_status",
+            ones=("Married", "Married-spouse-absent"),
+            meaning="1 = married",
+        ),
+        "employed": Protected(column="employed", ones=(1,), meaning="1 = employed"),
+    },
+)  # fmt: skip
+
+NOT_APPLICABLE = "N"
+
+
+def from_mirror(mirror: Mirror, *, excerpt: str = "national2019") -> pl.DataFrame:
+    """Build the canonical table of one of the mirror's two excerpts.
+
+    Parameters
+    ----------
+    mirror : Mirror
+        Local mirror that holds the files ``acs-us/*.csv``.
+    excerpt : str, default "national2019"
+        File name of the excerpt, without its suffix.
+
+    Returns
+    -------
+    polars.DataFrame
+        Canonical table.
+    """
+    return from_excerpt(pl.read_csv(mirror.file(f"acs-us/{excerpt}.csv"), infer_schema=False))
+
+
+def routes(about: Entry) -> tuple[Route, ...]:
+    """Ways to the publishers: IPUMS where there is a key, else the Census Bureau's files."""
+    fetch = {"IPUMS USA": _from_ipums_api, "Census Bureau": _from_census}
+    keys = {"IPUMS USA": ipums.KEY}
+    return tuple(
+        Route(publisher=p, fetch=fetch[p.name], key=keys.get(p.name)) for p in about.publishers
+    )
+
+
+def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
+    """Sample a table with the schema and the marginals of the mirror's excerpt.
+
+    Parameters
+    ----------
+    rows : int or None
+        Number of rows; None means that of the excerpt.
+    generator : numpy.random.Generator
+        Source of all random values.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table that satisfies the schema.
+    """
+    about = aggregates("us")
+    drawn = surrogates.draw(about, rows or about["rows"], generator, tie=_tie)
+    return SCHEMA.check(drawn)
+
+
+def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
+    """Canonical table of NIST's excerpt; every column is text and ``N`` means not applicable."""
+    table = table.with_columns(
+        pl.when(pl.all() == NOT_APPLICABLE).then(None).otherwise(pl.all()).name.keep()
+    ).with_columns(pl.all().cast(pl.Float64, strict=False).cast(pl.Int64, strict=False))
+    industry = pl.col("INDP_CAT").fill_null(len(INDUSTRY) - 1)
+    return _canonical(
+        table,
+        age=pl.col("AGEP"),
+        sex=_choose("SEX", {1: "Male", 2: "Female"}),
+        marital_status=_choose("MSP", dict(enumerate(MARITAL, start=1))),
+        hispanic=_choose("HISP", dict(enumerate(HISPANIC))),
+        race=_race_of_census(),
+        children=pl.col("NOC").fill_null(0),
+        family_size=pl.col("NPF").fill_null(1),
+        tenure=_choose("OWN_RENT", dict(enumerate(TENURE))),
+        education=_choose("EDU", dict(enumerate(EDUCATION, start=1))),
+        industry=industry.replace_strict(dict(enumerate(INDUSTRY)), return_dtype=pl.String),
+        difficulties=_count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
+        income=pl.col("PINCP"),
+    )
+
+
+def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
+    """Build the canonical table from the Census Bureau's records (PUMS 2019, integers).
+
+    Parameters
+    ----------
+    persons : polars.DataFrame
+        Person records, with the column ``SERIALNO`` of their household.
+    houses : polars.DataFrame
+        Household records, joined to the persons on ``SERIALNO``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Canonical table.
+    """
+    table = persons.join(houses, on="SERIALNO", how="left", maintain_order="left")
+    hispanic = pl.when(pl.col("HISP") >= 5).then(5).otherwise(pl.col("HISP"))
+    married = pl.when(pl.col("MSP").is_null()).then(6).otherwise(pl.col("MSP"))
+    schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]
+    schooling += [(n, n) for n in range(20, 25)]
+    return _canonical(
+        table,
+        age=pl.col("AGEP"),
+        sex=_choose("SEX", {1: "Male", 2: "Female"}),
+        marital_status=married.replace_strict(
+            dict(enumerate(MARITAL, start=1)), return_dtype=pl.String
+        ),
+        hispanic=hispanic.replace_strict(
+            dict(enumerate(HISPANIC, start=1)), return_dtype=pl.String
+        ),
+        race=_race_of_census(),
+        children=pl.col("NOC").fill_null(0),
+        family_size=pl.col("NPF").fill_null(1),
+        tenure=pl.when(pl.col("TEN").is_null())
+        .then(pl.lit(TENURE[0]))
+        .when(pl.col("TEN") <= 2)
+        .then(pl.lit(TENURE[1]))
+        .otherwise(pl.lit(TENURE[2])),
+        education=_ranges("SCHL", schooling, EDUCATION),
+        industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
+        difficulties=_count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
+        income=pl.col("PINCP"),
+    )
+
+
+def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
+    """Canonical table of an IPUMS USA extract (harmonised codes, integers)."""
+    races = {1: "White", 2: "Black", 3: "Native", 4: "Asian-Pacific", 5: "Asian-Pacific"}
+    races |= {6: "Asian-Pacific", 7: "Other", 8: "Two-or-more", 9: "Two-or-more"}
+    married = {1: "Married", 2: "Married-spouse-absent", 3: "Separated", 4: "Divorced"}
+    married |= {5: "Widowed", 6: "Never-married"}
+    # EDUCD: detailed codes grow with attainment.
+    schooling = [(0, 2), (10, 12), (13, 29), (30, 61), (62, 63), (64, 64), (65, 80), (81, 90)]
+    schooling += [(100, 113), (114, 114), (115, 115), (116, 116)]
+    owned = {0: TENURE[0], 1: TENURE[1], 2: TENURE[2]}
+    return _canonical(
+        table.filter(pl.col("INCTOT") < 9_999_998),
+        age=pl.col("AGE"),
+        sex=_choose("SEX", {1: "Male", 2: "Female"}),
+        marital_status=_choose("MARST", married),
+        hispanic=_choose("HISPAN", dict(enumerate(HISPANIC))),
+        race=_choose("RACE", races),
+        children=pl.col("NCHILD"),
+        family_size=pl.col("FAMSIZE"),
+        tenure=_choose("OWNERSHP", owned),
+        education=_ranges("EDUCD", schooling, EDUCATION),
+        industry=_ranges("IND", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
+        difficulties=_count("DIFFREM", "DIFFPHYS", "DIFFEYE", "DIFFHEAR", yes=2),
+        income=pl.col("INCTOT"),
+    )
+
+
+def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    """Persons with an income; ``employed`` follows from the industry."""
+    idle = pl.col("industry").is_in(["None", "Unemployed"])
+    named = table.select(**columns).filter(pl.col("income").is_not_null())
+    return SCHEMA.check(named.with_columns(employed=(~idle).cast(pl.Int64)))
+
+
+def _choose(column: str, values: dict[int, str]) -> pl.Expr:
+    return pl.col(column).replace_strict(values, default=None, return_dtype=pl.String)
+
+
+def _race_of_census() -> pl.Expr:
+    races = {1: "White", 2: "Black", 3: "Native", 4: "Native", 5: "Native"}
+    races |= {6: "Asian-Pacific", 7: "Asian-Pacific", 8: "Other", 9: "Two-or-more"}
+    return _choose("RAC1P", races)
+
+
+def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
+    chosen = pl.lit(None, dtype=pl.String)
+    for (first, last), value in zip(ranges, values, strict=False):
+        within = pl.col(column).is_between(first, last)
+        chosen = pl.when(within).then(pl.lit(value)).otherwise(chosen)
+    return chosen
+
+
+def _count(*columns: str, yes: int) -> pl.Expr:
+    return pl.sum_horizontal(pl.col(c).eq_missing(yes).cast(pl.Int64) for c in columns)
+
+
+def _from_ipums_api(access: Access, publisher: Publisher) -> pl.DataFrame:
+    return from_ipums(ipums.extract(access, publisher))
+
+
+_PERSON = (
+    "SERIALNO", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "SCHL", "INDP", "DREM", "DPHY", "DEYE",
+    "DEAR", "PINCP",
+)  # fmt: skip
+_HOUSE = ("SERIALNO", "NOC", "NPF", "TEN")
+
+
+def _from_census(access: Access, publisher: Publisher) -> pl.DataFrame:
+    tables = []
+    for state, number in publisher.options["states"].items():
+        persons = _member(access, publisher, f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON)
+        houses = _member(access, publisher, f"csv_h{state}.zip", f"psam_h{number}.csv", _HOUSE)
+        tables.append(from_census(persons, houses))
+    return pl.concat(tables)
+
+
+def _member(
+    access: Access, publisher: Publisher, archive: str, member: str, columns: tuple[str, ...]
+) -> pl.DataFrame:
+    path = access.downloads.fetch(f"{publisher.urls[0]}/{archive}", f"acs2019-{archive}")
+    try:
+        # One member is read by name and nothing is unpacked to a path.
+        with zipfile.ZipFile(path) as opened:
+            text = unzipped(opened, member)
+    except SIGNS as error:
+        access.downloads.forget(path.name)
+        raise Unavailable(f"{archive} is not the archive ({type(error).__name__})") from None
+    table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
+    return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
+
+
+def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
+    columns["employed"] = (~np.isin(columns["industry"], ["None", "Unemployed"])).astype(np.int64)
+    return columns

@@ -1,0 +1,283 @@
+"""Check types, ranges and sizes of all settings of a cell before any computation."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+
+from private_consensus.common.errors import InvalidInput, Refused, representation, require
+from private_consensus.core import algorithms, networks, problems, synthetic
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy import Budget
+
+_load = cache(algorithms.load)
+"""The registry looks into the folder of algorithms each time."""
+_class_of = cache(problems.class_of)
+MOST = {
+    "settings": 100_000,
+    "horizon": 10_000_000,
+    "runs": 1_000_000,
+    "agents": 10_000,
+    "measurements": 1_000_000_000,
+    "numbers": 1_000_000_000,
+}
+"""Largest sizes of a cell; beyond them one is a slip of the pen, and no machine would end."""
+
+
+def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator[str]:
+    """Yield an error line if a value is not an integer in a range.
+
+    Parameters
+    ----------
+    key : str
+        Name of the value in the message.
+    value : object
+        The value to check.
+    least : int
+        Smallest allowed value.
+    most : int, optional
+        Largest allowed value; unbounded if omitted.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the value is valid.
+    """
+    asked = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
+    if type(value) is not int or value < least or (most and value > most):
+        yield f"{key}: found {representation(value)}, expected {asked}"
+
+
+def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
+    """Yield an error line, with the resulting size, if a product of factors exceeds its limit.
+
+    Parameters
+    ----------
+    what : str
+        Key of :data:`MOST`, whose entry is the limit.
+    factors : mapping of str to int
+        Name of each factor to its size.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the product is within the limit.
+    """
+    size = math.prod(factors.values())
+    if size > MOST[what]:
+        told = " x ".join(f"{count:,} {name}" for name, count in factors.items())
+        yield f"{told} = {size:,} {what}, expected at most {MOST[what]:,}"
+
+
+def wrong_horizon(horizon: Any) -> Iterator[str]:
+    """Yield an error line if a horizon is not an integer from 1 to the allowed maximum."""
+    yield from whole("horizon", horizon, 1, MOST["horizon"])
+
+
+def require_settings(cell: Mapping[str, Any]) -> None:
+    """Raise :class:`InvalidInput` with one line per error if the settings of a cell are invalid."""
+    if lines := list(wrong_settings(cell)):
+        raise Refused(lines)
+
+
+def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line per error in the settings of a cell, each error once."""
+    yield from whole("seed", cell["seed"], 0)
+    yield from whole("runs", cell["runs"], 1, MOST["runs"])
+    built = _load(cell["algorithm"])
+    wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
+    yield from wrong
+    if not wrong:
+        yield from _wrong_data(cell["settings"])
+    yield from too_many("measurements", {
+        "settings": len(cell["settings"]), "runs": cell["runs"],
+        "iterations": len(cell["iterations"]) + 1, "measures": len(cell["measures"]),
+    })  # fmt: skip
+
+
+def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one line for each problem that lacks a feature that the algorithm needs."""
+    for name in dict.fromkeys(setting["problem"]["name"] for setting in settings):
+        offers = _class_of(name).offers
+        lacking = [need for need in getattr(built, "needs", ()) if not offers(need)]
+        if lacking:
+            yield f"problem.name: found {name!r}, expected a problem with {', '.join(lacking)}"
+
+
+def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one line per error in a single part of a setting."""
+    for key, check in PARTS.items():
+        # Settings share what they have in common, of which one look is enough.
+        objects = {id(setting[key]): setting[key] for setting in settings}
+        distinct = {repr(value): value for value in objects.values()}
+        for value in distinct.values():
+            yield from dict.fromkeys(check(built, value))
+
+
+def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield one line per error in the data that a setting assigns to its agents."""
+    distinct = {
+        (repr(setting["problem"]), setting["network"]["agents"]): setting["problem"]
+        for setting in settings
+    }
+    for (_, agents), problem in distinct.items():
+        holders = None if problem["name"] in synthetic.TOTALS else agents
+        sizes = {"agents": holders, "records": problem.get("records"), "dim": problem.get("dim")}
+        known = {key: size for key, size in sizes.items() if size is not None}
+        lines = [f"problem: {line}" for line in too_many("numbers", known)]
+        yield from lines
+        if not lines and math.prod(known.values()) <= QUICK:
+            yield from _unbuildable(json.dumps(problem), agents)
+
+
+@cache
+def _unbuildable(problem: str, agents: int) -> list[str]:
+    """Return the errors of building the data of one run, with stand-ins for prepared data.
+    Results are cached, since many cells have the same problem.
+    """
+    given = json.loads(problem)
+    name = given.pop("name")
+    if "prepared" in given and name not in STAND_INS:
+        return []
+    build, _ = _building(name)
+
+    def made():
+        data = {"prepared": STAND_INS[name](given, agents)} if "prepared" in given else {}
+        return build(Streams(0, (0,)), agents, **{**given, **data})
+
+    with np.errstate(all="ignore"):  # what overflows is told by the run that it stops
+        return _told(made)
+
+
+def _signed(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = agents * _records(given) + 1
+    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.resize([-1, 1], rows))
+
+
+def _classes(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = max(_records(given), agents)
+    splits = {"train": np.arange(rows), "test": np.arange(1)}
+    return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
+
+
+def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
+    """Return placeholder rows with both labels in both groups of each protected attribute."""
+    from ..datasets.catalogue import module_of
+    from ..datasets.preparation import preparation
+
+    if given["prepared"] == synthetic.NAME:
+        return synthetic.rows_of_setting("fair_classification", given, 1)
+    rows, how = np.arange(1000), preparation(given["prepared"])
+    expected = "a table with protected attributes"
+    require(how.encoding != "pixels", "problem.prepared", how.name, expected)
+    names = module_of(how.dataset).SCHEMA.protected
+    return SimpleNamespace(
+        features=np.zeros((len(rows), 2)),
+        labels=np.where(rows % 2, 1, -1),
+        protected=dict.fromkeys(names, rows // 2 % 2),
+        columns_of=lambda *_: np.array([], int),
+    )
+
+
+def _records(given: Mapping[str, Any]) -> int:
+    return max(given.get("records", 1), 1)
+
+
+QUICK = 10_000_000
+"""Numbers that are made in no time."""
+STAND_INS = {
+    "logistic_regression": _signed,
+    "perceptron": _classes,
+    "fair_classification": _grouped,
+}
+"""By problem, data of the size that is asked for, or of any size where none is."""
+
+
+def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:
+    yield from _told(lambda: Budget(**budget))
+
+
+def _wrong_network(_: type, network: Mapping[str, Any]) -> Iterator[str]:
+    lines = list(whole("network.agents", network["agents"], 1, MOST["agents"]))
+    yield from lines or _told(lambda: networks.require_buildable(**network))
+
+
+def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
+    given = dict(problem)
+    build, parameters = _building(given.pop("name"))
+    for parameter in parameters:
+        if parameter.default is parameter.empty and parameter.name not in given:
+            yield f"problem.{parameter.name}: missing, expected a value"
+    yield from _unknown("problem", {p.name for p in parameters}, given)
+    yield from _wrong_types("problem", _hints(build), given)
+
+
+@cache
+def _building(problem: str) -> tuple[Callable, list[inspect.Parameter]]:
+    """Return the function that builds a problem, and the parameters that a configuration may
+    set.
+    """
+    build = problems.load(problem).build
+    return build, list(inspect.signature(build).parameters.values())[2:]
+
+
+def _wrong_algorithm(built: type, given: Mapping[str, Any]) -> Iterator[str]:
+    known = {field.name for field in dataclasses.fields(built) if field.init}
+    lines = [
+        *_unknown("algorithm", known, given), *_wrong_types("algorithm", _hints(built), given)
+    ]  # fmt: skip
+    yield from lines or _told(lambda: built(**given))
+
+
+PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
+    "horizon": lambda _, horizon: wrong_horizon(horizon),
+    "budget": _wrong_budget,
+    "network": _wrong_network,
+    "problem": _wrong_problem,
+    "algorithm": _wrong_algorithm,
+}
+
+
+def _told(make: Callable[[], object]) -> list[str]:
+    """Return the messages of the errors that a constructor raises."""
+    try:
+        make()
+    except InvalidInput as error:
+        return [str(error)]
+    except (TypeError, ValueError, ArithmeticError) as error:
+        return [" ".join(str(error).split())]
+    return []
+
+
+def _unknown(part: str, known: set[str], given: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(given) - known):
+        asked = f"one of {', '.join(sorted(known)) or 'none'}"
+        yield f"{part}: found {representation(name)}, expected {asked}"
+
+
+@cache
+def _hints(built: Callable) -> dict[str, Any]:
+    return get_type_hints(built)
+
+
+WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
+
+
+def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield one line per number, string or Boolean whose type differs from the declared type."""
+    for name, value in given.items():
+        kinds = get_args(hints.get(name)) or (hints.get(name),)
+        if not set(kinds) <= {*WORDS, type(None)}:
+            continue
+        taken = {int, float} if float in kinds else set()
+        if type(value) not in taken | set(kinds) or (value != value):
+            asked = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
+            yield f"{part}.{name}: found {representation(value)}, expected {asked}"

@@ -1,0 +1,318 @@
+"""Convert measurements of runs to the numbers of a figure: one row per plotted point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from private_consensus.common.errors import require
+from private_consensus.core import networks
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
+
+FIXED = (
+    "experiment",
+    "algorithm",
+    "variant",
+    "reading",
+    "quantity",
+    "metric",
+    "t",
+    "run",
+    "value",
+    "source",
+)
+INTERVAL = "mean +- standard error"
+QUARTILES = "median and quartiles"
+RANGE = "least and largest run"
+SPREAD = "mean +- standard deviation"
+PROVEN, UNPROVEN = "proven", "not proven"
+"""Of the curve's settings all have a proven guarantee at the claimed epsilon, or not all have."""
+SENT = ("released", "consensus")
+"""Quantities that are functions of what agents send."""
+DATA_FREE = ("majority", "origin")
+"""How metrics begin that are of the labels' shares, or of an agent that sends 0, alone."""
+KEY = ["panel", "algorithm", "variant", "reading"]
+POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
+
+
+def figure_numbers(
+    panels: Sequence[Mapping[str, Any]],
+    cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
+    *,
+    source: str,
+    others: pl.DataFrame | None = None,
+) -> pl.DataFrame:
+    """Compute all points of a figure.
+
+    Parameters
+    ----------
+    panels : sequence of mapping
+        Panels as :class:`private_consensus.reproduction.experiments.schema.Panel` serializes them.
+    cells : mapping
+        (experiment, algorithm) to runs and privacy of the cell.
+    source : str
+        Origin of the data.
+    others : DataFrame, optional
+        Points of panels that show partitions of data or the knowledge of observers. Column
+        ``panel`` identifies the panel.
+
+    Returns
+    -------
+    DataFrame
+        Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs,
+        interval, source, guarantee and ``series``, which distinguishes the curves of one variant.
+    """
+    parts = []
+    for panel in panels:
+        for curve in panel["curves"]:
+            experiment = curve.get("experiment") or panel["experiment"]
+            runs, privacy = cells[experiment, curve["algorithm"]]
+            where = {**panel["where"], **curve["where"]}
+            statistic = curve.get("statistic") or panel.get("statistic", "mean")
+            chosen = {**curve, "where": where, "statistic": statistic}
+            points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
+            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, chosen)))
+            if panel.get("goals"):
+                points = cost_to_reach(points, panel["goals"])
+            parts.append(points.with_columns(panel=pl.lit(panel["title"])))
+        if panel["graph"]:
+            points = graph_points(panel["network"], panel["seed"])
+            parts.append(points.with_columns(panel=pl.lit(panel["title"])))
+        if panel["partition"] or panel.get("views"):
+            parts.append(others.filter(pl.col("panel") == panel["title"]))
+    numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
+    if "guarantee" not in numbers.columns:
+        numbers = numbers.with_columns(guarantee=pl.lit(""))
+    axes = [column for column in numbers.columns if column not in KEY + POINT]
+    return numbers.select(KEY + axes + POINT)
+
+
+def curve_points(
+    runs: pl.DataFrame, privacy: pl.DataFrame, curve: Mapping[str, Any], x: str
+) -> pl.DataFrame:
+    """Compute the points of one curve: mean or median over runs, with an interval.
+
+    Runs that diverged count as infinite, and so does their mean. If there are any, column
+    ``diverged`` has their number.
+
+    Parameters
+    ----------
+    runs : DataFrame
+        Measurements of a cell.
+    privacy : DataFrame
+        Privacy rows of the same cell.
+    curve : mapping
+        Curve with its filters, its statistic and its kind of interval.
+    x : str
+        An axis, t, a column of the privacy table, or a measured quantity. Of a quantity, such as
+        simulated seconds, the mean over runs is used.
+
+    Returns
+    -------
+    DataFrame
+        One row per point, in ascending order of x within each series.
+    """
+    axes = [column for column in runs.columns if column not in FIXED]
+    kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
+    if curve.get("last"):
+        kept = kept.filter(pl.col("t") == pl.col("t").max().over(["run", *axes]))
+    if x not in kept.columns and x in runs["quantity"]:
+        cost = _measured(runs, curve, (x, "value")).group_by("t", *axes)
+        kept = kept.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
+    elif x not in kept.columns:
+        keys = ["variant", *axes]
+        require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
+        # Where a run has several privacy statements, the first is that of its relation.
+        stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
+        kept = kept.join(stated, on=keys)
+    median = curve.get("statistic") == "median"
+    kind = "quartiles" if median else curve.get("interval", "standard error")
+    low, high, interval = _interval(kind)
+    value = pl.col("value")
+    diverged = {"diverged": (~value.is_finite()).sum()}
+    if kept["value"].is_finite().all():
+        diverged = {}
+    elif not median:
+        low, high = (pl.when(value.is_finite().all()).then(end).otherwise(float("inf"))
+                     for end in (low, high))  # fmt: skip
+    y = value.median() if median else value.mean()
+    by = curve["by"]
+    keys = dict.fromkeys([*axes, x])
+    points = (
+        kept.group_by(*keys)
+        .agg(y=y, low=low, high=high, runs=pl.len(), **diverged)
+        .with_columns(
+            pl.col(x).cast(float).alias("x"),
+            algorithm=pl.lit(curve["algorithm"]),
+            variant=pl.lit(curve["variant"]),
+            reading=pl.lit(curve["reading"]),
+            series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
+            if by
+            else pl.lit(curve["series"]),
+            interval=pl.when(pl.col("runs") > 1).then(pl.lit(interval)).otherwise(pl.lit("")),
+        )
+    )
+    if curve["low"]:
+        points = _with_band(points, runs, curve, [*axes, x])
+    order = dict.fromkeys([*([by] if by in points.columns else []), "series", "x"])
+    return points.sort(*order).drop([] if x in axes else [x])
+
+
+def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
+    """Return whether the settings of a curve have a proven guarantee at the claimed epsilon.
+
+    A missing proof is reported for every quantity, also for message counts and unsent models. An
+    existing proof is reported only for quantities that agents send.
+
+    Parameters
+    ----------
+    privacy : DataFrame
+        Privacy rows of the cell.
+    curve : mapping
+        Curve with its filters.
+
+    Returns
+    -------
+    str
+        ``PROVEN``, ``UNPROVEN`` or the empty string. The string is empty if the metric belongs to
+        no model, or if the settings claim no guarantee.
+    """
+    if curve["metric"].startswith(DATA_FREE):
+        return ""
+    rows = privacy.filter(pl.col("variant") == curve["run"])
+    for column, value in curve["where"].items():
+        if column in rows.columns:
+            wanted = pl.col(column)
+            rows = rows.filter(
+                wanted.is_between(*value) if isinstance(value, list) else wanted == value
+            )
+    found = set(rows["verdict"]) - {NOT_PRIVATE}
+    if not found:
+        return ""
+    if not found <= {HOLDS, HOLDS_BY_SLACK}:
+        return UNPROVEN
+    return PROVEN if curve["quantity"] in SENT else ""
+
+
+def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
+    """Compute the smallest x from which a curve stays at or below each goal.
+
+    Between neighbouring points, the measurement is interpolated linearly against ln x. The cost is
+    the first x if the curve starts at or below the goal and stays there. It is infinite if the
+    curve ends above the goal. The band inverts the two ends of the measurement's interval in the
+    same way.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Points of one curve in ascending order of x.
+    goals : sequence of float
+        Values of the measurement.
+
+    Returns
+    -------
+    DataFrame
+        One row per goal: x is the goal; y, low and high are costs.
+    """
+    cost = points["x"].to_numpy()
+    ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}
+    first = points.select(*(c for c in points.columns if c not in {"x", *ends})).head(1)
+    return pl.DataFrame({"x": [float(goal) for goal in goals], **ends}).join(first, how="cross")
+
+
+def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.ndarray:
+    found = []
+    for goal in goals:
+        above = np.flatnonzero(~(values <= goal))
+        if not len(above):
+            found.append(cost[0])
+        elif above[-1] == len(values) - 1:
+            found.append(np.inf)
+        else:
+            left = above[-1]
+            fall = values[left] - values[left + 1]
+            share = (values[left] - goal) / fall if np.isfinite(fall) else 1.0
+            found.append(cost[left] * (cost[left + 1] / cost[left]) ** share)
+    return np.array(found)
+
+
+def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
+    """Return lower end, upper end and description of an interval over runs."""
+    value = pl.col("value")
+    if kind == "range":
+        return value.min(), value.max(), RANGE
+    if kind == "quartiles":
+        low, high = (value.quantile(q, "nearest") for q in (0.25, 0.75))
+        return low, high, QUARTILES
+    deviation = value.std(ddof=1).fill_null(0.0)
+    if kind == "standard deviation":
+        return value.mean() - deviation, value.mean() + deviation, SPREAD
+    error = deviation / pl.len().sqrt()
+    return value.mean() - error, value.mean() + error, INTERVAL
+
+
+def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[str]) -> pl.DataFrame:
+    quantity, metric = measure
+    kept = runs.filter(
+        (pl.col("variant") == curve["run"])
+        & (pl.col("quantity") == quantity)
+        & (pl.col("metric") == metric)
+    )
+    for column, value in curve["where"].items():
+        require(column in kept.columns, "curve.where", column, "an axis, t or run")
+        wanted = pl.col(column)
+        kept = kept.filter(
+            wanted.is_between(*value) if isinstance(value, list) else wanted == value
+        )
+    require(kept.height > 0, "curve", dict(curve), "at least one measurement")
+    return kept
+
+
+def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:
+    """Replace the interval of points by a band whose two ends are measured quantities."""
+    keys = list(dict.fromkeys(keys))
+    for end in ("low", "high"):
+        means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
+        points = points.drop(end).join(means.rename({"value": end}), on=keys)
+    return points.with_columns(interval=pl.lit(curve["band"]))
+
+
+def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
+    """Return nodes on a circle and the edges between them, one row each.
+
+    Agents are numbered from 1, clockwise from the top. If each run samples its own graph, the graph
+    of run 0 is shown.
+
+    Parameters
+    ----------
+    network : mapping
+        Parameters of :func:`private_consensus.core.networks.build`.
+    seed : int
+        Seed of the random streams.
+
+    Returns
+    -------
+    DataFrame
+        Columns kind ("node" or "edge"), node, edge_from, edge_to. Columns x and y are the position
+        of a node or of the start of an edge; x_end and y_end that of the end of an edge.
+    """
+    built = networks.build(Streams(seed, (0,)), **network)
+    adjacency = built.of_run(0).adjacency
+    angle = 2.0 * np.pi * np.arange(built.n_agents) / built.n_agents
+    x, y = np.sin(angle).round(12), np.cos(angle).round(12)
+    nodes = [{"kind": "node", "node": i + 1, "x": x[i], "y": y[i]} for i in range(built.n_agents)]
+    edges = [
+        {"kind": "edge", "edge_from": int(i) + 1, "edge_to": int(j) + 1, "x": x[i], "y": y[i],
+         "x_end": x[j], "y_end": y[j]}
+        for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
+    ]  # fmt: skip
+    fixed = {"algorithm": "", "variant": "graph", "reading": "resolved", "series": "",
+             "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
+    columns = {"edge_from": pl.Int64, "edge_to": pl.Int64, "low": pl.Float64, "high": pl.Float64}
+    return pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None).cast(
+        columns
+    )

@@ -1,0 +1,701 @@
+"""Expand a configuration to cells: every setting of every experiment, completely specified.
+
+A cell is one (experiment, algorithm) pair with all its settings. It is plain JSON, so that its hash
+determines whether a result is up to date.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms, problems
+
+from ..datasets import DATA_SETS, PREPARATIONS
+from . import sharing
+from .checks import too_many, wrong_horizon, wrong_settings
+from .conditions import conditions_of
+from .references import PARTS, expected, wrong_references
+from .schema import (
+    SCALES,
+    SMOKE,
+    Config,
+    ConfigurationError,
+    Experiment,
+    Figure,
+    Paper,
+    Reduced,
+    Style,
+    Table,
+    read_yaml,
+    resolve_delta,
+    validate,
+)
+from .shorthand import read_paper
+
+# The registry looks into the folder of algorithms each time; a plan asks it hundreds of times.
+_module_of = cache(algorithms.module_of)
+
+PREPARED = "problem.prepared"
+NUMBERED = re.compile(r"Figure \w")
+"""Start of the title of a figure of a paper."""
+RESERVED = "reference"
+RULES = (
+    "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
+    "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
+    "gather_comparison", "judge_claims", "make_table", "no_table",
+    "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
+    "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
+)  # fmt: skip
+"""Names of the workflow's rules, which are those of targets."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Validated configuration, with the cells, data and drawings that it requires."""
+
+    config: Config
+    papers: Mapping[str, Paper]
+    styles: Mapping[str, Style]
+    known: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
+    """Cells that were asked for."""
+    sources: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
+        default_factory=dict, repr=False
+    )
+    """Lenders of settings by borrowing cell, once they were asked for."""
+
+    @property
+    def experiments(self) -> dict[str, Experiment]:
+        """Experiments of all papers, by name."""
+        return {name: e for paper in self.papers.values() for name, e in paper.experiments.items()}
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Figures of all papers, by name."""
+        return {name: f for paper in self.papers.values() for name, f in paper.figures.items()}
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Tables of all papers, by name."""
+        return {name: t for paper in self.papers.values() for name, t in paper.tables.items()}
+
+    def cells(self) -> list[tuple[str, str]]:
+        """Return all (experiment, algorithm) pairs."""
+        return [
+            (name, algorithm)
+            for name, experiment in self.experiments.items()
+            for algorithm in experiment.algorithms
+        ]
+
+    def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
+        """Return the specification of a cell as plain JSON.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the pair.
+
+        Returns
+        -------
+        dict
+            The cell, expanded on the first call and cached.
+        """
+        if (experiment, algorithm) not in self.known:
+            found = expand(self.experiments[experiment], experiment, algorithm, self.config)
+            self.known[experiment, algorithm] = found
+        return self.known[experiment, algorithm]
+
+    def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
+        """Map each cell to the settings that it reuses, by identity, and to the cell that
+        computes them.
+        """
+        if not self.sources:
+            self.sources.update(sharing.lenders({pair: self.cell(*pair) for pair in self.cells()}))
+        return self.sources
+
+    def lenders(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
+        """Return the cells that compute settings for a given cell.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the cell that reuses the settings.
+
+        Returns
+        -------
+        list of (str, str)
+            Sorted (experiment, algorithm) pairs.
+        """
+        return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
+
+    def asked(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
+        """Return the measurements that other cells request from a cell, as plain JSON.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the cell that computes the measurements.
+
+        Returns
+        -------
+        list of dict
+            Requests as :func:`.sharing.asked` returns them.
+        """
+        cells = {pair: self.cell(*pair) for pair in self.borrowed()}
+        return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
+
+    def modules(self, experiment: str, *chosen: str) -> list[str]:
+        """Return the modules that the cells of an experiment load by name.
+
+        Parameters
+        ----------
+        experiment : str
+            Name of the experiment, whose problem has a module.
+        *chosen : str
+            Names of algorithms.
+
+        Returns
+        -------
+        list of str
+            Modules of the algorithms, then the module of the problem.
+        """
+        problem = self.experiments[experiment].problem.name
+        return [*map(_module_of, chosen), problems.module_of(problem)]
+
+    def paper_of(self, figure: str) -> str:
+        """Return the key of the paper to which a figure, table or experiment belongs."""
+        for key, paper in self.papers.items():
+            if figure in {**paper.figures, **paper.tables, **paper.experiments}:
+                return key
+        raise InvalidInput("figure", figure, f"one of {', '.join(sorted(self.figures))}")
+
+    def cells_of(self, figure: str) -> list[tuple[str, str]]:
+        """Return the cells whose numbers a figure or table shows."""
+        if figure in self.tables:
+            blocks = self.tables[figure].blocks
+            pairs = [(b.experiment, method.algorithm) for b in blocks for method in b.methods]
+            return sorted(set(pairs))
+        pairs = [
+            (curve.experiment or panel.experiment, curve.algorithm)
+            for panel in self.figures[figure].panels
+            for curve in panel.curves
+        ]
+        return sorted(set(pairs))
+
+    def judged_cells(self, paper: str) -> list[tuple[str, str]]:
+        """Return the cells whose numbers the claims of a paper use."""
+        return sorted(
+            {
+                (series.experiment, series.algorithm)
+                for claim in self.papers[paper].claims.values()
+                for tests in claim.variants.values()
+                for test in tests
+                for series in (test.series, test.against)
+                if series
+            }
+        )
+
+    def described(self, paper: str) -> dict[str, Any]:
+        """Return a paper as plain JSON, with the conditions of each figure."""
+        found = self.papers[paper].model_dump(mode="json")
+        for name, figure in found["figures"].items():
+            figure["conditions"] = conditions_of(self, name)
+        return found
+
+    def drawing(self, figure: str) -> dict[str, Any]:
+        """Return a figure as plain JSON, with its conditions and the authors in its title.
+
+        Panels that show a graph contain its network; panels of observers contain the views at the
+        scale.
+        """
+        found = self.figures[figure].model_dump(mode="json")
+        paper = self.papers[self.paper_of(figure)].paper
+        if paper.number:
+            mark = ", " if NUMBERED.match(found["title"]) else ": "
+            found["title"] = f"{paper.citation}{mark}{found['title']}"
+        found["conditions"] = conditions_of(self, figure)
+        panels = self.figures[figure].panels
+        for panel, told in zip(found["panels"], panels, strict=True):
+            if panel["graph"]:
+                panel["network"] = _network(self.experiments[panel["experiment"]])
+                panel["seed"] = self.config.seed
+            # Only where there are any, so that figures made before they existed stay current.
+            del panel["views"]
+            if told.views:
+                reduced = told.views.at(self.config.scale)
+                panel["views"] = reduced.model_dump(mode="json", exclude={"scales"})
+        return found
+
+    def partitions(self, figure: str) -> dict[str, Any]:
+        """Return the data partitions that a figure shows, as plain JSON; empty if none."""
+        panels = {
+            panel.title: panel.partition.model_dump(mode="json")
+            for panel in self.figures[figure].panels
+            if panel.partition
+        }
+        return {"seed": self.config.seed, "panels": panels} if panels else {}
+
+    def views(self, figure: str) -> dict[str, Any]:
+        """Return the observers' quantities that a figure shows, as plain JSON; empty if there
+        are none.
+        """
+        panels = {
+            panel.title: panel.views.at(self.config.scale).asked()
+            for panel in self.figures[figure].panels
+            if panel.views
+        }
+        return {"seed": self.config.seed, "panels": panels} if panels else {}
+
+    def preparations_of_partitions(self, figure: str) -> list[str]:
+        """Return the prepared data sets whose partitions a figure shows."""
+        panels = self.partitions(figure).get("panels", {})
+        return sorted({partition["prepared"] for partition in panels.values()})
+
+    def preparations_in_use(self) -> list[str]:
+        """Return the prepared data sets that any experiment or figure reads."""
+        found = [self.preparations(name) for name in self.experiments]
+        found += [self.preparations_of_partitions(name) for name in self.figures]
+        return sorted({name for names in found for name in names})
+
+    def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
+        """Return the cells whose runs determine tuned parameters of a cell.
+
+        Parameters
+        ----------
+        experiment, algorithm : str
+            Names of the tuned cell.
+
+        Returns
+        -------
+        list of (str, str)
+            Sorted (experiment, algorithm) pairs.
+        """
+        variants = self.experiments[experiment].algorithms[algorithm].values()
+        return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
+
+    def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
+        """Return the styles of the curves of a figure; other styles do not affect the figure."""
+        panels = self.figures[figure].panels
+        used = {style_key(c.algorithm, c.variant) for panel in panels for c in panel.curves}
+        return {name: s.model_dump() for name, s in self.styles.items() if name in used}
+
+    def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
+        """Return the prepared data sets that an experiment, or one algorithm in it, reads.
+
+        Parameters
+        ----------
+        experiment : str
+            Name of the experiment.
+        algorithm : str, optional
+            One of its algorithms; all if omitted.
+
+        Returns
+        -------
+        list of str
+            Sorted names of prepared data sets.
+        """
+        chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
+        found = {
+            setting["problem"].get("prepared")
+            for name in chosen
+            for setting in self.cell(experiment, name)["settings"]
+        }
+        return sorted(found - {None})
+
+
+def load(config: Mapping[str, Any], *folders: Path) -> Plan:
+    """Validate a configuration and the papers that it names.
+
+    Parameters
+    ----------
+    config : mapping
+        The contents of ``config.yaml`` with overridden values.
+    *folders : Path
+        Folders with ``papers/*.yaml`` and ``styles.yaml``. If several have an entry of the same
+        name, the first folder takes precedence.
+
+    Returns
+    -------
+    Plan
+        The validated configuration.
+
+    Raises
+    ------
+    ConfigurationError
+        With one line per invalid key.
+    """
+    checked = validate(Config, config)
+    papers, lines = {}, []
+    for key in checked.papers:
+        places = [folder / "papers" / f"{key}.yaml" for folder in folders]
+        file = next(filter(Path.exists, places), None)
+        if file is None:
+            known = sorted({path.stem for place in places for path in place.parent.glob("*.yaml")})
+            lines.append(f"papers: found {key!r}, expected one of {', '.join(known)}")
+            continue
+        try:
+            papers[key] = validate(Paper, read_paper(file), where=key)
+            if papers[key].paper.key != key:
+                lines.append(f"{key}.paper.key: found {papers[key].paper.key!r}, expected {key!r}")
+            lines += dict.fromkeys(
+                [*_inconsistencies(key, papers[key]), *wrong_references(key, papers[key])]
+            )
+        except ConfigurationError as error:
+            lines += error.lines
+    files = [folder / "styles.yaml" for folder in reversed(folders)]
+    styles = {
+        name: validate(Style, style, where=f"styles.{name}")
+        for file in filter(Path.exists, files)
+        for name, style in read_yaml(file).items()
+    }
+    lines += list(_wrong_scales(checked.scale, papers))
+    lines += list(_taken_names(papers))
+    for key, paper in papers.items():
+        lines += list(_missing_styles(key, paper, styles))
+    if not lines:
+        plan = Plan(checked, papers, styles)
+        lines += _wrong_cells(plan)
+    if lines:
+        raise ConfigurationError(lines)
+    return plan
+
+
+def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield one line per name that is used twice: names identify both targets and files."""
+    targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
+    experiments: dict[str, str] = {}
+    for key, paper in papers.items():
+        for section, entries, known in (
+            ("figures", paper.figures, targets),
+            ("tables", paper.tables, targets),
+            ("experiments", paper.experiments, experiments),
+        ):
+            for name in entries:
+                if name in known:
+                    taken = f"found the name of {known[name]}, expected another"
+                    yield f"{key}.{section}.{name}: {taken}"
+                known[name] = f"{key}.{section}.{name}"
+
+
+def _wrong_cells(plan: Plan) -> Iterator[str]:
+    """Return the errors of the planned settings, each once per algorithm."""
+    for experiment, algorithm in plan.cells():
+        where = f"{plan.paper_of(experiment)}.experiments.{experiment}"
+        lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
+        if not lines:
+            try:
+                lines = list(wrong_settings(plan.cell(experiment, algorithm)))
+            except InvalidInput as error:
+                lines = [str(error)]
+        yield from (f"{where}.algorithms.{algorithm}: {line}" for line in lines)
+
+
+def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
+    """Return the lengths of the axes at the planned scale, and the number of variants."""
+    found = plan.experiments[experiment]
+    grids, _ = _reduced(found, plan.config.scale)
+    sizes = {f"values of {name}": len(values) for name, values in grids.items()}
+    return {**sizes, "variants": len(found.algorithms[algorithm])}
+
+
+def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
+    """Expand one algorithm of an experiment to a cell with all its settings.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        Validated experiment.
+    name : str
+        Name of the experiment.
+    algorithm : str
+        Name of one of its algorithms.
+    config : Config
+        Scale, seed and, optionally, number of runs.
+
+    Returns
+    -------
+    dict
+        The cell as plain JSON.
+    """
+    grids, reduced = _reduced(experiment, config.scale)
+    base = _base(experiment)
+    settings = []
+    for variant, chosen in experiment.algorithms[algorithm].items():
+        for point in product(*grids.values()):
+            columns = dict(zip(grids, point, strict=True))
+            changes = {experiment.axes[key].set: value for key, value in columns.items()}
+            # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
+            setting = _patched(base, {**reduced.set, **changes, **chosen.set})
+            if experiment.oracles:
+                setting["oracles"] = list(experiment.oracles)
+            if not _has_course(experiment, columns):
+                setting["course"] = False
+            if chosen.tuned:
+                setting["tuned"] = chosen.tuned.model_dump(mode="json")
+            settings.append(
+                {"columns": columns, "variant": variant, "reading": chosen.reading, **setting}
+            )
+    # Only where it is not the rule, so that results made before it existed stay current.
+    special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
+    if experiment.averages:
+        special["averages"] = [list(measure) for measure in experiment.averages]
+    if experiment.courses and experiment.courses.measures:
+        special["courses"] = [list(measure) for measure in experiment.courses.measures]
+    groups = {
+        "data": name,
+        "graph": name,
+        "noise": f"{name} {algorithm}",
+        "sampling": f"{name} {algorithm}",
+    }
+    return {
+        "experiment": name,
+        "algorithm": algorithm,
+        "seed": config.seed,
+        "runs": config.runs or reduced.runs or experiment.runs,
+        "block": reduced.block or experiment.block,
+        "measures": [list(measure) for measure in experiment.measures],
+        "iterations": _iterations(experiment, settings),
+        "groups": groups | _groups(experiment, algorithm),
+        "settings": settings,
+        **special,
+    }
+
+
+def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
+    """Return True if a setting is measured at intermediate iterations."""
+    courses = experiment.courses
+    return courses is None or courses.where.items() <= columns.items()
+
+
+def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
+    """Return the groups of random streams that an experiment sets for an algorithm."""
+    given = experiment.groups.items()
+    named = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in given}
+    return {key: name for key, name in named.items() if name is not None}
+
+
+def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:
+    """Return the axes of an experiment at a scale, and the other changes of the scale."""
+    reduced = experiment.scales.get(scale, Reduced())
+    grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
+    return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
+
+
+def _network(experiment: Experiment) -> dict[str, Any]:
+    found = experiment.network.model_dump(mode="json")
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
+    if experiment.iterations == "all":
+        horizons = [setting["horizon"] for setting in settings]
+        for line in (line for horizon in set(horizons) for line in wrong_horizon(horizon)):
+            raise ConfigurationError([line])
+        return list(range(1, max(horizons) + 1))
+    return list(experiment.iterations)
+
+
+def _base(experiment: Experiment) -> dict[str, Any]:
+    """Return the setting of an experiment before axes and variants change it."""
+    base = experiment.model_dump(include=set(PARTS) - {"algorithm"})
+    base["algorithm"] = {}
+    for part in ("problem", "network"):
+        base[part] = {key: value for key, value in base[part].items() if value is not None}
+    return base
+
+
+def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a setting with changed values; all settings share the unchanged parts."""
+    found, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
+    for path, value in changes.items():
+        tree = found
+        *parts, last = path.split(".")
+        for part in parts:
+            inside = tree.get(part, {})
+            require(isinstance(inside, dict), path, inside, "something that has parts")
+            if id(inside) not in copies:
+                tree[part] = inside = dict(inside)
+                copies[id(inside)] = inside
+            tree = inside
+        tree[last] = value
+    delta = resolve_delta(
+        found["budget"]["delta"],
+        agents=found["network"]["agents"],
+        records=found["problem"].get("records", 1),
+    )
+    return {**found, "budget": {**found["budget"], "delta": delta}}
+
+
+def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
+    for name, experiment in paper.experiments.items():
+        yield from _tuning_inconsistencies(f"{key}.experiments.{name}", experiment, paper)
+        for prepared in sorted(_other_preparations(experiment) - set(PREPARATIONS)):
+            yield expected(f"{key}.experiments.{name}.problem.prepared", prepared, PREPARATIONS)
+        for scale, reduced in experiment.scales.items():
+            for axis in sorted(set(reduced.axes) - set(experiment.axes)):
+                yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            if panel.partition or panel.views:
+                continue
+            if panel.experiment not in paper.experiments:
+                yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
+                continue
+            for curve in panel.curves:
+                chosen = curve.experiment or panel.experiment
+                experiment = paper.experiments.get(chosen)
+                if experiment is None:
+                    yield expected(f"{key}.figures.{name}", chosen, paper.experiments)
+                    continue
+                yield from unknown_run(
+                    f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
+                )
+    for name, table in paper.tables.items():
+        for block in table.blocks:
+            experiment = paper.experiments.get(block.experiment)
+            if experiment is None:
+                yield expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
+                continue
+            for method in block.methods:
+                yield from unknown_run(
+                    f"{key}.tables.{name}", method.algorithm, method.run, experiment
+                )
+    for name, claim in paper.claims.items():
+        yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
+
+
+def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
+    """Yield one line per unknown scale or missing reduction.
+
+    Only declared scales are allowed, because an experiment without reductions would be run in full.
+    """
+    declared = [scale for paper in papers.values() for scale in paper.scales]
+    if chosen not in (*SCALES, *declared):
+        yield expected("scale", chosen, (*SCALES, *declared))
+    for key, paper in papers.items():
+        for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
+            yield f"{key}.scales: found {scale!r}, expected a name that is not taken"
+        for name, experiment in paper.experiments.items():
+            where = f"{key}.experiments.{name}.scales"
+            for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
+                yield expected(where, scale, (SMOKE, *paper.scales))
+            for scale in sorted(set(paper.scales) - set(experiment.scales)):
+                yield f"{where}.{scale}: missing, expected what it changes"
+        for name, figure in paper.figures.items():
+            reduced = {
+                scale for panel in figure.panels if panel.views for scale in panel.views.scales
+            }
+            for scale in sorted(reduced - {SMOKE, *paper.scales}):
+                yield expected(f"{key}.figures.{name}.views.scales", scale, (SMOKE, *paper.scales))
+
+
+def _other_preparations(experiment: Experiment) -> set[str]:
+    """Return the prepared data sets that axes, variants and scales set for an experiment."""
+    changes = [
+        chosen.set for variants in experiment.algorithms.values() for chosen in variants.values()
+    ]
+    changes += [reduced.set for reduced in experiment.scales.values()]
+    found = {change[PREPARED] for change in changes if PREPARED in change}
+    for axis in experiment.axes.values():
+        found |= set(map(str, axis.values)) if axis.set == PREPARED else set()
+    return found
+
+
+def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
+    for algorithm, variants in experiment.algorithms.items():
+        for variant in variants.values():
+            if not variant.tuned:
+                continue
+            grid = paper.experiments.get(variant.tuned.experiment)
+            if grid is None:
+                yield expected(where, variant.tuned.experiment, paper.experiments)
+                continue
+            yield from unknown_run(where, algorithm, variant.tuned.run, grid)
+            for axis in variant.tuned.over:
+                if axis not in grid.axes:
+                    yield expected(f"{where}.tuned.over", axis, grid.axes)
+            measure = variant.tuned.quantity, variant.tuned.metric
+            known = grid.averages if variant.tuned.criterion == "mean" else grid.measures
+            if measure not in known:
+                yield expected(f"{where}.tuned.metric", list(measure), map(str, known))
+
+
+def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
+    known = {**paper.figures, **paper.tables}
+    if claim.figure not in known:
+        yield expected(f"{where}.figure", claim.figure, known)
+    if claim.headline not in claim.variants and not (claim.untestable and not claim.variants):
+        yield expected(f"{where}.headline", claim.headline, claim.variants)
+    for tests in claim.variants.values():
+        for test in tests:
+            for series in filter(None, (test.series, test.against)):
+                experiment = paper.experiments.get(series.experiment)
+                if experiment is None:
+                    yield expected(where, series.experiment, paper.experiments)
+                else:
+                    yield from unknown_run(where, series.algorithm, series.run, experiment)
+
+
+def unknown_run(
+    where: str, algorithm: str, run: str | None, experiment: Experiment
+) -> Iterator[str]:
+    """Return the errors of a reference to an algorithm of an experiment, and optionally to one
+    of its runs.
+
+    Parameters
+    ----------
+    where : str
+        Key of the reference in the configuration.
+    algorithm : str
+        Name of the algorithm.
+    run : str or None
+        Name of the run variant; not checked if None.
+    experiment : Experiment
+        Experiment to which the reference points.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the reference is valid.
+    """
+    if algorithm not in experiment.algorithms:
+        yield expected(where, algorithm, experiment.algorithms)
+    elif run is not None and run not in experiment.algorithms[algorithm]:
+        yield expected(where, run, experiment.algorithms[algorithm])
+
+
+def style_key(algorithm: str, variant: str) -> str:
+    """Return the name of the style of a curve.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm.
+    variant : str
+        Name of the curve's variant.
+
+    Returns
+    -------
+    str
+        ``algorithm.variant``.
+    """
+    return f"{algorithm}.{variant}"
+
+
+def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
+    needed = {
+        style_key(curve.algorithm, curve.variant): name
+        for name, figure in paper.figures.items()
+        for panel in figure.panels
+        for curve in panel.curves
+        if curve.by is None and not curve.series
+    }
+    for style, figure in needed.items():
+        if style not in styles:
+            yield f"styles.{style}: missing, needed by {key}.figures.{figure}"

@@ -1,0 +1,347 @@
+"""Check that the names in a paper's configuration exist: paths, axes, measures.
+
+A path without a target would have no effect on the setting, and a verdict would describe a
+different setting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from private_consensus.core import algorithms, problems
+from private_consensus.core.networks import GRAPHS, MIXINGS
+
+from .numbers import FIXED, KEY, POINT
+from .quantities import quantities_of
+from .schema import Curve, Experiment, Panel, Paper
+
+PARTS = ("problem", "network", "budget", "horizon", "algorithm")
+OWN_COLUMNS = {"t", "run"}
+PRIVACY_COLUMNS = {
+    "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
+    "epsilon_if_assumed", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
+}  # fmt: skip
+RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
+"""Columns of results; an axis of such a name would change places with a measurement."""
+WHOLE = "value"
+"""Metric of a quantity that is a number already."""
+OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
+
+
+def expected(where: str, found: object, known: Iterable[str]) -> str:
+    """Return one line about a name that is not among the allowed names.
+
+    Parameters
+    ----------
+    where : str
+        Key in the configuration.
+    found : object
+        The invalid value.
+    known : iterable
+        Allowed values.
+
+    Returns
+    -------
+    str
+        The error line.
+    """
+    return f"{where}: found {found!r}, expected one of {', '.join(map(str, known))}"
+
+
+def wrong_references(key: str, paper: Paper) -> Iterator[str]:
+    """Yield one line per name in a paper's configuration that does not exist.
+
+    Parameters
+    ----------
+    key : str
+        Key of the paper, with which each line starts.
+    paper : Paper
+        Validated configuration of the paper.
+
+    Returns
+    -------
+    iterator of str
+        Error lines; none if all names exist.
+    """
+    for name, experiment in paper.experiments.items():
+        where = f"{key}.experiments.{name}"
+        yield from _wrong_axes(where, experiment)
+        yield from _wrong_paths(where, experiment)
+        yield from _wrong_measures(where, experiment)
+        yield from _wrong_iterations(where, experiment)
+        yield from _wrong_courses(where, experiment)
+        for variants in experiment.algorithms.values():
+            for variant in variants.values():
+                if variant.tuned and variant.tuned.experiment in paper.experiments:
+                    grid = paper.experiments[variant.tuned.experiment]
+                    measure = (variant.tuned.quantity, variant.tuned.metric)
+                    yield from _unmeasured(f"{where}.tuned", measure, grid)
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            for curve in panel.curves:
+                experiment = paper.experiments.get(curve.experiment or panel.experiment)
+                if experiment is not None:
+                    yield from _wrong_curve(f"{key}.figures.{name}", panel, curve, experiment)
+    for name, table in paper.tables.items():
+        for block in table.blocks:
+            if experiment := paper.experiments.get(block.experiment):
+                where = f"{key}.tables.{name}"
+                chosen = {table.rows: table.values}
+                yield from _wrong_where(f"{where}.rows", chosen, experiment, rows=True)
+                for measure in [(table.quantity, table.metric), *table.beside.values()]:
+                    yield from _unmeasured(where, measure, experiment)
+                for method in block.methods:
+                    yield from _never_shown(where, method.algorithm, table.quantity)
+                    yield from _wrong_where(f"{where}.where", method.where, experiment)
+    for name, claim in paper.claims.items():
+        yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
+
+
+def _wrong_axes(where: str, experiment: Experiment) -> Iterator[str]:
+    for axis in sorted(set(experiment.axes) & RESERVED):
+        yield f"{where}.axes: found {axis!r}, expected a name that is no column of results"
+
+
+def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
+    everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
+    everywhere |= {f"scales.{name}.set": r.set for name, r in experiment.scales.items()}
+    everywhere["problem"] = [f"problem.{name}" for name in _given(experiment.problem)]
+    everywhere["network"] = [f"network.{name}" for name in _given(experiment.network)]
+    for algorithm, variants in experiment.algorithms.items():
+        known = _known(experiment.problem.name, algorithm)
+        paths = dict(everywhere)
+        for name, variant in variants.items():
+            paths[f"algorithms.{algorithm}.{name}.set"] = variant.set
+            if variant.tuned:
+                paths[f"algorithms.{algorithm}.{name}.tuned.over"] = variant.tuned.over.values()
+        for place, found in paths.items():
+            for path in found:
+                yield from _wrong_path(f"{where}.{place}", path, known)
+
+
+def _wrong_path(where: str, path: str, known: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    part, dot, name = path.partition(".")
+    if part not in known:
+        yield expected(where, path, PARTS)
+    elif dot and name not in known[part]:
+        yield expected(where, path, [f"{part}.{one}" for one in known[part]] or [part])
+    elif not dot and part in ("budget", "algorithm"):
+        yield expected(where, path, [f"{part}.{one}" for one in known[part]])
+
+
+@cache
+def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+    """Return the objects that a path may reach, by its first part."""
+    graphs = [name for graph in GRAPHS.values() for name in _parameters(graph, 2)]
+    mixings = [name for mixing in MIXINGS.values() for name in _parameters(mixing, 1)]
+    built = _parameters(problems.load(problem).build, 2)
+    return {
+        "horizon": (),
+        "budget": ("epsilon", "delta", "delta.records_power"),
+        "network": tuple(dict.fromkeys(["name", "agents", "weights", *graphs, *mixings])),
+        "problem": ("name", *built),
+        "algorithm": tuple(
+            f.name for f in dataclasses.fields(algorithms.load(algorithm)) if f.init
+        ),
+    }
+
+
+def _parameters(function: Callable, given: int) -> list[str]:
+    """Return the names of parameters, without the first ones, which no configuration sets."""
+    return list(inspect.signature(function).parameters)[given:]
+
+
+def _given(part) -> list[str]:
+    return [name for name, value in part.model_dump().items() if value is not None]
+
+
+def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
+    metrics = problems.load(experiment.problem.name).METRICS
+    shown = dict.fromkeys(q for name in experiment.algorithms for q in _shown_by(name))
+    for quantity, metric in experiment.measures:
+        if quantity not in shown:
+            yield expected(f"{where}.measures", quantity, shown)
+        if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
+            yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
+
+
+def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
+    horizons = _horizons(experiment)
+    for horizon in horizons:
+        if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
+            yield f"{where}.horizon: found {horizon!r}, expected a whole number >= 1"
+            return
+    if experiment.iterations != "all":
+        for t in experiment.iterations:
+            if not 1 <= t <= max(horizons):
+                asked = f"a whole number >= 1 and within the horizon, {max(horizons)}"
+                yield f"{where}.iterations: found {t}, expected {asked}"
+
+
+def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
+    if experiment.courses is None:
+        return
+    for measure in experiment.courses.measures:
+        yield from _unmeasured(f"{where}.courses.measures", measure, experiment)
+    for name, value in experiment.courses.where.items():
+        if name not in experiment.axes:
+            yield expected(f"{where}.courses.where", name, experiment.axes)
+        elif isinstance(value, list):
+            yield f"{where}.courses.where.{name}: found {value!r}, expected one value"
+        else:
+            yield from _wrong_where(f"{where}.courses.where", {name: value}, experiment)
+
+
+def _no_course(
+    where: str,
+    chosen: Mapping[str, Any],
+    measures: Iterable[tuple[str, str]],
+    experiment: Experiment,
+) -> Iterator[str]:
+    """Yield one line per value read at intermediate iterations but recorded only at the last."""
+    courses = experiment.courses
+    if courses is None or not experiment.iterations:
+        return
+    for measure in measures:
+        if courses.measures and tuple(measure) not in courses.measures:
+            known = [" ".join(pair) for pair in courses.measures]
+            yield f"{expected(where, ' '.join(measure), known)}, or last: true"
+    for name, value in courses.where.items():
+        if chosen.get(name) != value:
+            found = chosen.get(name, "all values")
+            yield f"{where}.where.{name}: found {found!r}, expected {value!r}, or last: true"
+
+
+def _horizons(experiment: Experiment) -> list[Any]:
+    """Return every value that is set as a horizon, at any scale."""
+    found = [experiment.horizon]
+    for axis in experiment.axes.values():
+        found += axis.values if axis.set == "horizon" else []
+    changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    changes += [reduced.set for reduced in experiment.scales.values()]
+    for name, values in (one for r in experiment.scales.values() for one in r.axes.items()):
+        axis = experiment.axes.get(name)
+        found += values if axis and axis.set == "horizon" else []
+    return found + [change["horizon"] for change in changes if "horizon" in change]
+
+
+def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
+    if tuple(measure) not in experiment.measures:
+        known = [" ".join(pair) for pair in experiment.measures]
+        yield expected(where, " ".join(measure), known)
+
+
+def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
+    for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
+        yield from _unmeasured(where, measure, experiment)
+        yield from _never_shown(where, curve.algorithm, measure[0])
+    costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
+    x = curve.x or panel.x
+    if not curve.last:
+        chosen = {**panel.where, **curve.where}
+        shown = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
+        along = [(x, WHOLE)] if x in costs else []
+        yield from _no_course(where, chosen, [*shown, *along], experiment)
+    yield from _wrong_goals(where, panel)
+    yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
+    if curve.by is not None and curve.by not in experiment.axes:
+        yield expected(f"{where}.by", curve.by, experiment.axes)
+    known = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
+    if x not in known:
+        yield expected(f"{where}.x", x, known)
+
+
+def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
+    """Yield a line if an algorithm does not show a quantity; skip unknown algorithms."""
+    if algorithm in _algorithms() and quantity not in _shown_by(algorithm):
+        yield f"{expected(where, quantity, _shown_by(algorithm))}, which {algorithm} shows"
+
+
+@cache
+def _algorithms() -> frozenset[str]:
+    return frozenset(algorithms.names())
+
+
+_shown_by = cache(quantities_of)
+
+
+def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
+    """Yield one line per invalid goal of a panel that shows the cost to reach goals."""
+    for goal in panel.goals:
+        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
+            kind = "positive numbers" if panel.log_x else "numbers"
+            yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
+
+
+def _wrong_where(
+    where: str, chosen: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
+) -> Iterator[str]:
+    """Yield one line per unknown axis, and per value that an axis has at no scale."""
+    for name, value in chosen.items():
+        if isinstance(value, list) and not rows and not _is_range(value):
+            yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
+            continue
+        if name not in experiment.axes:
+            if name not in OWN_COLUMNS:
+                yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+            elif not isinstance(value, list):
+                yield from _never_there(f"{where}.{name}", name, value, experiment)
+            continue
+        grid = list(experiment.axes[name].values)
+        for reduced in experiment.scales.values():
+            grid += reduced.axes.get(name, [])
+        # A pair is a range, and a table's values are a list of its own.
+        for one in value if rows else () if isinstance(value, list) else (value,):
+            if one not in grid:
+                yield expected(f"{where}.{name}", one, dict.fromkeys(grid))
+
+
+def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
+    """Yield a line about a run or an iteration that no result contains."""
+    if type(value) is not int:
+        yield f"{where}: found {value!r}, expected a whole number"
+    elif name == "run" and not 0 <= value < experiment.runs:
+        yield f"{where}: found {value}, expected one of 0 to {experiment.runs - 1}"
+    elif name == "t":
+        horizons = [h for h in _horizons(experiment) if type(h) is int]
+        if experiment.iterations == "all":
+            measured, known = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
+        else:
+            measured = known = sorted({*experiment.iterations, *horizons})
+        if value not in measured:
+            yield expected(where, value, known)
+
+
+def _is_range(value: list) -> bool:
+    return (
+        len(value) == 2 and all(type(end) in (int, float) for end in value) and value[0] <= value[1]
+    )
+
+
+def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
+    for tests in claim.variants.values():
+        for test in tests:
+            for series in filter(None, (test.series, test.against)):
+                experiment = paper.experiments.get(series.experiment)
+                if experiment is None:
+                    continue
+                about_privacy = test.kind in ("private", "tight")
+                if not about_privacy:
+                    yield from _unmeasured(where, (series.quantity, series.metric), experiment)
+                    yield from _never_shown(where, series.algorithm, series.quantity)
+                more = PRIVACY_COLUMNS if about_privacy else set()
+                found = {k: v for k, v in series.where.items() if k not in more}
+                if not about_privacy and not series.last:
+                    measure = (series.quantity, series.metric)
+                    yield from _no_course(where, found, [measure], experiment)
+                yield from _wrong_where(f"{where}.where", found, experiment)
+                known = [*experiment.axes, "t"]
+                for name in filter(None, (test.x, *test.each)):
+                    if name not in known:
+                        yield expected(where, name, known)

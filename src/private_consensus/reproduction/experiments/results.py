@@ -1,0 +1,147 @@
+"""Write and read results: each file is written atomically, together with its provenance."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.provenance import (
+    atomic_write,
+    changed,
+    checksums,
+    files_hash,
+    settings_hash,
+)
+from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, readable
+
+DRAWN = "drawn as the paper describes"
+"""Source of experiments that need no data set."""
+
+
+def stamp(
+    settings: Any, code: str, source: str, prepared: Iterable[str | Path] = ()
+) -> dict[str, str]:
+    """Return the provenance of a result: hashes of settings and code, source and prepared data.
+
+    Parameters
+    ----------
+    settings : object
+        Settings as plain JSON.
+    code : str
+        Hash of the code.
+    source : str
+        Origin of the data.
+    prepared : iterable of paths
+        Files of prepared data from which the result was computed.
+
+    Returns
+    -------
+    dict
+        Keys settings (hash), code, source and data (checksum of the prepared files).
+    """
+    found = {"settings": settings_hash(settings), "code": code, "source": source}
+    return {**found, "data": files_hash(prepared)}
+
+
+def write(
+    frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], beside: Iterable[str] = ()
+) -> None:
+    """Write rows as Parquet with their provenance and checksums of rows and companion files.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Rows of the result.
+    path : path
+        Target file.
+    mark : mapping
+        Provenance as :func:`stamp` returns it.
+    beside : iterable of paths
+        Files that the same job has written and that belong to these rows.
+    """
+    files = json.dumps(checksums(beside, Path(path).parent))
+    with atomic_write(path) as part:
+        frame.write_parquet(part)
+        # The stamp stands behind the rows, whose bytes do not depend on it.
+        frame.write_parquet(part, metadata={**mark, "rows": _rows_hash(part), "files": files})
+
+
+def damaged(path: str | Path) -> list[str]:
+    """Return those files among a result and its companions whose content has changed since they
+    were written.
+
+    An unreadable file counts as damaged. A JSON file has no checksums of other files.
+    """
+    try:
+        if Path(path).suffix == ".json":
+            read_json(path)
+            return []
+        with readable(path):
+            found = pl.read_parquet_metadata(path)
+            own = [] if found.get("rows", whole := _rows_hash(Path(path))) == whole else [str(path)]
+            return own + changed(json.loads(found.get("files", "{}")), Path(path).parent)
+    except InvalidInput:
+        return [str(path)]
+
+
+def rows_of(path: str | Path) -> pl.DataFrame:
+    """Return the rows of a result after checking their hash.
+
+    A damaged page of a Parquet file may still be readable, so that reading alone does not detect
+    it.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is missing or damaged.
+    """
+    with readable(path):
+        written = pl.read_parquet_metadata(path).get("rows")
+        require(written in (None, _rows_hash(Path(path))), str(path), DAMAGED, EXPECTED)
+        return pl.read_parquet(path)
+
+
+def _rows_hash(path: Path) -> str:
+    """Compute the SHA-256 of a Parquet file up to its footer, whose length is in the last bytes."""
+    content = path.read_bytes()
+    footer = int.from_bytes(content[-8:-4], "little")
+    return hashlib.sha256(content[: -8 - footer]).hexdigest()
+
+
+def read(path: str | Path) -> pl.DataFrame:
+    """Return the rows of a result, each with the source of its data."""
+    frame = rows_of(path)
+    if "source" in frame.columns:
+        return frame
+    return frame.with_columns(source=pl.lit(mark_of(path)["source"]))
+
+
+def mark_of(path: str | Path) -> dict[str, str]:
+    """Return the provenance of a result."""
+    with readable(path):
+        found = pl.read_parquet_metadata(path)
+    return {key: found.get(key, "") for key in ("settings", "code", "source", "data")}
+
+
+def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
+    """Return the rows of several results; columns that a result lacks are empty in its rows."""
+    return pl.concat([read(path) for path in paths], how="diagonal_relaxed")
+
+
+def source_of(prepared: Iterable[Any]) -> str:
+    """Describe the origin of prepared data sets in words for a figure."""
+    found = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
+    return "; ".join(dict.fromkeys(found)) or DRAWN
+
+
+def sources(paths: Iterable[str | Path]) -> str:
+    """Return the distinct data sources of several results, joined by semicolons."""
+    found = [mark_of(path)["source"] for path in paths]
+    parts = dict.fromkeys(part for source in found for part in source.split("; "))
+    return "; ".join(parts)

@@ -1,0 +1,208 @@
+"""Convert measurements of runs to a table: computed and published numbers, in three formats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.errors import require
+from private_consensus.common.spreadsheets import markdown as escaped
+
+NONE = "–"
+FIXED = ("block", "row", "method", "algorithm", "variant", "reading", "printed", "printed_std",
+         "value", "std", "se", "difference", "runs", "source")  # fmt: skip
+
+
+def table_numbers(
+    table: Mapping[str, Any], cells: Mapping[tuple[str, str], pl.DataFrame]
+) -> pl.DataFrame:
+    """Compute the numbers of a table, one row per cell.
+
+    Parameters
+    ----------
+    table : mapping
+        Table as :class:`private_consensus.reproduction.experiments.schema.Table` serializes it.
+    cells : mapping
+        (experiment, algorithm) to the cell's measurements.
+
+    Returns
+    -------
+    DataFrame
+        Mean over runs as ``value``, ``std`` over runs, ``se`` of the mean. ``difference`` is the
+        distance to the published number in combined standard errors. Published spreads are
+        interpreted as standard deviations over the published number of runs. Measures in ``beside``
+        have separate columns.
+    """
+    rows = [
+        row
+        for block in table["blocks"]
+        for method in block["methods"]
+        for row in _method_rows(table, block, method, cells)
+    ]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    order = {block["label"]: place for place, block in enumerate(table["blocks"])}
+    place = pl.col("block").replace_strict(order, return_dtype=pl.Int64)
+    return frame.sort(place, "row", maintain_order=True)
+
+
+def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
+    runs = cells[block["experiment"], method["algorithm"]]
+    runs = runs.filter(pl.col("variant") == method["run"])
+    for column, value in method["where"].items():
+        runs = runs.filter(pl.col(column) == value)
+    printed = {row: (mean, std) for row, mean, std in method["printed"]}
+    axis = table["rows"]
+    require(axis in runs.columns, "table.rows", axis, "an axis of the experiment")
+    levels = runs[axis].unique().sort().to_list()
+    wanted = [level for level in levels if not table["values"] or level in table["values"]]
+    require(bool(wanted), "table.values", table["values"], f"some of {levels}")
+    return [
+        {
+            "block": block["label"],
+            "row": float(level),
+            "method": method["label"],
+            "algorithm": method["algorithm"],
+            "variant": method["run"],
+            "reading": method["reading"],
+            **_compared(table, runs.filter(pl.col(axis) == level), printed.get(level)),
+            "source": str(runs["source"][0]),
+        }
+        for level in wanted
+    ]
+
+
+def _compared(table, runs: pl.DataFrame, printed: tuple[float, float] | None) -> dict[str, Any]:
+    values = _measured(runs, (table["quantity"], table["metric"]))
+    count = len(values)
+    std = float(values.std()) if count > 1 else 0.0
+    ours = {"value": float(values.mean()), "std": std, "se": std / math.sqrt(count), "runs": count}
+    beside = {
+        title: float(_measured(runs, measure).mean()) for title, measure in table["beside"].items()
+    }
+    if printed is None:
+        return {"printed": None, "printed_std": None, **ours, "difference": None, **beside}
+    mean, spread = printed
+    combined = math.hypot(spread / math.sqrt(table["printed_runs"]), ours["se"])
+    difference = (ours["value"] - mean) / combined if combined else math.nan
+    return {
+        "printed": mean,
+        "printed_std": spread,
+        **ours,
+        "difference": difference,
+        **beside,
+    }
+
+
+def _measured(runs: pl.DataFrame, measure: Sequence[str]) -> pl.Series:
+    quantity, metric = measure
+    kept = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
+    require(kept.height > 0, "table", f"{quantity}, {metric}", "at least one measurement")
+    return kept["value"]
+
+
+def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Format the numbers of a table as text.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    titles : list of str
+        Column titles.
+    rows : list of list of str
+        Text of each table cell.
+    """
+    titles = ["", table["row_title"], "", "printed", "ours", "s.e.", "difference / s.e."]
+    beside = list(table["beside"])
+    rows = [
+        [
+            row["block"],
+            f"{row['row']:g}",
+            row["method"],
+            _pair(row["printed"], row["printed_std"]),
+            _pair(row["value"], row["std"]),
+            f"{row['se']:.4f}",
+            NONE if row["difference"] is None else f"{row['difference']:+.1f}",
+            *(f"{row[title]:.3f}" for title in beside),
+        ]
+        for row in numbers.iter_rows(named=True)
+    ]
+    return titles + beside, rows
+
+
+def _pair(mean: float | None, spread: float | None) -> str:
+    return NONE if mean is None else f"{mean:.3f} ± {spread:.3f}"
+
+
+def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
+    """Format a table as Markdown, with title, caption and data sources.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    str
+        The Markdown text.
+    """
+    titles, rows = shown(numbers, table)
+    lines = [_md_line(titles), _md_line(["---"] * len(titles)), *map(_md_line, rows)]
+    body = "\n".join(lines)
+    return f"# {table['title']}\n\n{body}\n\n{table['caption']}\n\nData: {_sources(numbers)}.\n"
+
+
+def _md_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
+
+
+SPECIAL = str.maketrans(
+    {
+        **{character: f"\\{character}" for character in "&%$#_{}"},
+        "±": "$\\pm$",
+        "–": "--",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
+        "\\": "\\textbackslash{}",
+    }
+)
+
+
+def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
+    """Format a table as a LaTeX ``table`` environment that needs no package.
+
+    Parameters
+    ----------
+    numbers : DataFrame
+        Result of :func:`table_numbers`.
+    table : mapping
+        The table.
+
+    Returns
+    -------
+    str
+        The LaTeX source.
+    """
+    titles, rows = shown(numbers, table)
+    lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]
+    heading = " & ".join(title.translate(SPECIAL) for title in titles) + r" \\"
+    caption = f"{table['title']}. {table['caption']} Data: {_sources(numbers)}.".translate(SPECIAL)
+    begin = [r"\begin{table}", rf"\caption{{{caption}}}"]
+    form = rf"\begin{{tabular}}{{lll{'r' * (len(titles) - 3)}}}"
+    body = [form, r"\hline", heading, r"\hline", *lines, r"\hline"]
+    return "\n".join([*begin, *body, r"\end{tabular}", r"\end{table}", ""])
+
+
+def _sources(numbers: pl.DataFrame) -> str:
+    return "; ".join(numbers["source"].unique().sort())

@@ -1,0 +1,1 @@
+"""Privacy loss to partial observers for the settings of ``config/observers.yaml``."""

@@ -1,0 +1,299 @@
+"""Pairs of every algorithm on every graph at every epsilon, from ``config/observers.yaml``."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from private_consensus.audits.views.causal import Observation, observation
+from private_consensus.audits.views.epsilon import ObservedEpsilon, of_several
+from private_consensus.audits.views.table import kinds
+from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms, networks, problems
+from private_consensus.core.kernels.forks import map_in_forks
+from private_consensus.core.randomness import Streams
+from private_consensus.privacy import Budget, account, gaussian_mu
+from private_consensus.privacy.observers import Observer
+
+from ..experiments.schema import validate
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Graph(_Strict):
+    """Fixed graph with its title."""
+
+    title: str
+    network: dict[str, Any]
+
+
+class Method(_Strict):
+    """Algorithm with its parameters."""
+
+    title: str
+    algorithm: dict[str, Any]
+    problem: dict[str, Any] | None = Field(default=None, description="instead of that of all")
+
+
+class Reduced(_Strict):
+    """Budgets, graphs and rounds of a smaller scale."""
+
+    epsilons: list[float] = Field(min_length=1)
+    graphs: list[str] = Field(min_length=1)
+    horizon: int | None = Field(default=None, ge=1, description="where it is shorter")
+
+
+class Observed(_Strict):
+    """Content of ``config/observers.yaml``."""
+
+    delta: float = Field(gt=0, lt=1)
+    horizon: int = Field(ge=1, description="rounds of messages")
+    epsilons: list[float] = Field(min_length=1, description="of the eavesdropper's account")
+    problem: dict[str, Any]
+    graphs: dict[str, Graph]
+    algorithms: dict[str, Method]
+    scales: dict[str, Reduced] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _reduces_what_is_there(self) -> Observed:
+        for scale, reduced in self.scales.items():
+            for key, allowed in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
+                for value in getattr(reduced, key):
+                    require(value in allowed, f"scales.{scale}.{key}", value, f"one of {allowed}")
+            rounds = reduced.horizon or self.horizon
+            expected = f"at most {self.horizon}"
+            require(rounds <= self.horizon, f"scales.{scale}.horizon", rounds, expected)
+        return self
+
+    def at(self, scale: str) -> dict[str, Any]:
+        """Return the configuration at a scale, as plain values."""
+        configuration = self.model_dump(mode="json", exclude={"scales"})
+        if reduced := self.scales.get(scale):
+            configuration["epsilons"] = reduced.epsilons
+            configuration["horizon"] = reduced.horizon or self.horizon
+            configuration["graphs"] = {
+                name: configuration["graphs"][name] for name in reduced.graphs
+            }
+        return configuration
+
+
+def read_observed(raw: Mapping[str, Any]) -> Observed:
+    """Return the checked configuration of observers.
+
+    Raises
+    ------
+    ConfigurationError
+        With one line for each invalid key.
+    """
+    return validate(Observed, raw)
+
+
+def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
+    """Compute one row per graph, algorithm, epsilon, observer and target agent.
+
+    Parameters
+    ----------
+    configuration : mapping
+        Result of :meth:`Observed.at`.
+    processes : int, default 1
+        Number of forked processes for algorithms on graphs. The rows do not depend on it.
+
+    Returns
+    -------
+    list of dict
+        ``graph``, ``algorithm``, ``epsilon`` (the budget), ``accounted`` (the accountant's epsilon
+        at the calibrated noise), ``kind`` and ``members`` of the observer, ``victim``, ``distance``
+        (edges to the nearest member; null without members), ``lower`` and ``formula`` for fixed
+        inputs, ``guarantee``, ``rule``, ``label``, and ``reason`` if there is no formula.
+    """
+    pairs = list(itertools.product(configuration["graphs"], configuration["algorithms"]))
+
+    def rows_of(pair: tuple[str, str]) -> list[dict[str, Any]]:
+        graph, name = pair
+        observations = [
+            observed_in(configuration, graph, name, epsilon)
+            for epsilon in configuration["epsilons"]
+        ]
+        return [
+            {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
+            for epsilon, rows in zip(
+                configuration["epsilons"],
+                _rows_of(observations, configuration["delta"]),
+                strict=True,
+            )
+            for row in rows
+        ]
+
+    return list(itertools.chain.from_iterable(map_in_forks(rows_of, pairs, processes)))
+
+
+def observed_in(
+    configuration: Mapping[str, Any], graph: str, name: str, epsilon: float
+) -> Observation:
+    """Calibrate an algorithm of the configuration on one of its graphs.
+
+    Parameters
+    ----------
+    configuration : mapping
+        Result of :meth:`Observed.at`.
+    graph : str
+        Name of the graph.
+    name : str
+        Name of the algorithm.
+    epsilon : float
+        Budget of the eavesdropper.
+
+    Returns
+    -------
+    Observation
+    """
+    method = configuration["algorithms"][name]
+    problem = method.get("problem") or configuration["problem"]
+    streams = Streams(0, (0,), dict.fromkeys(("data", "graph", "noise", "sampling"), "observers"))
+    try:
+        algorithm, problem, network = calibrated(
+            problem, configuration["graphs"][graph]["network"], method["algorithm"], streams,
+            epsilon=epsilon, delta=configuration["delta"], horizon=configuration["horizon"],
+        )  # fmt: skip
+        return observation(algorithm, problem, network, configuration["horizon"])
+    except InvalidInput as error:
+        raise InvalidInput(f"observers.{name} on {graph}", error.value, error.expected) from error
+
+
+def calibrated(
+    problem: Mapping[str, Any], network: Mapping[str, Any], algorithm: Mapping[str, Any],
+    streams: Streams, *, epsilon: float, delta: float, horizon: int,
+) -> tuple[Any, Any, networks.Network]:  # fmt: skip
+    """Build an algorithm with its noise, its problem and its graph, from names and parameters.
+
+    If a graph is sampled for each run, the graph of the first run is used.
+
+    Parameters
+    ----------
+    problem, network, algorithm : mapping
+        ``name`` and parameters.
+    streams : Streams
+        Random streams.
+    epsilon, delta : float
+        Budget of the whole run.
+    horizon : int
+        Number of rounds.
+
+    Returns
+    -------
+    tuple of Algorithm, Problem and Network
+    """
+    parameters = dict(network)
+    graph: Any = networks.build(
+        streams, parameters.pop("name"), parameters.pop("agents"), **parameters
+    ).of_run(0)
+    parameters = dict(problem)
+    world = problems.load(parameters.pop("name")).build(streams, graph.n_agents, **parameters)
+    parameters = dict(algorithm)
+    unscaled = algorithms.load(parameters.pop("name"))(**parameters)
+    return _calibrated(unscaled, epsilon, delta, (world, graph, horizon)), world, graph
+
+
+def _calibrated(algorithm: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
+    """Return the algorithm at the noise for which its own account of the run is epsilon."""
+    from private_consensus.core.algorithms.dp_ci import ALGORITHM as DPCI
+    from private_consensus.core.algorithms.families.consensus_admm import ConsensusADMM
+
+    pure = isinstance(algorithm, DPCI) or getattr(algorithm, "law", "") == "laplace"
+    if not isinstance(algorithm, ConsensusADMM):
+        return algorithm.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
+    # The paper's budget is per iteration and at most 1: calibrate for it, then scale the noise.
+    per_iteration = algorithm.calibrate(Budget(0.5, delta), *world)
+    share = gaussian_mu(_epsilon_of(per_iteration, delta, *world), delta) / gaussian_mu(
+        epsilon, delta
+    )
+    return replace(per_iteration, noise=float(per_iteration.noise.scale * share))
+
+
+def _epsilon_of(
+    algorithm: Any, delta: float, problem: Any, network: networks.Network, horizon: int
+) -> float:
+    return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
+
+
+def _rows_of(observations: Sequence[Observation], delta: float) -> Iterator[list[dict[str, Any]]]:
+    watching = [list(kinds(observed)) for observed in observations]
+    cases = [
+        (observed, observers)
+        for observed, observers_by_kind in zip(observations, watching, strict=True)
+        for _, observers in observers_by_kind
+    ]
+    losses = iter(of_several(cases, delta))
+    for observed, observers_by_kind in zip(observations, watching, strict=True):
+        accounted = _accounted(observed, delta)
+        yield [
+            {"accounted": accounted, "kind": kind, **row}
+            for kind, observers in observers_by_kind
+            for observer, victims in zip(observers, next(losses), strict=True)
+            for row in _rows_of_one(observed, observer, victims)
+        ]
+
+
+def _rows_of_one(
+    observed: Observation, observer: Observer, victims: Mapping[int, ObservedEpsilon]
+) -> Iterator[dict[str, Any]]:
+    for victim, loss in victims.items():
+        yield {
+            "members": ", ".join(map(str, observer.members)),
+            "victim": victim,
+            "distance": _distance(observed, observer, victim)
+            if observed.network.n_agents > 1
+            else None,
+            **vars(loss),
+            "label": loss.label,
+            "reason": observed.reason,
+        }
+
+
+def _accounted(observed: Observation, delta: float) -> float:
+    return _epsilon_of(
+        observed.algorithm, delta, observed.problem, observed.network, observed.horizon
+    )
+
+
+def _distance(observed: Observation, observer: Observer, victim: int) -> int | None:
+    distances = [int(observed.distances[victim, v]) for v in observer.members]
+    return min(distances) if distances else None
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the worst and the median pair per graph, algorithm, epsilon and kind of observer.
+
+    Agents are also grouped by distance. A median is no guarantee for any pair.
+    """
+    keys = ("graph", "algorithm", "epsilon", "accounted", "kind", "distance")
+    groups: dict[tuple, list[dict[str, Any]]] = {}
+    for row in rows:
+        labelled = {**row, "distance": row["distance"] if row["kind"] == "agent" else None}
+        groups.setdefault(tuple(labelled[key] for key in keys), []).append(row)
+    columns = ("lower", "formula", "guarantee", "label", "rule")
+    return [
+        {
+            **dict(zip(keys, group, strict=True)),
+            "pair": pair,
+            **{key: row_of_pair[key] for key in columns},
+        }
+        for group, members in groups.items()
+        for pair, row_of_pair in _worst_and_median(members)
+    ]
+
+
+def _worst_and_median(rows: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    ordered = sorted(rows, key=lambda row: (row["guarantee"], _finite(row["formula"])))
+    return [("worst", ordered[-1]), ("median", ordered[len(ordered) // 2])]
+
+
+def _finite(value: float) -> float:
+    return -1.0 if math.isnan(value) else value

@@ -1,0 +1,176 @@
+"""Which name, colour and dash a curve has: one of each for a method, in all figures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.errors import require
+
+from ..experiments.numbers import UNPROVEN
+from .symbols import typeset
+
+OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+"""Eight colours that readers with any colour vision tell apart."""
+
+RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB83A", "#C9A500",
+        "#E06A1B")  # fmt: skip
+"""Values along an axis: from dark to bright, all legible on white."""
+
+DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
+"""Whole, dashed, dotted, and both."""
+
+MARK = " †"
+VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
+"""A curve's name that ends in the value of an axis: what it is of, and that value."""
+
+Styles = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass
+class CurveStyles:
+    """Names of curves in the order of the legend, each with its colour and dash."""
+
+    colour: dict[str, str] = field(default_factory=dict)
+    dash: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, name: str, colour: str, dash) -> None:
+        """Set colour and dash of a curve, unless they are set already.
+
+        Parameters
+        ----------
+        name : str
+            Name of the curve.
+        colour : str
+            Colour in hexadecimal notation.
+        dash : sequence of int
+            Lengths of dashes and gaps; empty for a solid line.
+        """
+        self.colour.setdefault(name, colour)
+        self.dash.setdefault(name, list(dash) or [1, 0])
+
+    def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
+        """Names that are among these, their colours, their dashes."""
+        known = [name for name in self.colour if name in set(names)]
+        return known, [self.colour[n] for n in known], [self.dash[n] for n in known]
+
+
+def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
+    """Add the columns ``style``, ``name`` and ``curve``, the displayed name.
+
+    A curve has the label of its style, or the name of its series. It is marked if its guarantee is
+    unproven at any of its points.
+
+    Parameters
+    ----------
+    points : polars.DataFrame
+        Columns ``algorithm``, ``variant``, ``series`` and ``guarantee``.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    labels = {name: style["label"] for name, style in styles.items()}
+    key = pl.format("{}.{}", pl.col("algorithm"), pl.col("variant"))
+    label = key.replace_strict(labels, default=pl.col("variant"))
+    name = pl.when(pl.col("series") == "").then(label).otherwise(pl.col("series"))
+    name = name.map_elements(typeset, return_dtype=pl.String)
+    marked = points.with_columns(style=key, name=name)
+    unproven = (pl.col("guarantee") == UNPROVEN).any().over("style", "name")
+    mark = pl.when(unproven).then(pl.lit(MARK)).otherwise(pl.lit(""))
+    return marked.with_columns(curve=pl.col("name") + mark)
+
+
+def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
+    """Choose colour and dash of the curves of a figure.
+
+    A curve with the label of its style, or the only curve of its style, has exactly that style in
+    every figure. Two curves of one style (on test and training data, at two budgets) share its
+    colour and differ in dash. Curves along an axis have the colours of a ramp, from the smallest
+    value to the largest.
+
+    Parameters
+    ----------
+    shown : polars.DataFrame
+        Output of :func:`named`.
+    styles : mapping
+        Label, colour and dash by ``algorithm.variant``.
+
+    Returns
+    -------
+    CurveStyles
+    """
+    found = CurveStyles()
+    labels = {style: typeset(look["label"]) for style, look in styles.items()}
+    pairs = shown.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
+    of_style: dict[str, list[str]] = {}
+    for style, name, _, _ in pairs:
+        of_style.setdefault(style, [])
+        if name not in of_style[style]:
+            of_style[style].append(name)
+    unnamed = [style for style in of_style if style not in styles]
+    of_style = {style: _first(labels.get(style), names) for style, names in of_style.items()}
+    values = _along({name: series for _, name, _, series in pairs if series})
+    for style, name, curve, _ in pairs:
+        base = styles.get(style, {})
+        # A curve that only has a name takes the next colour.
+        spare = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
+        own, siblings = base.get("colour", spare), of_style[style]
+        if name == labels.get(style) or (len(siblings) == 1 and name not in values):
+            found.add(curve, own, base.get("dash", ()))
+        elif name in values:
+            rank, count, dash = values[name]
+            found.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
+        elif len(siblings) == 2:
+            found.add(curve, own, DASHES[_second(name, siblings)])
+        else:
+            place = siblings.index(name)
+            require(
+                place < len(OKABE_ITO), "panel.curves", len(siblings),
+                f"at most {len(OKABE_ITO)} curves of one style",
+            )  # fmt: skip
+            colours = [own, *(colour for colour in OKABE_ITO if colour != own)]
+            found.add(curve, colours[place], (1, 0))
+    return found
+
+
+def _first(own: str | None, names: list[str]) -> list[str]:
+    """Names with one in front, if it is among them."""
+    return sorted(names, key=lambda name: name != own)
+
+
+def _second(name: str, siblings: list[str]) -> int:
+    """Return the curve of a style that is dashed: the one on training data, else the second."""
+    training = [sibling.endswith("training") for sibling in siblings]
+    return int(name.endswith("training")) if any(training) else siblings.index(name)
+
+
+def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """Return rank, number of values and dash of curves along an axis with at least three values.
+
+    By the names as they are typed: a number that is set, ``10⁻³``, is read by nobody.
+    """
+    parts = {name: VALUE.match(typed) for name, typed in series.items()}
+    values = sorted({part[2].strip() for part in parts.values() if part}, key=_number)
+    if len(values) < 3:
+        return {}
+    stems = list(dict.fromkeys(part[1] for part in parts.values() if part))
+    return {
+        name: (values.index(part[2].strip()), len(values), DASHES[stems.index(part[1]) % 4])
+        for name, part in parts.items()
+        if part
+    }
+
+
+def _number(value: str) -> float:
+    """The number in ``q = 0.7``, or 0."""
+    try:
+        return float(value.rpartition("=")[2])
+    except ValueError:
+        return 0.0

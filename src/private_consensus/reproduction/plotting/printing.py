@@ -1,0 +1,209 @@
+"""Figures for print: as wide as a column or a page, with text of eight points, without heading."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from .theme import FONT
+
+POINTS_PER_INCH = 72
+TEXT = 8
+"""Points."""
+WIDTHS = {"column": 3.3, "page": 6.8}
+"""Inches."""
+LINE = 10
+"""Points from a line of text to the next."""
+HEIGHT = 0.62
+"""Of a panel, as a share of its width."""
+LETTER, SYMBOL, AXIS = 4.7, 22, 45
+"""Points of a letter of the legend, of what stands before a name, and left of a panel: a legend
+begins where its panel does."""
+GRADIENT = 0.8
+"""Length of a legend of colours, as a share of the room that it has."""
+ROUNDS = 5
+"""Times that panels are made to fit; each comes closer, since labels keep their size."""
+_WIDTH = re.compile(r'width="([\d.]+)"')
+
+
+def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
+    """A Vega-Lite specification that is drawn so wide, without what a caption says.
+
+    Parameters
+    ----------
+    specification : dict
+        As :func:`.theme.save` writes it.
+    inches : float
+        Width of the whole drawing.
+    """
+    target = inches * POINTS_PER_INCH
+    spec = deepcopy(specification)
+    spec.pop("title", None)
+    spec["config"] = _config(spec.get("config", {}))
+    columns = _in_columns(spec, inches)
+    _named_below(spec)
+    units = list(_units(spec))
+    ratios = [unit["height"] / unit["width"] for unit in units]
+    width = target / columns - AXIS
+    _titles(spec, width)
+    room = target - AXIS if _one_legend(spec) else width
+    for _ in range(ROUNDS):
+        for unit, ratio in zip(units, ratios, strict=True):
+            unit["width"] = round(width, 1)
+            unit["height"] = round(width * max(min(ratio, 1.0), HEIGHT), 1)
+        _texts(spec, target, room)
+        excess = measured(spec) - target
+        if abs(excess) < 1.0:
+            break
+        width = max(width - excess / columns, 60.0)
+    return spec
+
+
+def measured(specification: dict[str, Any]) -> float:
+    """Points across a drawing."""
+    return float(_WIDTH.search(_svg(specification))[1])
+
+
+def _svg(specification: dict[str, Any]) -> str:
+    import vl_convert as vlc
+
+    return vlc.vegalite_to_svg(json.dumps(specification))
+
+
+def _pdf(specification: dict[str, Any]) -> bytes:
+    import vl_convert as vlc
+
+    return vlc.svg_to_pdf(_svg(specification))
+
+
+def _config(config: dict[str, Any]) -> dict[str, Any]:
+    found = {**config, "font": FONT, "padding": 2}
+    for part, sizes in {
+        "axis": ("labelFontSize", "titleFontSize"), "legend": ("labelFontSize", "titleFontSize"),
+        "title": ("fontSize", "subtitleFontSize"),
+    }.items():  # fmt: skip
+        found[part] = {**found.get(part, {}), **dict.fromkeys(sizes, TEXT)}
+    found["legend"] |= {"symbolSize": 100, "symbolStrokeWidth": 1.6}
+    return found
+
+
+def _in_columns(spec: dict[str, Any], inches: float) -> int:
+    """Panels beside each other: one in a column, two or three on a page."""
+    for several in ("concat", "hconcat"):
+        if several in spec:
+            spec["concat"] = spec.pop(several)
+            most = 1 if inches < 5 else 3
+            spec["columns"] = min(spec.get("columns", len(spec["concat"])), most)
+            spec["spacing"] = 14
+            return spec["columns"]
+    return 1
+
+
+def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Views that have a size of their own."""
+    if isinstance(view.get("width"), int | float) and isinstance(view.get("height"), int | float):
+        yield view
+    for several in ("concat", "hconcat", "vconcat"):
+        for inner in view.get(several, ()):
+            yield from _units(inner)
+
+
+def _named_below(view: dict[str, Any]) -> None:
+    """Names at the ends of curves become a legend below each panel: beside a narrow one there is no
+    room for them."""
+    for panel in view.get("concat", ()):
+        if not any(_field(layer, "text") == "curve" for layer in panel.get("layer", ())):
+            continue
+        panel["layer"] = [one for one in panel["layer"] if _field(one, "text") != "curve"]
+        for layer in panel["layer"]:
+            for channel in ("color", "strokeDash"):
+                if _field(layer, channel) == "curve":
+                    layer["encoding"][channel]["legend"] = {"orient": "bottom"}
+
+
+def _field(layer: dict[str, Any], channel: str) -> str | None:
+    """Return the field that a channel of a layer shows."""
+    return layer.get("encoding", {}).get(channel, {}).get("field")
+
+
+def _one_legend(spec: dict[str, Any]) -> bool:
+    """Return True if all panels share one legend."""
+    return spec.get("resolve", {}).get("scale", {}).get("color") != "independent"
+
+
+def _texts(part: Any, target: float, room: float) -> None:
+    """Text of eight points; as many columns of a legend as there is room for, its names in lines
+    where one is longer than that."""
+    if isinstance(part, list):
+        for each in part:
+            _texts(each, target, room)
+    elif isinstance(part, dict):
+        if part.get("type") == "text":
+            part |= {"fontSize": TEXT, "limit": round(target)}
+        names = part.get("scale", {}).get("domain", ()) if part.get("type") == "nominal" else ()
+        if names and isinstance(part.get("legend"), dict):
+            lines = {name: _lines(name, room - SYMBOL) for name in names}
+            longest = max(len(line) for found in lines.values() for line in found)
+            columns = max(1, int(room / (LETTER * longest + SYMBOL)))
+            part["legend"] |= {
+                "columns": columns,
+                "labelExpr": f"{json.dumps(lines, ensure_ascii=False)}[datum.label]",
+            }
+        if "gradientLength" in part:
+            part |= {"gradientLength": round(GRADIENT * room), "titleLimit": round(room)}
+        for key in set(part) - {"datasets", "data"}:
+            _texts(part[key], target, room)
+
+
+def _titles(spec: dict[str, Any], room: float) -> None:
+    """Titles of panels in as many lines as they need: marks above a plot, or titles of a view."""
+    for panel in spec.get("concat", ()):
+        for layer in panel.get("layer", ()):
+            if _field(layer, "text") == "title":
+                (row,) = spec["datasets"][layer["data"]["name"]]
+                lines = _lines(row["title"], room)
+                row["title"] = "\n".join(lines)
+                layer["mark"]["dy"] -= LINE * (len(lines) - 1)
+                layer["mark"]["lineBreak"] = "\n"  # a mark of numbers has none to split
+    for view in _titled(spec):
+        view["title"] = _lines(view["title"], room)
+
+
+def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Views with a title."""
+    if view.get("title"):
+        yield view
+    for several in ("concat", "hconcat", "vconcat"):
+        for inner in view.get(several, ()):
+            yield from _titled(inner)
+
+
+def _lines(text: str, room: float) -> list[str]:
+    return wrap(text, max(int(room / LETTER), 8))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """``python -m private_consensus.reproduction.plotting.printing FIGURES OUT``"""
+    parser = argparse.ArgumentParser(description="Figures as PDF, 3.3 and 6.8 inches wide.")
+    parser.add_argument("figures", type=Path, help="folder with the specifications, *.json")
+    parser.add_argument("out", type=Path, help="folder for the PDFs")
+    parser.add_argument("names", nargs="*", help="only these figures")
+    chosen = parser.parse_args(arguments)
+    files = sorted(chosen.figures.glob("*.json"))
+    for file in [f for f in files if not chosen.names or f.stem in chosen.names]:
+        specification = json.loads(file.read_text(encoding="utf-8"))
+        for name, inches in WIDTHS.items():
+            target = chosen.out / f"{file.stem}-{name}.pdf"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(_pdf(sized(specification, inches)))
+            print(target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Write the bill of materials of a release.
+
+    python -m private_consensus.reproduction.publishing.components FOLDER
+
+The output is a CycloneDX JSON file and a table of licences. It lists the packages of the locked
+environment, with their metadata and the checksums of the lock file.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common.provenance import write_json, write_text
+from private_consensus.common.spreadsheets import markdown
+
+LOCKED = re.compile(r"^([\w.-]+)==([^\s;\\]+)[^\n]*((?:\n +--hash=sha256:[^\n]*)*)", re.M)
+UNSAID = "not said"
+
+
+def locked(text: str) -> dict[str, dict[str, Any]]:
+    """Parse a lock file: version and SHA-256 checksums of each package, by normalized name."""
+    return {
+        normal(name): {"version": version, "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes)}
+        for name, version, hashes in LOCKED.findall(text)
+    }
+
+
+def normal(name: str) -> str:
+    """Normalize a package name for comparison, as package indices do."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def licence(package: Distribution) -> str:
+    """Return the licence of a package: its expression, its classifiers, or the first line of its
+    licence.
+    """
+    said = package.metadata
+    kinds = [kind.rpartition(" :: ")[2] for kind in said.get_all("Classifier") or ()
+             if kind.startswith("License ::")]  # fmt: skip
+    lines = (_field(package, "License") or "").strip().splitlines() or [""]
+    return _field(package, "License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
+
+
+def _field(package: Distribution, name: str) -> str | None:
+    return next(iter(package.metadata.get_all(name) or ()), None)
+
+
+def components(
+    lock: Mapping[str, Mapping[str, Any]], installed: Iterable[Distribution]
+) -> list[dict[str, Any]]:
+    """List the packages that are both locked and installed, sorted by name.
+
+    Parameters
+    ----------
+    lock : mapping
+        Locked packages, as :func:`locked` returns them.
+    installed : iterable of Distribution
+        Installed packages.
+
+    Returns
+    -------
+    list of dict
+        Keys name, version, licence and sha256.
+    """
+    found = {normal(package.metadata["Name"]): package for package in installed}
+    return [
+        {"name": name, "version": found[name].version, "licence": licence(found[name]),
+         "sha256": entry["sha256"]}
+        for name, entry in sorted(lock.items()) if name in found
+    ]  # fmt: skip
+
+
+def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Build the bill of materials (CycloneDX 1.5), with the checksums of each package."""
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "components": [
+            {
+                "type": "library",
+                "name": row["name"],
+                "version": row["version"],
+                "purl": f"pkg:pypi/{row['name']}@{row['version']}",
+                "licenses": [{"license": {"name": row["licence"]}}],
+                "properties": [{"name": "sha256", "value": one} for one in row["sha256"]],
+            }
+            for row in rows
+        ],
+    }
+
+
+def table(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Format the packages as a Markdown table, one row per package."""
+    lines = ["| package | version | licence |", "|---|---|---|"]
+    lines += [
+        f"| {' | '.join(markdown(row[key]) for key in ('name', 'version', 'licence'))} |"
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main(folder: str, lock: str = "requirements.txt") -> None:
+    """Write ``sbom.json`` and ``licences.md``.
+
+    Parameters
+    ----------
+    folder : str
+        Target folder.
+    lock : str
+        Path of the lock file.
+    """
+    rows = components(locked(Path(lock).read_text(encoding="utf-8")), distributions())
+    write_json(Path(folder, "sbom.json"), bill(rows))
+    write_text(Path(folder, "licences.md"), table(rows))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

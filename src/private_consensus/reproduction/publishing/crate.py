@@ -1,0 +1,199 @@
+"""Write an archive of the reference results for a data repository.
+
+    python -m private_consensus.reproduction.publishing.crate REFERENCE ARCHIVE
+
+The archive contains the reference results with RO-Crate 1.1 metadata: the description and checksum
+of each file, the commit, versions and data used, and the licence. Equal folders give byte-identical
+archives.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common import yamls
+from private_consensus.common.errors import require
+from private_consensus.common.provenance import atomic_write, changed, file_hash
+from private_consensus.common.readable import read_json
+
+CONTEXT = "https://w3id.org/ro/crate/1.1/context"
+SPECIFICATION = "https://w3id.org/ro/crate/1.1"
+LICENCES = {"MIT": "https://spdx.org/licenses/MIT"}
+METADATA = "ro-crate-metadata.json"
+KINDS = {
+    ".csv": "text/csv",
+    ".json": "application/json",
+    ".md": "text/markdown",
+    ".parquet": "application/vnd.apache.parquet",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
+    ".tex": "text/x-tex",
+}
+"""Media types by suffix."""
+DESCRIPTION = (
+    "Figures, tables, verdicts on claims and theorems, privacy statements and audits; "
+    "aggregates only, no record of any data set."
+)
+FIRST_DAY = (1980, 1, 1, 0, 0, 0)
+"""Of all files in the archive, so that it does not depend on when it is made."""
+
+Entity = dict[str, Any]
+
+
+def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
+    """Build the RO-Crate metadata of a folder with reference results.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with a ``manifest.json``, whose checksums must match the files.
+    citation : mapping
+        Contents of ``CITATION.cff``: title, version, licence, date, authors.
+
+    Returns
+    -------
+    dict
+        JSON-LD: the crate, its files, the software and the data sets used.
+
+    Raises
+    ------
+    InvalidInput
+        If a file differs from the manifest; the message names the file.
+    """
+    made = read_json(folder / "manifest.json")
+    wrong = changed(made["sha256"], folder)
+    require(not wrong, str(folder), ", ".join(wrong), "files as manifest.json has them")
+    files = list(_files(folder))
+    software = _software(citation, made)
+    data = list(_data(made))
+    authors = [
+        {"@id": f"#author-{i}", "@type": "Organization", "name": author["name"]}
+        for i, author in enumerate(citation["authors"], start=1)
+    ]
+    licence = {
+        "@id": LICENCES[citation["license"]],
+        "@type": "CreativeWork",
+        "name": citation["license"],
+    }
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Reference results of {citation['title']}",
+        "description": DESCRIPTION,
+        "datePublished": str(citation["date-released"]),
+        "version": citation["version"],
+        "license": {"@id": licence["@id"]},
+        "author": _references(authors),
+        "hasPart": _references(files),
+        "mentions": [{"@id": "#run"}],
+    }
+    run = {
+        "@id": "#run",
+        "@type": "CreateAction",
+        "name": f"Run at the scale {made['scale']}, seed {made['seed']}",
+        "instrument": {"@id": software["@id"]},
+        "object": _references(data),
+        "result": {"@id": "./"},
+    }
+    about = {
+        "@id": METADATA,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": SPECIFICATION},
+        "about": {"@id": "./"},
+    }
+    return {
+        "@context": CONTEXT,
+        "@graph": [about, root, run, software, licence, *authors, *data, *files],
+    }
+
+
+def _files(folder: Path) -> Iterator[Entity]:
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        yield {
+            "@id": path.relative_to(folder).as_posix(),
+            "@type": "File",
+            "name": path.name,
+            "encodingFormat": KINDS.get(path.suffix, "application/octet-stream"),
+            "contentSize": str(path.stat().st_size),
+            "sha256": file_hash(path),
+        }
+
+
+def _software(citation: Mapping[str, Any], made: Mapping[str, Any]) -> Entity:
+    return {
+        "@id": "#software",
+        "@type": "SoftwareApplication",
+        "name": "private-consensus",
+        "version": f"{citation['version']} ({made['commit']})",
+        "softwareRequirements": [f"{name} {found}" for name, found in made["versions"].items()],
+    }
+
+
+def _data(made: Mapping[str, Any]) -> Iterator[Entity]:
+    """List each edition of the data once, for any number of preparations."""
+    editions = {(row["dataset"], row["checksum"]): row for row in made["data"]}
+    for (name, checksum), row in sorted(editions.items()):
+        yield {
+            "@id": f"#data-{name}-{checksum[:8]}",
+            "@type": "Dataset",
+            "name": row["version"],
+            "identifier": f"sha256:{checksum}",
+            "citation": row["citation"],
+            "conditionsOfAccess": row["licence"],
+        }
+
+
+def _references(entities: list[Entity]) -> list[Entity]:
+    return [{"@id": entity["@id"]} for entity in entities]
+
+
+def write(folder: Path, archive: Path, beside: Mapping[str, Path]) -> None:
+    """Write the archive: metadata, the files of the folder, and additional files.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder with reference results.
+    archive : Path
+        Target file.
+    beside : mapping
+        Name in the archive to additional file; ``CITATION.cff`` is required.
+    """
+    citation = yamls.read(beside["CITATION.cff"])
+    metadata = crate(folder, citation)
+    with atomic_write(archive) as part, zipfile.ZipFile(part, "w") as packed:
+        text = json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"
+        _add(packed, METADATA, text.encode())
+        named = {entity["@id"]: folder / entity["@id"] for entity in metadata["@graph"]
+                 if entity["@type"] == "File"}  # fmt: skip
+        for name, path in sorted({**named, **beside}.items()):
+            _add(packed, name, path.read_bytes())
+
+
+def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name, FIRST_DAY)
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    entry.external_attr = 0o644 << 16
+    packed.writestr(entry, content)
+
+
+def main(folder: str, archive: str) -> None:
+    """Write an archive of a reference, with licence and citation of this repository.
+
+    Parameters
+    ----------
+    folder : str
+        Folder with reference results.
+    archive : str
+        Target file.
+    """
+    write(Path(folder), Path(archive), {name: Path(name) for name in ("CITATION.cff", "LICENSE")})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

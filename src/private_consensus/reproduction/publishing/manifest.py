@@ -1,0 +1,132 @@
+"""Build the manifest of a reference: commit, versions, seed, data, machine, wall times."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_info
+
+from private_consensus.common.provenance import versions
+
+CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
+"""What of a data card is kept: where data came from, nothing of what is in them."""
+
+
+def manifest(
+    *,
+    scale: str,
+    commit: str,
+    config: Mapping[str, Any],
+    missing: Iterable[str],
+    cards: Iterable[Mapping[str, Any]],
+    stamps: Mapping[str, Mapping[str, str]],
+    timings: Iterable[Mapping[str, Any]],
+    files: Mapping[str, str],
+) -> dict[str, Any]:
+    """Build the content of ``manifest.json``.
+
+    Parameters
+    ----------
+    scale : str
+        Scale of the run.
+    commit : str
+        Commit of the repository.
+    config : mapping
+        Configuration, of which ``seed`` and ``papers`` are used.
+    missing : iterable of str
+        Papers that are intentionally absent.
+    cards : iterable of mappings
+        Data cards.
+    stamps : mapping
+        Path of each result to its provenance.
+    timings : iterable of mappings
+        Keys ``job`` and ``seconds`` (wall time).
+    files : mapping
+        Path of each published file to its SHA-256.
+
+    Returns
+    -------
+    dict
+        Content as plain JSON.
+    """
+    seconds = {row["job"]: round(row["seconds"], 2) for row in timings}
+    return {
+        "scale": scale,
+        "commit": commit,
+        "seed": config["seed"],
+        "papers": list(config["papers"]),
+        "missing papers": sorted(missing),
+        "versions": versions(),
+        "machine": machine(),
+        "data": [{key: card.get(key, "") for key in CARD} for card in cards],
+        "stamps": {path: dict(stamp) for path, stamp in sorted(stamps.items())},
+        "wall seconds": dict(sorted(seconds.items())),
+        "wall seconds in all": round(sum(seconds.values()), 1),
+        "sha256": dict(sorted(files.items())),
+    }
+
+
+FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile", "asimd", "sve")
+"""What of a processor decides which kernels linear algebra and compiled loops take."""
+
+
+def processor() -> str:
+    """Return the model name of the processor."""
+    return _of_cpu("model name") or platform.processor() or platform.machine()
+
+
+def features() -> list[str]:
+    """Return the features of :data:`FEATURES` that the processor has."""
+    known = (_of_cpu("flags") or _of_cpu("Features")).split()
+    return [name for name in FEATURES if name in known]
+
+
+THIS_PROCESSOR = "this processor"
+
+
+def compiled_for() -> str:
+    """Return the processor that loops are compiled for, as ``NUMBA_CPU_NAME`` names it."""
+    return os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR
+
+
+def kernels() -> dict[str, str]:
+    """Return the loaded linear-algebra libraries, each with the architecture of its kernels."""
+    import numpy.linalg  # noqa: F401
+    import scipy.linalg  # noqa: F401
+
+    found = threadpool_info()
+    return {
+        f"{info.get('internal_api')} {info.get('version')}": str(info.get("architecture"))
+        for info in found
+        if info.get("user_api") == "blas"
+    }
+
+
+def _of_cpu(key: str) -> str:
+    """Return the entry of Linux for the first processor; empty on other systems."""
+    try:
+        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(rf"^{key}\s*: (.*)$", said, re.M)
+    return found[1].strip() if found else ""
+
+
+def machine() -> dict[str, Any]:
+    """Describe the kind of machine without identifying it."""
+    pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": processor(),
+        "features": features(),
+        "compiled for": compiled_for(),
+        "kernels": kernels(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(pages / 2**30),
+    }

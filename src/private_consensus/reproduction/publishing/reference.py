@@ -1,0 +1,253 @@
+"""Write the reference: figures, tables, claims, audits and a manifest, within a size limit."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import atomic_write, write_json, write_text
+from private_consensus.common.spreadsheets import csv
+
+from ..experiments.results import rows_of
+from ..plotting.rasters import compact
+from ..plotting.vectors import small_svg
+from ..report.freshness import found_stamp
+from ..report.page import scored
+from ..report.reading import Results, svg_size
+from ..report.site import REPAIRS
+from ..report.views.scorecard import files as scorecard_files
+from .aggregates import require_aggregates
+from .manifest import manifest
+
+BIGGEST = 25_000_000
+COMPARED = "comparison"
+"""`make comparison` makes it."""
+ROOMY = 0.95
+"""Share of the biggest size up to which rows of single runs are kept."""
+LONG_TABLES = ("privacy", "audit/observers")
+"""Thousands of rows: a hundred kilobytes as Parquet, megabytes as text. As text a run's own summary
+is kept, where it has one."""
+FAULTS = "faults.json"
+"""What came of the tests of faults; `make faults` writes it."""
+WIDTH = 1600.0
+"""Pixels across a published PNG, enough for a slide; with a palette a hundred kilobytes or two."""
+TABLES = ("csv", "md", "tex")
+
+
+def publish(
+    results: Results,
+    *,
+    made: str | Path,
+    folder: str | Path,
+    config: Mapping[str, Any],
+    known: Iterable[str],
+    stamped: Iterable[str] = (),
+    partial: bool = False,
+) -> None:
+    """Write the reference, and replace an earlier one.
+
+    Parameters
+    ----------
+    results : Results
+        Results of the run.
+    made : path
+        ``results/<scale>``.
+    folder : path
+        Target folder.
+    config : mapping
+        Configuration of the run: ``seed``, ``papers``, ``runs``.
+    known : iterable of str
+        Keys of all available papers.
+    stamped : iterable of str
+        Results whose provenance the manifest contains.
+    partial : bool
+        True if papers may be missing; the manifest names them.
+
+    Raises
+    ------
+    InvalidInput
+        If the run cannot serve as a reference; nothing is written then.
+    """
+    made, folder = Path(made), Path(folder)
+    missing = sorted(set(known) - set(config["papers"]))
+    require_citable(results, config, missing, partial=partial)
+    frames = {
+        name: rows_of(made / "data" / f"{name}.parquet")
+        for name in [*results.facts, *results.tables]
+    }
+    frames |= {f"audit/{path.stem}": rows_of(path) for path in (made / "audit").glob("*.parquet")}
+    for name, frame in frames.items():
+        require_aggregates(name, frame)
+    new = folder.with_name(f".{folder.name}.new")
+    shutil.rmtree(new, ignore_errors=True)
+    try:
+        _write(results, made, new)
+        _keep_bench(folder, new)
+        _keep_comparison(made, folder, new)
+        stamps = {str(path): found_stamp(path) for path in stamped}
+        content = manifest(
+            scale=results.scale, commit=results.commit, config=config, missing=missing,
+            cards=results.cards, timings=results.timings, files=checksums(new),
+            stamps={path: {k: s[k] for k in ("settings", "code", "data") if k in s}
+                    for path, s in stamps.items()},
+        )  # fmt: skip
+        write_json(new / "manifest.json", content)
+        if (size := _size(new)) > BIGGEST:
+            raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} to be kept")
+        shutil.rmtree(folder, ignore_errors=True)
+        new.replace(folder)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def require_citable(
+    results: Results, config: Mapping[str, Any], missing: Iterable[str], *, partial: bool
+) -> None:
+    """Raise an error for reduced runs, surrogate data, and undeclared missing papers.
+
+    Parameters
+    ----------
+    results : Results
+        Results of the run.
+    config : mapping
+        Configuration of the run.
+    missing : iterable of str
+        Keys of missing papers.
+    partial : bool
+        True if papers may be missing.
+
+    Raises
+    ------
+    InvalidInput
+        If the run cannot serve as a reference.
+    """
+    missing = list(missing)
+    if results.scale != "paper":
+        raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
+    if config.get("runs") is not None:
+        raise InvalidInput("runs", config["runs"], "each experiment's own number")
+    if made_up := _surrogates(results):
+        raise InvalidInput("data", made_up, "real data: name a mirror and run again")
+    if missing and not partial:
+        raise InvalidInput(
+            "papers", f"without {', '.join(missing)}", "all papers, or `make publish PARTIAL=1`"
+        )
+
+
+def _surrogates(results: Results) -> str:
+    """List the figures, tables, claims, privacy rows and data cards that use surrogate data."""
+    sources = [fact["source"] for fact in results.facts.values()]
+    sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
+    sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
+    sources += [f"{card['dataset']} ({card['source']})" for card in results.cards]
+    parts = [part for source in sources for part in source.split("; ") if "surrogate" in part]
+    return "; ".join(dict.fromkeys(parts))
+
+
+def _write(results: Results, made: Path, folder: Path) -> None:
+    for name in results.facts:
+        svg = (made / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+        write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
+        with atomic_write(folder / "figures" / f"{name}.png") as part:
+            part.write_bytes(small_png(svg))
+    if (made / "audit" / f"{REPAIRS}.svg").is_file():
+        svg = (made / "audit" / f"{REPAIRS}.svg").read_text(encoding="utf-8")
+        write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
+        with atomic_write(folder / "figures" / f"{REPAIRS}.png") as part:
+            part.write_bytes(small_png(svg))
+    for name in results.tables:
+        for kind in TABLES:
+            _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+    for name in [*results.facts, *results.tables]:
+        _copy(made / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
+    audited = sorted(f"audit/{path.stem}" for path in (made / "audit").glob("*.parquet"))
+    theorems = ["theorems"] if results.theorems else []
+    for name in ("claims", "privacy", *theorems, *audited):
+        _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
+        if name not in LONG_TABLES:
+            text = csv(rows_of(made / f"{name}.parquet"))
+            write_text(folder / f"{name}.csv", text)
+        elif (made / f"{name}.csv").is_file():
+            _copy(made / f"{name}.csv", folder / f"{name}.csv")
+    for name, text in scorecard_files(scored(results)).items():
+        write_text(folder / name, text)
+    write_text(folder / "README.md", gallery(results))
+
+
+def _keep_bench(old: Path, new: Path) -> None:
+    """Copy the mutation bench and the faults of the older reference if they were not run again."""
+    if (old / FAULTS).is_file():
+        _copy(old / FAULTS, new / FAULTS)
+    for kind in ("parquet", "csv"):
+        kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
+        if kept.is_file() and not place.exists():
+            _copy(kept, place)
+
+
+def _keep_comparison(made: Path, old: Path, new: Path) -> None:
+    """Copy the comparison of this run, or of the older reference if it was not run again;
+    include rows of single runs if they are small enough.
+    """
+    found = next((f for f in (made, old) if (f / COMPARED / "answers.json").is_file()), None)
+    if found is None:
+        return
+    for name in ("answers.json", "cells.json"):
+        _copy(found / COMPARED / name, new / COMPARED / name)
+    rows = found / COMPARED / "results.parquet"
+    if rows.is_file() and _size(new) + rows.stat().st_size <= ROOMY * BIGGEST:
+        _copy(rows, new / COMPARED / rows.name)
+
+
+def _size(folder: Path) -> int:
+    """Return the total size of all files of a folder in bytes."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def small_png(svg: str) -> bytes:
+    """Render a figure as PNG, for slides and pages without SVG support."""
+    import vl_convert as vlc
+
+    width = svg_size(svg).get("width", WIDTH)
+    return compact(vlc.svg_to_png(svg, scale=WIDTH / width), effort=9)
+
+
+def gallery(results: Results) -> str:
+    """Format the scorecard's counts and all figures as Markdown; links stay within the folder."""
+    from ..report.views.scorecard import counts
+
+    made = (
+        f"Made by commit `{results.commit}`, at paper scale, on real data; `manifest.json` says "
+        "with what, `scorecard.md` has the verdicts."
+    )
+    lines = ["# Reference results", "", made, ""]
+    lines += [f"- {c['verdict']}: {c['count']} ({c['standing']} after Holm's adjustment)"
+              for c in counts(scored(results))]  # fmt: skip
+    for paper in results.papers.values():
+        lines += [
+            "",
+            f"## {' '.join(filter(None, (paper['paper']['number'], paper['paper']['title'])))}",
+        ]
+        for name, spec in paper["figures"].items():
+            title = spec["title"].replace("[", "(").replace("]", ")")
+            lines += ["", f"### {title}", "",
+                      f"[![{title}](figures/{name}.png)](figures/{name}.svg)", "",
+                      f"`snakemake --cores 2 {name}`"]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def checksums(folder: Path) -> dict[str, str]:
+    """Compute the SHA-256 of every file of a folder."""
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _copy(source: Path, target: Path) -> None:
+    with atomic_write(target) as part:
+        shutil.copyfile(source, part)

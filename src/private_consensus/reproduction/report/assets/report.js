@@ -1,0 +1,285 @@
+// Draw interactive charts when they become visible; filter tables; search; unfold the targets of links. Without this
+// script, the page shows each figure as a picture.
+"use strict";
+
+(() => {
+  const AHEAD = "400px";       // how far before a chart comes into view it is drawn
+  const SQUEEZE = 0.75;        // panels are stacked once they would shrink below this share of their size
+  const ROOT = document.documentElement.dataset.root ?? "";  // from this page to the front page
+  const scripts = new Map();
+  const specifications = new Map();
+  const drawn = new Map();
+
+  let findable = [];
+
+  // Called by scripts that only hold data: a page opened from a disk may load scripts, but not JSON.
+  window.figure = (name, specification) => specifications.set(name, specification);
+  window.searchable = (rows) => { findable = rows; };
+
+  function load(source) {
+    if (!scripts.has(source)) {
+      scripts.set(source, new Promise((resolve, reject) => {
+        const script = document.createElement("script");
+        script.src = source;
+        script.onload = resolve;
+        script.onerror = () => reject(new Error(`${source} cannot be loaded`));
+        document.head.append(script);
+      }));
+    }
+    return scripts.get(source);
+  }
+
+  const wanted = (box) => {
+    const natural = Number(box.querySelector("img").getAttribute("width"));
+    return box.clientWidth < SQUEEZE * natural ? "stacked" : "live";
+  };
+
+  // Selections that a click in a legend sets, wherever in the specification they stand.
+  function legendParameters(view) {
+    const inner = ["hconcat", "vconcat", "concat", "layer"].flatMap((key) => view[key] ?? []);
+    const own = (view.params ?? []).filter(({ bind, select }) => bind === "legend" && select?.type);
+    return [...own, ...inner.flatMap(legendParameters)];
+  }
+
+  function arranged(original, label, state) {
+    const specification = structuredClone(original);
+    specification.description = label;
+    if (specification.title && specification.title.subtitle) {
+      // The heading above already says the title; where the data come from stays on the chart.
+      const { subtitle, subtitleColor } = specification.title;
+      specification.title = {
+        text: subtitle, color: subtitleColor, anchor: "start", fontSize: 11, offset: 8,
+        fontWeight: /surrogate/i.test(subtitle) ? "bold" : "normal",
+      };
+    }
+    for (const { select } of legendParameters(specification)) {
+      // Every click on a name adds or takes away its curve; by default only one with shift does.
+      select.toggle = "true";
+    }
+    if (state === "stacked" && specification.concat) specification.columns = 1;
+    if (state === "stacked" && specification.hconcat) {
+      specification.vconcat = specification.hconcat;
+      delete specification.hconcat;
+    }
+    return specification;
+  }
+
+  function hint(again) {
+    const line = document.createElement("p");
+    line.className = "hint";
+    line.textContent = "Click names in the legend to single out their curves; point at a mark for its numbers. ";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Show all";
+    button.addEventListener("click", again);
+    line.append(button);
+    return line;
+  }
+
+  async function draw(box) {
+    const image = box.querySelector("img");
+    const name = box.dataset.figure;
+    const state = wanted(box);
+    try {
+      await Promise.all([load(`${ROOT}assets/vega.js`), load(`${ROOT}figures/${name}.js`)]);
+      let live = box.querySelector(".live");
+      if (!live) {
+        live = document.createElement("div");
+        live.className = "live";
+        live.setAttribute("role", "img");
+        live.setAttribute("aria-label", image.alt);
+        box.append(live);
+      }
+      const specification = arranged(specifications.get(name), image.alt, state);
+      drawn.get(name)?.finalize();
+      drawn.set(name, await vegaEmbed(live, specification, { renderer: "svg", actions: false }));
+      image.hidden = true;
+      box.dataset.state = state;
+      if (legendParameters(specification).length && !box.querySelector(".hint")) {
+        box.append(hint(() => draw(box)));
+      }
+    } catch (error) {
+      box.dataset.state = "failed";
+      image.hidden = false;
+      console.error(`${name}:`, error);
+    }
+  }
+
+  function watchCharts() {
+    const charts = document.querySelectorAll(".chart");
+    const arrival = new IntersectionObserver((entries) => {
+      for (const entry of entries.filter((each) => each.isIntersecting)) {
+        arrival.unobserve(entry.target);
+        draw(entry.target);
+      }
+    }, { rootMargin: AHEAD });
+    const resized = new ResizeObserver((entries) => {
+      for (const { target } of entries) {
+        const { state } = target.dataset;
+        if (["stacked", "live"].includes(state) && state !== wanted(target)) draw(target);
+      }
+    });
+    for (const chart of charts) {
+      arrival.observe(chart);
+      resized.observe(chart);
+    }
+  }
+
+  // A form over a table: its rows say which paper and verdict they are of, and hold the words.
+  function watchFilter(form) {
+    const rows = [...document.querySelectorAll(`#${form.dataset.of} tbody tr`)];
+    const found = form.querySelector("output");
+    const nothing = document.getElementById(`${form.dataset.of}-nothing`);
+    const fits = (row) => {
+      const { paper, verdict, words } = Object.fromEntries(new FormData(form));
+      const text = row.textContent.toLowerCase();
+      return (!paper || row.dataset.paper === paper)
+        && (!verdict || row.dataset.verdict === verdict)
+        && words.toLowerCase().split(/\s+/).every((word) => text.includes(word));
+    };
+    const apply = () => {
+      for (const row of rows) row.hidden = !fits(row);
+      const shown = rows.filter((row) => !row.hidden).length;
+      found.textContent = `${shown} of ${rows.length} ${found.dataset.unit}`;
+      nothing.hidden = shown > 0;
+    };
+    form.addEventListener("input", apply);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    nothing.querySelector("button").addEventListener("click", () => { form.reset(); apply(); });
+    form.hidden = false;
+    apply();
+    return apply;
+  }
+
+  // A link such as scorecard.html#verdict-held selects the verdict in the first form that has it.
+  function filterByHash() {
+    const look = location.hash.startsWith("#verdict-") && location.hash.slice("#verdict-".length);
+    const field = document.querySelector("form.filters select[name=verdict]");
+    if (!look || !field) return;
+    field.value = look;
+    field.form.dispatchEvent(new Event("input"));
+    field.form.scrollIntoView();
+  }
+
+  function watchFilters() {
+    for (const form of document.querySelectorAll("form.filters")) watchFilter(form);
+    filterByHash();
+    window.addEventListener("hashchange", filterByHash);
+  }
+
+  // The target of a link may be inside a folded part of the page.
+  function unfoldTarget() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = name && document.getElementById(name);
+    if (!target) return;
+    if (target.matches("details")) target.open = true;
+    for (let part = target.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+    target.scrollIntoView({ behavior: "instant" });
+  }
+
+  function watchTarget() {
+    unfoldTarget();
+    window.addEventListener("hashchange", unfoldTarget);
+  }
+
+  function watchPrint() {
+    let opened = [];
+    // Pictures out of view are not in the way of opening the page, but they belong on paper.
+    window.addEventListener("load", () => setTimeout(() => {
+      for (const image of document.querySelectorAll(".chart img")) image.loading = "eager";
+    }, 300));
+    window.addEventListener("beforeprint", () => {
+      opened = [...document.querySelectorAll("main details:not([open])")];
+      for (const part of opened) part.open = true;
+    });
+    window.addEventListener("afterprint", () => {
+      for (const part of opened) part.open = false;
+    });
+  }
+
+  function foldContents() {
+    const contents = document.querySelector(".contents details");
+    if (matchMedia("(max-width: 74rem)").matches) contents.open = false;
+  }
+
+  const COMMON = new Set(("a an and are as at by do does for from how i in is it my of on or should that the this to use what when where "
+    + "which who why with").split(" "));
+  const WEIGHTS = { text: 4, more: 2, words: 1 };   // title; names; all words of the page
+
+  // Entries that contain every word of the query, the best matches first; the first dozen are listed.
+  function matches(query) {
+    const all = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const rare = all.filter((word) => !COMMON.has(word));
+    const words = rare.length ? rare : all;
+    if (!words.length) return [];
+    const weigh = (row, word) => Object.entries(WEIGHTS).reduce(
+      (sum, [key, weight]) => sum + ((row[key] ?? "").toLowerCase().includes(word) ? weight : 0), 0);
+    const title = (row) => all.filter((word) => row.text.toLowerCase().includes(word)).length / all.length;
+    return findable
+      .map((row) => ({ row, weights: words.map((word) => weigh(row, word)) }))
+      .filter(({ weights }) => weights.every((weight) => weight > 0))
+      .map(({ row, weights }) => ({ row, weight: weights.reduce((a, b) => a + b) + title(row) }))
+      .sort((a, b) => b.weight - a.weight)
+      .slice(0, 12)
+      .map(({ row }) => row);
+  }
+
+  function watchSearch() {
+    const form = document.getElementById("search");
+    const hits = document.getElementById("hits");
+    const field = form.elements.for;
+    const apply = async () => {
+      await load(`${ROOT}assets/search.js`);
+      const query = field.value.trim();
+      const found = matches(query);
+      hits.replaceChildren(...(found.length || !query ? found : [{ text: "No page contains all these words" }]).map((row) => {
+        const item = document.createElement("li");
+        const link = document.createElement(row.href ? "a" : "span");
+        if (row.href) link.href = `${ROOT}${row.href}`;
+        link.textContent = row.text;
+        item.append(link);
+        return item;
+      }));
+      hits.hidden = !query;
+    };
+    field.addEventListener("input", apply);
+    hits.addEventListener("click", () => { hits.hidden = true; });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") { field.value = ""; field.focus(); apply(); }
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      const stops = [field, ...hits.querySelectorAll("a")];
+      if (!step || stops.length < 2) return;
+      event.preventDefault();
+      stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
+    });
+    // A slash leads to the search from anywhere but another field.
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+      event.preventDefault();
+      field.focus();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      hits.querySelector("a")?.click();
+    });
+    form.hidden = false;
+  }
+
+  // Earlier reports had figures, claims and all other parts on the front page: forward such links to the present page.
+  function followOldLinks() {
+    const name = decodeURIComponent(location.hash.slice(1));
+    if (!name || document.getElementById(name)) return;
+    const paper = `papers/${name.replace(/^(paper|choices|privacy)-/, "").split("_")[0]}.html`;
+    const page = [paper, `${name}.html`].find((path) => (
+      [...document.querySelectorAll(".contents a")].some((link) => link.pathname.endsWith(`/${path}`))));
+    if (page) location.replace(`${ROOT}${page}#${name}`);
+  }
+
+  followOldLinks();
+  foldContents();
+  watchSearch();
+  watchFilters();
+  watchTarget();
+  watchCharts();
+  watchPrint();
+})();

@@ -1,0 +1,84 @@
+"""Names of papers and algorithms for readers, and links to the papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .formats import words
+
+ALGORITHMS = {
+    "admm": "ADMM",
+    "canary_audit": "audit by canaries",
+    "coordinate_descent": "random coordinate descent",
+    "d_zoa": "D-ZOA",
+    "decor": "DECOR",
+    "dgd": "DGD",
+    "dp_admm": "DP-ADMM",
+    "dp_ci": "DP-CI",
+    "dp_ci_moments": "DP-CI, exact moments",
+    "dsgd": "DSGD",
+    "dvp": "DVP",
+    "exact_admm": "ADMM with the exact update",
+    "fair_classification": "private and fair classifiers",
+    "gradient_descent": "DP consensus GD",
+    "ipp_admm": "IPP-ADMM",
+    "ldp_admm": "LDP-ADMM",
+    "ldp_gradient_descent": "LDP gradient descent",
+    "ldp_subgradient": "LDP subgradient method",
+    "logistic": "logistic regression",
+    "m_admm": "M-ADMM",
+    "mafalda_sgd": "MAFALDA-SGD",
+    "muffliato": "Muffliato",
+    "muffliato_gd": "Muffliato-GD",
+    "p_admm": "P-ADMM",
+    "pdop": "PDOP",
+    "pflr": "PFLR",
+    "pp_admm": "PP-ADMM",
+    "pp_admm_renyi": "PP-ADMM, Rényi account",
+    "pr_admm": "PR-ADMM",
+    "q_dpsgd_1": "Q-DPSGD-1",
+    "q_dpsgd_2": "Q-DPSGD-2",
+    "r_admm": "R-ADMM",
+    "random_aggregation": "random aggregation",
+    "release_audit": "audit of one release",
+    "sdm_dsgd": "SDM-DSGD",
+    "zip_dl": "Zip-DL",
+}
+
+LINKS = {
+    "xiao": ("arXiv:1902.06101", "https://arxiv.org/abs/1902.06101"),
+    "gratton": (
+        "journal version, doi:10.1109/TIFS.2021.3139267",
+        "https://doi.org/10.1109/TIFS.2021.3139267",
+    ),
+    "wang": ("doi:10.1007/s11424-022-2012-9", "https://doi.org/10.1007/s11424-022-2012-9"),
+}
+"""Key of a paper to its identifier and address; absent without a verified identifier."""
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def called(algorithm: str) -> str:
+    """Return the printed name of an algorithm; algorithms of other packages keep their names."""
+    return ALGORITHMS.get(algorithm, words(algorithm))
+
+
+def cited(paper: Mapping[str, Any]) -> str:
+    """Return the citation of a paper, such as "Wang et al. 2022"; without authors its short title.
+
+    Parameters
+    ----------
+    paper : mapping
+        Authors, place of publication with the year, and title, as ``PaperInfo`` dumps them.
+
+    Returns
+    -------
+    str
+    """
+    names = [author.split()[-1] for author in paper["authors"]]
+    if not names:
+        return paper.get("short") or paper["title"]
+    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return " ".join([who, *_YEAR.findall(paper["where"])[-1:]])

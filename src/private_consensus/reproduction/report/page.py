@@ -1,0 +1,285 @@
+"""From results to the HTML of the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.resources import files
+from importlib.util import find_spec
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ..plotting.symbols import typeset
+from .commands import command
+from .formats import code, words
+from .names import LINKS, called, cited
+from .reading import Results
+from .views import (
+    algorithms,
+    answer,
+    delivered,
+    documents,
+    figures,
+    privacy,
+    run,
+    scorecard,
+    tables,
+    verdicts,
+)
+
+EXTRA = {
+    "comparison": "Which algorithm?",
+    "scorecard": "Scorecard: all claims",
+    "privacy": "Privacy of each algorithm",
+    "audits": "Audits",
+    "observers": "Privacy against single observers",
+    "theorems": "Theorems of the papers",
+    "errata": "Errata of the papers",
+    "data": "Data",
+    "run": "This run",
+}
+"""Titles of the pages of the first level, in the order of the table of contents."""
+
+
+def page(results: Results) -> str:
+    """Render the front page: the answer, the papers, and the delivered privacy."""
+    shown = {**navigation(results), "here": "", "root": "", "home": "", **context(results)}
+    return environment().get_template("index.html.j2").render(shown)
+
+
+def pages(results: Results) -> dict[str, str]:
+    """Render the other pages: one per paper, algorithm, topic and document."""
+    around = {"scale": results.scale, "decides": results.decides, **navigation(results)}
+    papers = {key: paper_view(key, results) for key in results.papers}
+    made = {f"papers/{key}.html": _other("paper_page", around, f"papers/{key}.html", paper=view)
+            for key, view in papers.items()}  # fmt: skip
+    for shown in algorithms.pages(algorithms_used(results), results):
+        name = f"algorithms/{shown['name']}.html"
+        made[name] = _other("algorithm", around, name, algorithm=shown)
+    for key in private_papers(results):
+        name = f"settings/{key}.html"
+        made[name] = _other("settings", around, name, paper=papers[key])
+    for extra, title in extra_pages().items():
+        name = f"{extra}.html"
+        made[name] = _other(f"{extra}_page", around, name, title=title, **view(extra).page(results))
+    for document, title in documents.titles(results.documents).items():
+        name = f"docs/{document}.html"
+        content = documents.html(results.documents[document])
+        made[name] = _other("document", around, name, title=title, content=content)
+    return made
+
+
+def navigation(results: Results) -> dict[str, Any]:
+    """Return the entries of the table of contents, which all pages share."""
+    return {
+        "contents": [
+            {"key": key, "short": cited(paper["paper"])} for key, paper in results.papers.items()
+        ],
+        "algorithms": algorithms_used(results),
+        "documents": documents.titles(results.documents),
+        "library": results.library,
+        "extra": extra_pages(),
+    }
+
+
+def findable(results: Results) -> list[dict[str, str]]:
+    """Return the entries of the search: address from the front page, words, and name."""
+    rows = []
+    for paper in (paper_view(key, results) for key in results.papers):
+        page = f"papers/{paper['key']}.html"
+        more = f"{paper['key']} {paper['number']} {cited(paper)}"
+        rows.append({"href": page, "text": paper["title"], "more": more})
+        for shown in (*paper["figures"], *paper["tables"]):
+            rows.append(_found(page, shown["name"], shown["title"]))
+            rows += [_found(page, claim["id"], claim["claim"]) for claim in shown["claims"]]
+    rows += [
+        {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
+        for name in algorithms_used(results)
+    ]
+    named = {f"docs/{name}": title for name, title in documents.titles(results.documents).items()}
+    for name, title in {**extra_pages(), **named}.items():
+        rows.append({"href": f"{name}.html", "text": title, "more": name})
+    return rows
+
+
+def _found(page: str, name: str, text: str) -> dict[str, str]:
+    return {"href": f"{page}#{name}", "text": text, "more": name.replace("_", " ")}
+
+
+def private_papers(results: Results) -> list[str]:
+    """Papers with privacy statements, which fill a page of their own."""
+    found = {row["experiment"] for row in results.privacy}
+    return [key for key, paper in results.papers.items() if found & set(paper["experiments"])]
+
+
+def extra_pages() -> dict[str, str]:
+    """Return names and titles of the pages of the first level, without the front page.
+
+    A page is a template ``<name>_page.html.j2`` and a function ``page(results)`` of
+    ``views.<name>`` that returns the variables of the template.
+    """
+    folder = files("private_consensus.reproduction.report") / "templates"
+    return {
+        name: title
+        for name, title in EXTRA.items()
+        if (folder / f"{name}_page.html.j2").is_file() and hasattr(view(name), "page")
+    }
+
+
+def view(name: str) -> Any:
+    """Import the module of views of a page of the first level; None if there is no module."""
+    module = f"{__package__}.views.{name}"
+    return import_module(module) if find_spec(module) else None
+
+
+def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> str:
+    """Render a page of the folder, with links relative to its location."""
+    root = "../" * name.count("/")
+    place = {"here": name, "root": root, "home": f"{root}index.html"}
+    return environment().get_template(f"{template}.html.j2").render(**around, **place, **values)
+
+
+def algorithms_used(results: Results) -> list[str]:
+    """Names of algorithms that have a page: those of the registry that experiments name."""
+    named = {
+        name
+        for paper in results.papers.values()
+        for experiment in paper["experiments"].values()
+        for name in experiment["algorithms"]
+    }
+    return sorted(named & set(algorithms.known()))
+
+
+def scored(results: Results) -> list[dict[str, Any]]:
+    """Rows of the scorecard."""
+    seconds = run.seconds_of_figures(results.papers, results.timings)
+    return scorecard.rows(results.claims, results.papers, seconds, results.scale)
+
+
+@cache
+def environment() -> Environment:
+    """Templates, with everything escaped and nothing silently missing."""
+    made = Environment(
+        loader=PackageLoader("private_consensus.reproduction.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["words"] = words
+    made.filters["code"] = code
+    made.filters["called"] = called
+    made.filters["typeset"] = typeset
+    # Jinja declares the types of its own globals only.
+    made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
+    made.filters["paper_of"] = lambda name: name.partition("_")[0]
+    return made
+
+
+def _once_made(kind: str, results: Results, made: Callable[[], Any]) -> Any:
+    if kind not in results.views:
+        results.views[kind] = made()
+    return results.views[kind]
+
+
+def context(results: Results) -> dict[str, Any]:
+    """Everything that the templates name."""
+    return _once_made("context", results, lambda: _context(results))
+
+
+def _context(results: Results) -> dict[str, Any]:
+    papers = results.papers
+    paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
+    promised = privacy.promises(results.privacy, paper_of, papers)
+    shown = scored(results)
+    first = next((name for paper in papers.values() for name in paper["figures"]), "")
+    return {
+        "scale": results.scale,
+        "decides": results.decides,
+        "answer": answer.sentences(results),
+        "command": command("", results.scale),
+        "one_figure": command(first, results.scale),
+        "counts": verdicts.counts(results.claims),
+        "scorecard": shown,
+        "standing": scorecard.counts(shown),
+        "promises": promised,
+        "delivered": [
+            {**row, "short": cited(papers[row["paper"]]["paper"])}
+            for row in delivered.rows(results.privacy, paper_of, papers)
+        ],
+        "as_claimed": delivered.AS_CLAIMED,
+        "kept": privacy.kept(promised),
+        "papers": [paper_view(key, results) for key in papers],
+        "surrogates": surrogates(results),
+        "commit": results.commit,
+    }
+
+
+def paper_view(key: str, results: Results) -> dict[str, Any]:
+    """Collect the content of a paper's page: figures and tables with claims, choices, privacy.
+
+    Parameters
+    ----------
+    key : str
+        Key of the paper.
+    results : Results
+        Results of one scale; the view is cached in it.
+
+    Returns
+    -------
+    dict
+        Variables of the page template.
+    """
+    return _once_made(f"paper {key}", results, lambda: _paper_view(key, results))
+
+
+def _paper_view(key: str, results: Results) -> dict[str, Any]:
+    paper = results.papers[key]
+    claims = [row for row in results.claims if row["paper"] == key]
+    rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
+    shown = [
+        {
+            **figures.figure(name, paper, results.facts[name], results.labels, results.scale),
+            "seed": results.seed,
+            "claims": verdicts.of_figure(claims, name),
+        }
+        for name in paper["figures"]
+    ]
+    _once(shown)
+    tabled = [
+        {
+            **tables.table(name, paper, results.tables[name], results.scale),
+            "claims": verdicts.of_figure(claims, name),
+        }
+        for name in paper.get("tables", {})
+    ]
+    return {
+        "key": key,
+        **paper["paper"],
+        "short": cited(paper["paper"]),
+        "link": LINKS.get(key),
+        "counts": verdicts.counts(claims),
+        "outcome": scorecard.in_words(claims, results.papers),
+        "figures": shown,
+        "tables": tabled,
+        "choices": figures.choices(paper),
+        "privacy": privacy.of_experiments(rows, paper["experiments"]),
+    }
+
+
+def _once(shown: list[dict[str, Any]]) -> None:
+    """An experiment that several figures show is described at the first, which the others name."""
+    first: dict[str, dict[str, str]] = {}
+    for figure in shown:
+        for experiment in figure["experiments"]:
+            place = {"name": figure["name"], "heading": figure["heading"]}
+            experiment["told"] = first.setdefault(experiment["name"], place)
+
+
+def surrogates(results: Results) -> list[str]:
+    """Sources that are not the real data, each once."""
+    found = [fact["source"] for fact in results.facts.values()]
+    parts = [part for source in found for part in source.split("; ") if "surrogate" in part]
+    return list(dict.fromkeys(parts))

@@ -1,0 +1,230 @@
+"""Results read from files, for the pages of the report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common import yamls
+from private_consensus.common.provenance import versions
+from private_consensus.common.readable import read_json
+from private_consensus.common.usage import read_usage, was_measured
+
+from ..claims.decisions import may_decide
+from ..experiments.results import mark_of, rows_of
+
+Row = Mapping[str, Any]
+SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
+
+BESIDE = {
+    "comparison": "{scale}/comparison/answers.json",
+    "mutants": "{scale}/audit/mutants.parquet",
+    "faults": "reference/faults.json",
+    "docs": "docs/index.html",
+}
+"""What a report shows where somebody has made it: the target of ``make``, and its file among the
+results of all scales."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """All that the page shows.
+
+    Parameters
+    ----------
+    scale : str
+        Name of the scale, e.g. ``paper``.
+    papers : mapping
+        Key to a paper as :class:`private_consensus.reproduction.experiments.schema.Paper` dumps it.
+    claims, privacy : list of rows
+        As ``claims.parquet`` and ``privacy.parquet`` hold them.
+    facts : mapping
+        Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
+    tables : mapping
+        Table to its numbers, see :func:`private_consensus.reproduction.experiments.tables.table_numbers`.
+    cards : list of mapping
+        Data cards.
+    faults : list of mapping
+        What the workflow survives, as ``docs/faults.yaml`` tells it.
+    audit : mapping
+        ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
+    theorems : list of rows
+        As ``theorems.parquet`` holds them.
+    comparison : mapping
+        As :func:`private_consensus.comparison.answers.answers` gives it; empty if nothing was
+        compared.
+    labels : mapping
+        ``algorithm.variant`` to the name of its curve.
+    documents : mapping
+        Name to the Markdown of a page of ``docs``.
+    library : bool
+        Whether the documentation of the library stands beside the results, in ``results/docs``.
+    seed : int
+        Root of all random numbers.
+    commit, versions, timings
+        What varies from run to run: shown in a section of its own.
+    """
+
+    scale: str
+    papers: Mapping[str, Mapping[str, Any]]
+    claims: Sequence[Row]
+    privacy: Sequence[Row]
+    facts: Mapping[str, Row]
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    cards: Sequence[Row] = field(default_factory=list)
+    faults: Sequence[Row] = field(default_factory=list)
+    audit: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    theorems: Sequence[Row] = field(default_factory=list)
+    comparison: Mapping[str, Any] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    documents: Mapping[str, str] = field(default_factory=dict)
+    library: bool = False
+    seed: int | None = None
+    commit: str = "unknown"
+    versions: Mapping[str, str] = field(default_factory=dict)
+    timings: Sequence[Row] = field(default_factory=list)
+    views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Cache of content that several pages show; replaced results have an empty cache."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether these results may decide claims, advice and rankings."""
+        return may_decide(self.scale)
+
+
+def read_results(
+    *,
+    scale: str,
+    papers: Mapping[str, Mapping[str, Any]],
+    labels: Mapping[str, str],
+    commit: str,
+    claims: str,
+    privacy: str,
+    numbers: Iterable[str],
+    images: Iterable[str],
+    cards: Iterable[str],
+    timings: Iterable[str],
+    tables: Iterable[str] = (),
+    faults: str | None = None,
+    audit: Iterable[str] = (),
+    theorems: str | None = None,
+    documents: Iterable[str] = (),
+    folder: str | Path | None = None,
+    seed: int | None = None,
+) -> Results:
+    """Results from the files that the workflow has made.
+
+    Parameters
+    ----------
+    numbers, images, tables : iterable of str
+        The Parquet and the SVG of each figure, the Parquet of each table, named by it.
+    timings : iterable of str
+        What jobs took, as :func:`.usage.measured` writes it; those that are missing are left out.
+    faults : str, optional
+        A YAML file with what the workflow survives.
+    folder : path, optional
+        Where the results of all scales are. Of :data:`BESIDE` is shown what is there: nothing where
+        no folder is named.
+    """
+    found = made_beside(folder, scale) if folder else {}
+    sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
+    facts = {Path(path).stem: figure_facts(path) for path in numbers}
+    return Results(
+        scale=scale,
+        papers=papers,
+        labels=labels,
+        commit=commit,
+        versions=versions(),
+        documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
+        library="docs" in found,
+        seed=seed,
+        claims=rows_of(claims).to_dicts(),
+        privacy=rows_of(privacy).to_dicts(),
+        facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
+        tables={Path(path).stem: rows_of(path) for path in tables},
+        cards=[read_json(path) for path in sorted(set(cards))],
+        faults=with_outcomes(yamls.read(faults), _json(found.get("faults"))) if faults else [],
+        audit={
+            Path(path).stem: rows_of(path).to_dicts()
+            for path in [*audit, *filter(None, [found.get("mutants")])]
+        },
+        theorems=rows_of(theorems).to_dicts() if theorems else [],
+        comparison=_json(found.get("comparison")) or {},
+        timings=[timing(path) for path in map(Path, timings) if was_measured(path)],
+    )
+
+
+def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
+    """Return the files of :data:`BESIDE` that exist.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder with the results of all scales.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict of str to Path
+        Target of ``make`` to its file.
+    """
+    places = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
+    return {name: path for name, path in places.items() if path.is_file()}
+
+
+def _json(path: Path | None) -> Any:
+    return read_json(path) if path else []
+
+
+def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
+    """Add to each fault the outcome of its most recent test.
+
+    Parameters
+    ----------
+    faults : iterable of rows
+        Faults with the column ``fault``.
+    tried : iterable of rows
+        Test results with the column ``fault``; the last row of a fault counts.
+
+    Returns
+    -------
+    list of rows
+        The outcome is ``not tried`` for untested faults.
+    """
+    known = {row["fault"]: row for row in tried}
+    nothing = {"outcome": "not tried"}
+    return [{**row, **nothing, **known.get(row["fault"], {})} for row in faults]
+
+
+def figure_facts(path: str | Path) -> dict[str, Any]:
+    """Source of a figure's data, smallest and largest number of runs a point, kinds of interval."""
+    frame = rows_of(path)
+    counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
+    kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
+    return {
+        "source": mark_of(path)["source"],
+        "runs": (min(counts, default=0), max(counts, default=0)),
+        "intervals": sorted(set(kinds) - {""}),
+    }
+
+
+def svg_size(text: str) -> dict[str, float]:
+    """Width and height that an SVG gives itself."""
+    found = SIZE.search(text)
+    return (
+        {key: float(value) for key, value in zip(("width", "height"), found.groups(), strict=True)}
+        if found
+        else {}
+    )
+
+
+def timing(path: Path) -> dict[str, Any]:
+    """Seconds and peak memory (MB) of a job, from what it has counted of itself."""
+    used = read_usage(path)
+    return {"job": path.stem, "seconds": used["s"], "memory": used["max_rss"]}

@@ -1,0 +1,170 @@
+"""The errata: one row each, a section of its own for each that breaks a guarantee; the audits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
+from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
+
+from ..formats import number, words
+from ..reading import Results
+
+Row = Mapping[str, Any]
+
+TEST = "tests/audits/test_counterexamples.py::test_the_outcome_is_as_written_down"
+"""One case an item."""
+
+SEVERITIES = {
+    "breaks": "breaks a guarantee", "proof": "proof", "noise": "too much noise",
+    "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
+}  # fmt: skip
+AUDIT_LOOKS = {
+    VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
+    NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
+}  # fmt: skip
+LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
+
+
+def page(results: Results) -> dict[str, Any]:
+    """Collect the content of the page of errata."""
+    found = results.audit.get("errata", [])
+    return {"errata": table(found, results.privacy, results.papers)}
+
+
+def table(
+    errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return one row per erratum, with the figures that it affects and that show its correction.
+
+    Parameters
+    ----------
+    errata : iterable of rows
+        Errata with claimed and computed values.
+    privacy : iterable of rows
+        One row per setting.
+    papers : mapping
+        Key to paper, with its figures.
+
+    Returns
+    -------
+    list of dict
+    """
+    curves = _curves(papers)
+    shown = list(privacy)
+    return [
+        {
+            **{key: row[key] for key in ("id", "place", "statement", "why", "repair", "effect")},
+            "anchor": f"erratum-{row['id'].replace('.', '-')}",
+            "breaks": row["severity"] == "breaks",
+            "severity": SEVERITIES[row["severity"]],
+            "outcome": row["outcome_found"],
+            "look": LOOKS[row["outcome_found"]],
+            "agrees": row["outcome"] == row["outcome_found"],
+            "quantity": row["quantity"],
+            "claimed": number(row["claimed"]),
+            "found": number(row["found"]),
+            "lines": row["lines"].splitlines(),
+            "command": f"private-consensus counterexample {row['id']}",
+            "test": f'pytest "{TEST}[{row["id"]}]"',
+            "affects": [words(name) for name in _names(row["affects"])],
+            "figures": _figures(curves, _names(row["affects"])),
+            "repairs": _repairs(curves, shown, _names(row["repaired"])),
+        }
+        for row in errata
+    ]
+
+
+def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Return the audits of correct and of broken copies."""
+    return [
+        {
+            "algorithm": words(row["algorithm"]),
+            "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
+            "level": row["level"],
+            "copy": row["copy"],
+            "claimed": number(row["claimed"]),
+            "bound": number(row["bound"]),
+            "ceiling": number(row["ceiling"]) if row["ceiling"] == row["ceiling"] else "",
+            "delta": number(row["delta"]),
+            "runs": number(row["runs"]),
+            "confidence": _level(row["confidence"]),
+            "word": _outcome(row),
+            "look": _look(row),
+            "texts": _texts(row),
+        }
+        for row in rows
+    ]
+
+
+def _outcome(row: Row) -> str:
+    """Verdict of the audit; a claim above what so many runs can show is not tested."""
+    if row.get("verdict"):
+        return row["verdict"]
+    if row["flagged"]:
+        return "flagged"
+    return NO_TEST if row["claimed"] > row["ceiling"] else "not flagged"
+
+
+def _texts(row: Row) -> list[str]:
+    """Findings, notes, and decisive parts that were not tested."""
+    parts = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
+    return [f"{before}{row[key]}" for before, key in parts.items() if row.get(key)]
+
+
+def _level(confidence: float) -> str:
+    """Format a confidence level in percent; a computed bound has no error level."""
+    return "computed" if confidence == 1.0 else f"{100 * confidence:.6g} %"
+
+
+def _setting(row: Row) -> str:
+    """Return experiment and axis values of a setting that a figure shows."""
+    if not row["experiment"]:
+        return row["setting"]
+    point = json.loads(row["setting"]).items()
+    values = [f"{words(axis)} {v if isinstance(v, str) else number(v)}" for axis, v in point]
+    return ", ".join([words(row["experiment"]), *values])
+
+
+def _look(row: Row) -> str:
+    if row["copy"] == "correct":
+        return AUDIT_LOOKS[_outcome(row)]
+    return "held" if row["flagged"] else "open"
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in text.split("; ") if name]
+
+
+def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """(figure, algorithm, algorithm.run) of every curve."""
+    return [
+        (name, curve["algorithm"], f"{curve['algorithm']}.{curve['run']}")
+        for paper in papers.values()
+        for name, figure in paper["figures"].items()
+        for panel in figure.get("panels", [])
+        for curve in panel["curves"]
+    ]
+
+
+def _figures(curves: list[tuple[str, str, str]], names: list[str]) -> list[str]:
+    wanted = set(names)
+    return list(dict.fromkeys(f for f, *both in curves if wanted & set(both)))
+
+
+def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
+    found = []
+    for name in names:
+        algorithm, _, variant = name.partition(".")
+        rows = [r for r in privacy if (r["algorithm"], r["variant"]) == (algorithm, variant)]
+        verdicts = dict.fromkeys(r["verdict"] for r in rows)
+        found.append(
+            {
+                "name": f"{words(algorithm)}, {words(variant)}",
+                "verdict": "; ".join(verdicts) or "not run at this scale",
+                "figures": _figures(curves, [name]),
+            }
+        )
+    return found

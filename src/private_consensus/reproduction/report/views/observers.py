@@ -1,0 +1,222 @@
+"""Privacy against single observers: tables by graph, and data for the page's script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from private_consensus.audits.views import NOT_LINEAR
+from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN
+
+from ..formats import number, words
+from ..names import called
+from ..reading import Results
+
+Row = Mapping[str, Any]
+
+VIEWS = {"agent": "what is sent one by one", "secure sums": "secure sums"}
+"""Kinds of observers that are single agents, in words."""
+OTHERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
+NAMES = {
+    "descent": "Descent, fresh noise in every round",
+    "clipped": "Descent, clipped gradients",
+    "muffliato_gd": "Muffliato-GD, four rounds a step",
+}
+"""Entries of the configuration that are more than an algorithm's name."""
+GRAPHS = {"chords": "ring with three chords"}
+SHOWN_BUDGET = 4.0
+"""Budget of the tables; where it was not computed, the largest there is."""
+
+
+def page(results: Results) -> dict[str, Any]:
+    """Collect the content of the page: the worst pair by distance of each algorithm, one table
+    per graph.
+    """
+    rows = results.audit.get("observers", [])
+    budget = _budget(rows)
+    at = [row for row in rows if row["epsilon"] == budget]
+    return {
+        "budget": number(budget) if rows else "",
+        "graphs": [_graph(name, at) for name in _names(at, "graph")],
+        "others": OTHERS,
+        "labels": LABELS,
+        "two_hops": [sentence(name, at) for name in _names(at, "algorithm")],
+        "beside": beside() if rows else [],
+    }
+
+
+LABELS = {
+    "exact": "the view's exact value, from both sides",
+    "F1": "proven for steps that expand no distance, projections included",
+    "F0": "proven for any data and loss: what is sent late cannot arrive",
+    "refused": "nothing is proven",
+}
+
+
+FAR = 2
+"""Links between victim and observer in the sentences."""
+NEARLY = 0.95
+"""Share of the eavesdropper's epsilon from which on somebody learns as much."""
+
+
+def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
+    """Compose a sentence on the privacy loss to an agent two edges away.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    rows : iterable of rows
+        Rows of the table; other algorithms are ignored.
+
+    Returns
+    -------
+    dict
+        Title of the algorithm and the sentence.
+    """
+    own = [row for row in rows if row["algorithm"] == name]
+    everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
+    worst = {d: _largest(own, d) for d in (1, FAR)}
+    labels = {r["label"] for r in own if r["kind"] == "agent" and r["distance"] == FAR}
+    learns = "learns" if labels == {"exact"} else "is proven to learn no more than"
+    return {"name": title(name), "words": _said(learns, worst, everything)}
+
+
+def title(name: str) -> str:
+    """Return the title of a configuration entry."""
+    return NAMES.get(name) or called(name)
+
+
+def graph_title(name: str) -> str:
+    """Return the title of a graph of the configuration."""
+    return GRAPHS.get(name) or words(name)
+
+
+def _largest(rows: list[Row], distance: int) -> float:
+    agents = (r for r in rows if r["kind"] == "agent" and r["distance"] == distance)
+    return max((row["guarantee"] for row in agents), default=math.nan)
+
+
+def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
+    far, near = worst[FAR], worst[1]
+    if math.isnan(far):
+        return "No graph here has two agents who are two hops apart."
+    if not math.isfinite(far):
+        return "Nothing is proven of what an agent two hops away learns."
+    shares = epsilon_in_words(everything)
+    if far > everything / NEARLY:
+        compared = f"{epsilon_in_words(far)}, more than who hears every message, {shares}"
+    elif far >= NEARLY * everything:
+        compared = f"{epsilon_in_words(far)}, as much as who hears every message"
+    else:
+        compared = f"{epsilon_in_words(far)}, where who hears every message learns {shares}"
+    return f"An agent two hops away {learns} ε = {compared}; a neighbour, {epsilon_in_words(near)}."
+
+
+def beside() -> list[dict[str, str]]:
+    """Algorithms without a formula: why, and what can still be said."""
+    return [
+        {"name": name, "reason": reason, "rest": _rest(name)}
+        for name, reason in sorted(NOT_LINEAR.items())
+    ]
+
+
+def _rest(name: str) -> str:
+    if name in NO_VIEWS:
+        return "nothing"
+    if name in WHOLE_RUN:
+        return "what the eavesdropper's account says, at any distance"
+    return "what distance leaves of the eavesdropper's account, where that is proven"
+
+
+def _budget(rows: Iterable[Row]) -> float:
+    known = sorted({row["epsilon"] for row in rows})
+    return SHOWN_BUDGET if SHOWN_BUDGET in known else (known[-1] if known else math.nan)
+
+
+def _names(rows: Iterable[Row], key: str) -> list[str]:
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
+    own = [row for row in rows if row["graph"] == name]
+    distances = sorted({row["distance"] for row in own if row["kind"] == "agent"})
+    return {
+        "name": name,
+        "title": graph_title(name),
+        "distances": distances,
+        "rows": [
+            _algorithm(algorithm, [row for row in own if row["algorithm"] == algorithm], distances)
+            for algorithm in _names(own, "algorithm")
+        ],
+    }
+
+
+def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, Any]:
+    agents = [row for row in rows if row["kind"] == "agent"]
+    return {
+        "name": title(name),
+        "everything": _worst(row for row in rows if row["kind"] == "eavesdropper"),
+        "by_distance": [_worst(row for row in agents if row["distance"] == d) for d in distances],
+        "others": [_worst(row for row in rows if row["kind"] == kind) for kind in OTHERS],
+        "labels": ", ".join(sorted({row["label"] for row in agents})),
+        "reason": rows[0]["reason"],
+    }
+
+
+def _worst(rows: Iterable[Row]) -> str:
+    found = [row["guarantee"] for row in rows]
+    return epsilon_in_words(max(found)) if found else "–"
+
+
+def epsilon_in_words(value: float) -> str:
+    """An epsilon as the tables show it; what is beyond any use is infinite."""
+    return "∞" if value > 1e6 else number(value)
+
+
+def learned(rows: Iterable[Row]) -> dict[str, Any]:
+    """Collect the data for the page's script: edges and names of graphs, and privacy losses.
+
+    For each algorithm, budget and kind of view, it holds the guarantee and the formula of every
+    ordered pair, [observer][target agent]. Cells are ``null`` on the diagonal, and formulas also
+    where none exists. Values above 10^6 are -1, because JSON has no infinity.
+    """
+    graphs: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        if row["kind"] not in VIEWS:
+            continue
+        name = row["algorithm"]
+        empty = {"title": graph_title(row["graph"]), "links": [], "names": {}, "of": {}}
+        graph = graphs.setdefault(row["graph"], empty)
+        graph["names"][name] = title(name)
+        v, u = int(row["members"]), row["victim"]
+        if row["distance"] == 1 and u < v and [u, v] not in graph["links"]:
+            graph["links"].append([u, v])
+        views = graph["of"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})
+        cells = views.setdefault(row["kind"], {})
+        for key, value in (("guarantee", row["guarantee"]), ("formula", row["formula"])):
+            cells.setdefault(key, {}).setdefault(v, {})[u] = _cell(value)
+        cells.setdefault("labels", {}).setdefault(v, {})[u] = row["label"]
+    for graph in graphs.values():
+        _in_rows(graph)
+    return graphs
+
+
+def _in_rows(graph: dict[str, Any]) -> None:
+    """Dictionaries of dictionaries as lists of lists, in place."""
+    agents = 1 + max(max(link) for link in graph["links"])
+    graph["agents"] = agents
+    for budgets in graph["of"].values():
+        for views in budgets.values():
+            for cells in views.values():
+                for key, table in cells.items():
+                    cells[key] = [
+                        [table.get(v, {}).get(u) for u in range(agents)] for v in range(agents)
+                    ]
+
+
+def _cell(value: float) -> float | None:
+    if math.isnan(value):
+        return None
+    return -1 if value > 1e6 else float(f"{value:.3g}")

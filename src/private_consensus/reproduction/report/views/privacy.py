@@ -1,0 +1,429 @@
+"""The three privacy figures of every setting: claimed, by formula, by the accountant."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from private_consensus.privacy import (
+    DIFFERS,
+    HOLDS,
+    HOLDS_BY_SLACK,
+    INCONCLUSIVE,
+    NOT_PRIVATE,
+    NOT_PROVEN,
+    VERDICTS,
+    VIOLATED,
+)
+
+from ..formats import number, spread, words
+from ..names import called, cited
+from ..reading import Results
+from . import brackets
+
+Row = Mapping[str, Any]
+
+FIXED = (
+    "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
+    "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
+    "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
+    "epsilon_lower", "lower_by", "lower_because", "audit_verdict", "audit_findings",
+)  # fmt: skip
+"""Columns that every privacy table has; the others are axes of grids."""
+
+SAID = ("experiment", "algorithm", "variant", "reading")
+NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict")
+"""Columns of the file with all settings, before and after the axes of grids."""
+MOST_SETTINGS = 60
+"""Of an experiment, in a table to be read; of more there is a file."""
+
+_LOOK = {
+    VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
+    NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
+}  # fmt: skip
+LOOKS = {verdict: _LOOK[verdict] for verdict in VERDICTS}
+"""By verdict, the worst first: it speaks for a group."""
+
+CLAIMS = {"not": "is violated", "part": "is not proven", "held": "holds", "open": "is not made"}
+"""What becomes of a claim, in a word for each look."""
+
+WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
+
+
+def promises(
+    privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the claimed and delivered privacy per paper, algorithm and variant.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    paper_of : mapping of str to str
+        Experiment to the key of its paper.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    list of dict
+    """
+    groups = _grouped(
+        privacy, lambda row: (paper_of[row["experiment"]], row["algorithm"], row["variant"])
+    )
+    return [
+        {**_summary(rows), "paper": paper, "number": papers[paper]["paper"]["number"],
+         "ratio": (ratio := _ratio(rows)), "excess": number(ratio)}
+        for (paper, _, _), rows in groups.items()
+    ]  # fmt: skip
+
+
+def page(results: Results) -> dict[str, Any]:
+    """Collect the content of the privacy page."""
+    papers = results.papers
+    paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
+    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
+    return {
+        "promised": [
+            {**row, "paper_name": cited(papers[row["paper"]]["paper"])}
+            for row in _with_audits(
+                algorithms(promises(results.privacy, paper_of, papers)),
+                results.audit.get("audits", []),
+            )
+        ],
+        "rows": variants(results.privacy, experiments, paper_of),
+        "shown": [(key, cited(papers[key]["paper"])) for key in dict.fromkeys(paper_of.values())],
+        "claims": CLAIMS,
+        "closeness": brackets.CLOSENESS,
+        "brackets": brackets.table(results.privacy),
+        "repairs": [repair(row) for row in results.audit.get("repairs", [])],
+    }
+
+
+def variants(
+    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]],
+    paper_of: Mapping[str, str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return one line per experiment and variant.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : mapping
+        Name to experiment; determines the order.
+    paper_of : mapping of str to str
+        Experiment to the key of its paper.
+
+    Returns
+    -------
+    list of dict
+    """
+    found = _grouped(privacy, lambda row: row["experiment"])
+    return [
+        {**group, "experiment": name, "title": experiments[name]["title"], "paper": paper_of[name]}
+        for name in experiments if name in found
+        for group in _by_variant(found[name])
+    ]  # fmt: skip
+
+
+def of_algorithm(
+    name: str, privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the claimed and delivered privacy of one algorithm.
+
+    Parameters
+    ----------
+    name : str
+        Name of the algorithm.
+    privacy : iterable of rows
+        One row per setting.
+    papers : mapping
+        Key to paper, with its experiments.
+
+    Returns
+    -------
+    list of dict
+        One line per experiment and variant.
+    """
+    paper_of = {key: paper for paper, found in papers.items() for key in found["experiments"]}
+    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
+    own = [row for row in privacy if row["algorithm"] == name]
+    return variants(own, experiments, paper_of)
+
+
+def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
+    """Algorithms with what was found of the noise and, where none of the settings that figures show
+    was audited, the bound of a small one."""
+    correct = [row for row in audits if row["copy"] == "correct"]
+    small = {row["algorithm"]: row for row in correct if row["level"] == "transcript"}
+    for row in rows:
+        name = row["name"]
+        noise = _noise(name, correct) if name in small else ""
+        bounded = any(item["bound"] for item in row["verdicts"])
+        parts = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
+        bound = "" if bounded else _elsewhere(small.get(name), parts)
+        row["audit"] = "; ".join(filter(None, (bound, noise)))
+    return rows
+
+
+def _elsewhere(small: Row | None, parts: list[Row]) -> str:
+    """The bound of a small setting, or of an experiment that audits a part of the algorithm."""
+    if small is None and not parts:
+        return "not audited"
+    found = small or max(parts, key=lambda row: row["bound"] / row["claimed"])
+    what = "a small setting" if small else words(found["level"])
+    if not found["bound"] > 0:
+        return f"audited on {what}: nothing found"
+    bound, claimed, delta = (number(found[key]) for key in ("bound", "claimed", "delta"))
+    return f"at least {bound} of {claimed}, {what} at δ = {delta}"
+
+
+def _noise(algorithm: str, correct: list[Row]) -> str:
+    """Describe the result of the test of the noise where it is added."""
+    flags = [
+        row["flagged"] for row in correct
+        if row["algorithm"] == algorithm and row["level"].startswith("noise")
+    ]  # fmt: skip
+    if not flags:
+        return "noise not recovered"
+    return "NOISE NOT AS CLAIMED" if any(flags) else "noise as claimed where it is added"
+
+
+def repair(row: Row) -> dict[str, str]:
+    """Describe a setting as published and as corrected."""
+    return {
+        "algorithm": called(row["algorithm"]), "experiment": words(row["experiment"]),
+        "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
+        "claimed": number(row["epsilon_claimed"]),
+        "printed": words(row["printed"]), "repaired": words(row["repaired"]),
+        "printed_epsilon": number(row["epsilon_printed"]),
+        "repaired_epsilon": number(row["epsilon_repaired"]),
+        "printed_value": number(row["value_printed"]),
+        "repaired_value": number(row["value_repaired"]),
+    }  # fmt: skip
+
+
+def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one row per paper and algorithm, with the variants that deliver the claimed
+    privacy.
+    """
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in promised:
+        groups.setdefault((row["paper"], row["name"]), []).append(row)
+    return [
+        {
+            "name": name,
+            "algorithm": called(name),
+            "paper": paper,
+            "number": rows[0]["number"],
+            "verdicts": [
+                {"verdict": verdict, "look": found[0]["look"],
+                 "variants": [row["variant"] for row in found],
+                 "excess": _times(row["ratio"] for row in found),
+                 "audited": _each(row["audited"] for row in found),
+                 **{key: _furthest(found)[key] for key in ("bound", "how")}}
+                for verdict in dict.fromkeys(row["verdict"] for row in rows)
+                if (found := [row for row in rows if row["verdict"] == verdict])
+            ],
+            "errata": _unique(number for row in rows for number in row["errata"]),
+        }
+        for (paper, name), rows in groups.items()
+    ]  # fmt: skip
+
+
+def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The variant whose lower bound is largest beside its claim."""
+    return max(rows, key=lambda row: row["above"])
+
+
+def _times(ratios: Iterable[float | None]) -> str:
+    """Describe the ratio of the accountant's to the claimed epsilon; empty if nothing is
+    claimed.
+    """
+    known = [ratio for ratio in ratios if ratio is not None]
+    return f"{number(max(known), 2)} times ε" if known else ""
+
+
+def _unique(values: Iterable[Any]) -> list[Any]:
+    return list(dict.fromkeys(values))
+
+
+def _errata(rows: list[Row]) -> list[str]:
+    return _unique(number for row in rows for number in (row.get("errata") or "").split())
+
+
+def _bounded(rows: list[Row]) -> dict[str, Any]:
+    """The lower bound that says most beside its claim, and how it was found; nothing where none
+    says anything."""
+    claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
+    best = max(claims, key=_above, default=None)
+    if best is None or _above(best) == 0:
+        return {"bound": "", "how": "", "above": 0.0}
+    low = brackets.lower(best)
+    audited = best["audit"] if best.get("epsilon_empirical") == low else ""
+    return {
+        "bound": f"{number(low)} of {number(best['epsilon_claimed'])}",
+        "how": audited or best.get("lower_by") or "",
+        "above": _above(best),
+    }
+
+
+def _above(row: Row) -> float:
+    return brackets.lower(row) / row["epsilon_claimed"]
+
+
+def kept(promised: Sequence[Row]) -> dict[str, int]:
+    """Count the variants that deliver the claimed privacy, that do not, and that claim none."""
+    looks = Counter(row["look"] for row in promised)
+    return {"variants": len(promised), "held": looks["held"],
+            "broken": looks["not"] + looks["part"],
+            "silent": looks["open"]} if promised else {}  # fmt: skip
+
+
+def of_experiments(
+    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the privacy of each experiment, with one row per variant.
+
+    All settings are listed in full if there are at most :data:`MOST_SETTINGS` of them.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : mapping
+        Name to experiment; determines the order.
+
+    Returns
+    -------
+    list of dict
+        One dictionary per experiment.
+    """
+    found = _grouped(privacy, lambda row: row["experiment"])
+    return [
+        {
+            "experiment": name,
+            "title": experiments[name]["title"],
+            "groups": _by_variant(found[name]),
+            "axes": (axes := _axes(found[name])),
+            "count": len(found[name]),
+            "settings": [_setting(row, axes) for row in found[name]]
+            if len(found[name]) <= MOST_SETTINGS else [],
+        }
+        for name in experiments
+        if name in found
+    ]  # fmt: skip
+
+
+def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    grouped = _grouped(rows, lambda row: (row["algorithm"], row["variant"]))
+    return [_summary(found) for found in grouped.values()]
+
+
+def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
+    """Return all settings of the named experiments as a table of numbers.
+
+    Parameters
+    ----------
+    privacy : iterable of rows
+        One row per setting.
+    experiments : iterable of str
+        Names of the experiments to include.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per setting.
+    """
+    rows = [row for row in privacy if row["experiment"] in set(experiments)]
+    kept = [*SAID, *_axes(rows), *NUMBERS] if rows else []
+    frame = pl.DataFrame(
+        {key: [row.get(key) for row in rows] for key in dict.fromkeys(kept)}, strict=False
+    )
+    return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], pl.Float64))
+
+
+def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
+
+
+def _summary(rows: list[Row]) -> dict[str, Any]:
+    verdicts = Counter(row["verdict"] for row in rows)
+    worst = next((v for v in LOOKS if v in verdicts), rows[0]["verdict"])
+    return {
+        "name": rows[0]["algorithm"],
+        "algorithm": called(rows[0]["algorithm"]),
+        "variant": words(rows[0]["variant"]),
+        "reading": rows[0]["reading"],
+        "delta": spread(row["delta"] for row in rows),
+        "claimed": spread(row["epsilon_claimed"] for row in rows),
+        "formula": spread(row["epsilon_formula"] for row in rows),
+        "accounted": spread(row["epsilon_accountant"] for row in rows),
+        "lower": spread(map(brackets.lower, rows)),
+        "assumed": _assumed(rows),
+        "accountant": _each(row["accountant"] for row in rows),
+        "relation": _each(row["relation"] for row in rows),
+        "sampling": _each(row["sampling"] for row in rows),
+        "oracles": _each(row.get("oracles") or "" for row in rows),
+        "proven": all(row["proven"] for row in rows),
+        "notes": _each(row.get("notes") or "" for row in rows),
+        "verdict": WORDS.get(worst, worst),
+        "look": LOOKS.get(worst, "open"),
+        **_bounded(rows),
+        "audited": _audited(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
+        "errata": _errata(rows),
+        "count": verdicts[worst],
+        "settings": len(rows),
+    }
+
+
+def _audited(rows: list[Row]) -> str:
+    """Findings of audits, and what they could not test."""
+    return _each(row.get("audit_findings") or "" for row in rows)
+
+
+def _assumed(rows: list[Row]) -> str:
+    """Return the accountant's epsilon under the assumption in the notes; None without an
+    assumption.
+    """
+    found = [row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None]
+    return "" if all(map(math.isnan, found)) else spread(found)
+
+
+def _setting(row: Row, axes: list[str]) -> dict[str, Any]:
+    return {
+        **_summary([row]),
+        "point": [_cell(row.get(axis)) for axis in axes],
+    }
+
+
+def _axes(rows: list[Row]) -> list[str]:
+    """Columns of a grid: not those of every table, and not empty here."""
+    names = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
+    return [name for name in names if any(row[name] is not None for row in rows)]
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else number(value)
+
+
+def _each(values: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(value for value in values if value))
+
+
+def _ratio(rows: list[Row]) -> float | None:
+    """Return the largest ratio of the accountant's to the claimed epsilon."""
+    ratios = [
+        row["epsilon_accountant"] / row["epsilon_claimed"]
+        for row in rows
+        if math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
+    ]
+    return max(ratios, default=None)

@@ -1,0 +1,228 @@
+"""The scorecard: one row per claim, adjusted for the number of claims."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.multiplicity import ALPHA, holm
+from private_consensus.common.spreadsheets import code, csv
+from private_consensus.common.spreadsheets import markdown as cell
+
+from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
+from ...claims.intervals import limits
+from ..commands import command
+from ..formats import NONE, duration, exponential, interval, number
+from ..names import cited
+from ..reading import Results
+from . import run
+from .verdicts import LOOKS, scorecard
+
+Row = Mapping[str, Any]
+
+COLUMNS = (
+    "id", "paper", "figure", "place", "claim", "variant", "reading", "verdict", "verdict_holm",
+    "p", "p_holm", "statistic", "measure", "value", "low", "high", "low_holm", "high_holm",
+    "accept_low", "accept_high", "flip", "elements", "confirmed", "contradicted", "tied", "runs",
+    "needed", "remark", "source", "command", "seconds",
+)  # fmt: skip
+"""Columns of the files; numbers of a ratio are ratios, not their logarithms."""
+
+FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
+
+
+def page(results: Results) -> dict[str, Any]:
+    """Collect the content of the page of all claims, grouped by paper."""
+    seconds = run.seconds_of_figures(results.papers, results.timings)
+    shown = rows(results.claims, results.papers, seconds, results.scale)
+    names = {key: cited(paper["paper"]) for key, paper in results.papers.items()}
+    return {
+        "scorecard": [{**row, "paper_name": names[row["paper"]]} for row in shown],
+        "judged": {key: name for key, name in names.items()
+                   if any(row["paper"] == key for row in shown)},
+        "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(shown)],
+    }  # fmt: skip
+
+
+def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
+    """Apply Holm's method to the primary variants of the claims of all papers.
+
+    A verdict that is not significant at its adjusted level becomes "undecided". Rows without a
+    ``p``, of an older run, are not adjusted.
+    """
+    rows = [row for row in claims if row["headline"]]
+    p = [1.0 if row.get("p") is None else row["p"] for row in rows]
+    p_holm, levels = holm(p)
+    return {
+        row["id"]: {
+            **row,
+            "p": own,
+            "p_holm": after,
+            "verdict_holm": _after(row["verdict"], after),
+            **_interval(row, level),
+        }
+        for row, own, after, level in zip(rows, p, p_holm.tolist(), levels.tolist(), strict=True)
+    }
+
+
+def _after(verdict: str, p: float) -> str:
+    return UNDECIDED if p > ALPHA and verdict != UNTESTABLE else verdict
+
+
+def _interval(row: Row, level: float) -> dict[str, float]:
+    """Compute the interval of the deciding statistic at the level of Holm's method."""
+    given = (row["value"], row.get("error"), row.get("skewness"))
+    known = [number for number in given if number is not None and not math.isnan(number)]
+    if len(known) < len(given):
+        return {"low_holm": math.nan, "high_holm": math.nan}
+    if row["low"] == row["high"] or row["kind"] in ("private", "tight"):
+        return {"low_holm": row["low"], "high_holm": row["high"]}
+    low, high = limits(*known, row["runs"], level / max(1, row["shared"]))
+    return {"low_holm": float(low), "high_holm": float(high)}
+
+
+def rows(
+    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float],
+    scale: str,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Return one row per claim, in the form that the page shows.
+
+    Parameters
+    ----------
+    seconds : mapping
+        Figure or table to the wall time of the cells that it needs.
+    """
+    claims = list(claims)
+    found = adjusted(claims)
+    return [
+        {
+            **row,
+            **_in_words(row, found[row["id"]]),
+            "command": command(row["figure"], scale),
+            "seconds": seconds.get(row["figure"]),
+            "time": duration(seconds[row["figure"]]) if row["figure"] in seconds else NONE,
+        }
+        for row in scorecard(claims, papers)
+    ]
+
+
+def _in_words(row: Row, found: Row) -> dict[str, Any]:
+    shown = exponential if row["measure"] == "ratio" else float
+    ends = [shown(found[key]) for key in ("low_holm", "high_holm")]
+    return {
+        "p": found["p"],
+        "p_holm": found["p_holm"],
+        "verdict_holm": found["verdict_holm"],
+        "stands": found["verdict_holm"] == row["verdict"],
+        "p_holm_shown": "< 0.0001" if found["p_holm"] < 1e-4 else number(found["p_holm"], 2),
+        "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
+        "low_holm": found["low_holm"],
+        "high_holm": found["high_holm"],
+    }
+
+
+def counts(shown: Iterable[Row]) -> list[dict[str, Any]]:
+    """Count the verdicts that stand after the adjustment, by verdict."""
+    shown = list(shown)
+    return [
+        {
+            "verdict": verdict,
+            "look": LOOKS[verdict],
+            "count": sum(row["verdict"] == verdict for row in shown),
+            "standing": sum(row["verdict"] == verdict and row["stands"] for row in shown),
+        }
+        for verdict in VERDICTS
+    ]
+
+
+def table(shown: Iterable[Row]) -> pl.DataFrame:
+    """Return the rows as a table of numbers, with the columns of :data:`COLUMNS`."""
+    return pl.DataFrame([_plain(row) for row in shown], infer_schema_length=None)
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
+    shown = exponential if row["measure"] == "ratio" else float
+    plain = {key: row.get(key) for key in COLUMNS}
+    for key in numbers:
+        plain[key] = None if row[key] is None or math.isnan(row[key]) else float(shown(row[key]))
+    plain["seconds"] = None if row["seconds"] is None else round(row["seconds"], 2)
+    return plain
+
+
+def files(shown: Iterable[Row]) -> dict[str, str]:
+    """Return the scorecard as CSV, Markdown and JSON, by file name."""
+    shown = list(shown)
+    frame = table(shown) if shown else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    return {
+        "scorecard.csv": csv(frame),
+        "scorecard.md": markdown(shown),
+        "scorecard.json": json.dumps(
+            {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
+             "counts": [{key: c[key] for key in ("verdict", "count", "standing")}
+                        for c in counts(shown)],
+             "claims": [_finite(row) for row in frame.to_dicts()]},
+            indent=1,
+        ) + "\n",
+    }  # fmt: skip
+
+
+def _finite(row: Row) -> dict[str, Any]:
+    """Replace infinite numbers by None, since JSON has no infinity."""
+    return {
+        key: None if isinstance(value, float) and not math.isfinite(value) else value
+        for key, value in row.items()
+    }
+
+
+def markdown(shown: Iterable[Row]) -> str:
+    """Write counts and one row per claim as Markdown."""
+    shown = list(shown)
+    lines = ["# Scorecard", ""]
+    lines += [
+        f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)"
+        for item in counts(shown)
+    ]
+    titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
+              "figure")  # fmt: skip
+    lines += ["", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
+    lines += [
+        "| " + " | ".join((
+            f"{code(row['id'])} {cell(row['claim'])}",
+            *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
+                        row["interval"] or NONE, _after_holm(row), number(row["runs"]),
+                        row["remark"] or NONE)),
+            code(row["command"]),
+        )) + " |"
+        for row in shown
+    ]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _after_holm(row: Row) -> str:
+    return f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}"
+
+
+def in_words(
+    claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Group the primary variants of the claims by verdict.
+
+    Parameters
+    ----------
+    claims : iterable of rows
+        One row per claim and variant.
+    papers : mapping
+        Key to paper.
+
+    Returns
+    -------
+    dict of str to list
+        Verdict to its claims.
+    """
+    headline = scorecard(claims, papers)
+    return {look: [row for row in headline if row["look"] == look] for look in LOOKS.values()}

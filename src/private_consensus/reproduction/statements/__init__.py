@@ -1,0 +1,102 @@
+"""Numerical tests of every numbered statement of the papers.
+
+There is one module per paper or chapter, and one function per statement, named after its number in
+the paper. Each function returns the measured quantities and the resulting verdict
+(:class:`Finding`), and takes at most seconds. The methods are exact sums and moments, quadrature,
+and searches for counterexamples. ``config/theorems.yaml`` states each theorem in one sentence, and
+names the function that computes it or the reason why none can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import getmembers, isfunction
+from types import ModuleType
+
+from private_consensus.common.errors import require
+
+from . import (
+    admm,
+    concentrated,
+    consensus_innovation,
+    constrained,
+    descent_remarks,
+    functional,
+    gradient_descent,
+    local,
+    local_remarks,
+    objectives,
+    observers,
+    schedules,
+    sgd,
+    sgd_remarks,
+    zeroth_order,
+)
+from .base import Finding, Part
+
+STATEMENTS = (
+    "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
+    "remark", "sentence", "equation", "footnote", "rate", "scales", "gaussian_against",
+    "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
+)  # fmt: skip
+"""Prefixes of the names of computations; the errata use other public functions."""
+
+MODULES = (
+    gradient_descent,
+    schedules,
+    descent_remarks,
+    local,
+    local_remarks,
+    constrained,
+    zeroth_order,
+    consensus_innovation,
+    concentrated,
+    admm,
+    objectives,
+    sgd,
+    sgd_remarks,
+    functional,
+    observers,
+)
+
+
+def _own(module: ModuleType) -> dict[str, Callable[..., Finding]]:
+    name = module.__name__.rpartition(".")[2]
+    return {
+        f"{name}.{key}": function
+        for key, function in getmembers(module, isfunction)
+        if function.__module__ == module.__name__ and key.startswith(STATEMENTS)
+    }
+
+
+COMPUTATIONS: dict[str, Callable[..., Finding]] = {
+    name: function for module in MODULES for name, function in _own(module).items()
+}
+"""Computations by name, ``module.function``."""
+
+
+def compute(name: str, scale: float = 1.0) -> Finding:
+    """Run one computation and return its finding.
+
+    Parameters
+    ----------
+    name : str
+        Key of ``COMPUTATIONS``, as ``module.function``.
+    scale : float, default 1.0
+        Factor on the stated bounds. A value below 1 makes the statements stronger than the paper's,
+        so that tests can see the computation fail.
+
+    Returns
+    -------
+    Finding
+    """
+    require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
+    return COMPUTATIONS[name](scale)
+
+
+__all__ = [
+    "COMPUTATIONS",
+    "Finding",
+    "Part",
+    "compute",
+]

@@ -1,0 +1,142 @@
+"""Ding, chapter 3: conclusions of the remarks, and Gaussian against Gamma noise (section 3.5.2)."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+
+from private_consensus.privacy import Budget, gaussian_noise_multiplier
+
+from .admm import excess_of_run
+from .base import Finding, at_least, bound, equal, falls_as, found
+
+HORIZONS = np.array([10, 30, 100, 300])
+DECAY = 0.9
+
+
+def _first_variance(schedule: str, T: int) -> float:
+    """Return the factor by which the first variance grows at a fixed budget.
+
+    The factor is the sum of 1 / (variance over first variance) over the messages.
+    """
+    t = np.arange(T)
+    if schedule == "periodic":
+        return float((DECAY**-t).sum())
+    return float((DECAY * np.maximum(t * (t + 1), 1 / DECAY)).sum())
+
+
+def remark_1(scale: float = 1.0) -> Finding:
+    """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
+    inequalities = []
+    for schedule in ("periodic", "iteration"):
+        fixed = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
+        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0, scale))
+    for schedule in ("periodic", "iteration"):
+        least = _first_variance(schedule, int(HORIZONS[0]))
+        private = [
+            excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / least))[0]
+            for T in HORIZONS
+        ]
+        quantity = f"exponent of T, {schedule}, at a fixed budget"
+        inequalities.append(falls_as(quantity, HORIZONS, private, 1.0, scale))
+    return found(
+        *inequalities,
+        lines=(
+            "Five agents on a path with equal quadratics, T from 10 to 300, 100 runs. The theorems "
+            "hold the first variance fixed; since late messages have less noise, the total privacy "
+            "loss then grows with T, and at a fixed total the first variance has to.",
+        ),
+        compound=True,
+    )
+
+
+def _samples(
+    gap: np.ndarray,
+    reference: np.ndarray,
+    tolerance: float | np.ndarray,
+    noise: float | np.ndarray = 0.0,
+) -> np.ndarray:
+    r"""Return the number of samples of Theorems 8 and 9, over V log(1/xi).
+
+    It is :math:`1/(g^2/(2r^2) - (1+a)(\beta + H))`, here with a = 1.
+    """
+    return 1 / (gap**2 / (2 * reference**2) - 2 * (tolerance + noise))
+
+
+def _cases() -> np.ndarray:
+    """Return gaps a_acc - Delta and norms of the reference, shape (2, cases)."""
+    return np.array(list(product((0.1, 0.3, 1.0), (1.0, 3.0)))).T
+
+
+def remark_2(scale: float = 1.0) -> Finding:
+    """Test the number of samples of Theorem 8 at beta = 0, and as beta grows."""
+    gap, reference = _cases()
+    largest = gap**2 / (4 * reference**2)  # beyond it no number suffices
+    numbers = [_samples(gap, reference, share * largest) for share in (0.0, 0.3, 0.9)]
+    return found(
+        equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0], scale),
+        bound("samples at a smaller beta", numbers[1:], numbers[:-1], scale),
+        lines="The printed number over V log(1/xi), six gaps and references, a = 1. From a beta "
+        "of gap^2 / (2 (1+a) |x_ref|^2) on it is negative: no number of samples is enough.",
+    )
+
+
+def remark_3(scale: float = 1.0) -> Finding:
+    """Test the number of samples of Theorem 9 without noise, and as the dimension grows."""
+    gap, reference = _cases()
+    xi, beta = 0.05, 0.0
+
+    def noise(d: int, sigma: float):
+        """Return the term H of Theorem 9 for noise of standard deviation ``sigma``.
+
+        Parameters
+        ----------
+        d : int
+            Dimension.
+        sigma : float
+            Standard deviation per coordinate.
+
+        Returns
+        -------
+        float
+        """
+        root = math.sqrt(2 * d * math.log(1 / xi))
+        return sigma * gap * root / reference**2 + 2 * sigma**2 * d * math.log(1 / xi)
+
+    sigma = 1e-4
+    numbers = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
+    return found(
+        equal("samples without noise", _samples(gap, reference, beta),
+              _samples(gap, reference, beta, noise(40, 0.0)), scale),
+        bound("samples at a smaller dimension", numbers[1:], numbers[:-1], scale),
+        lines="The printed number over V log(1/xi), six gaps and references, xi = 0.05, deviations "
+        "of 1e-4, 1, 10 and 40 features.",
+    )  # fmt: skip
+
+
+def gaussian_against_gamma(scale: float = 1.0) -> Finding:
+    r"""Compare the quotient of expected norms of Gamma and Gaussian noise with sqrt d.
+
+    The density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`. Normal noise has
+    :math:`E\|b\| = \sigma\sqrt2\,\Gamma((d+1)/2)/\Gamma(d/2)`.
+    """
+    d = np.array([1, 2, 10, 41, 104, 1000])
+    unit = np.sqrt(2) * np.exp([math.lgamma((n + 1) / 2) - math.lgamma(n / 2) for n in d])
+    delta, epsilons = 1e-4, (0.5, 1.0, 10.0)
+    sigmas = [gaussian_noise_multiplier(Budget(epsilon, delta), 1) for epsilon in epsilons]
+    once = [d / epsilon / (sigma * unit) for epsilon, sigma in zip(epsilons, sigmas, strict=True)]
+    return found(
+        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / unit, scale),
+        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(once),
+                 scale),
+        lines=(
+            "An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP a pure "
+            "epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above sqrt "
+            "d. A single release with delta = 1e-4 needs a sigma of "
+            f"{', '.join(f'{e * s:.2g}' for e, s in zip(epsilons, sigmas, strict=True))} "
+            "times Delta / epsilon, by which it falls short.",
+        ),
+        compound=True,
+    )  # fmt: skip

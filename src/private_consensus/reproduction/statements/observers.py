@@ -1,0 +1,226 @@
+r"""Statements about single observers: Muffliato, secure sums, DECOR, MAFALDA-SGD and Zip-DL.
+
+Losses are :math:`\mu^2`, in units of the squared change over the variance of an agent's noise.
+Certificates bound them from both sides.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from private_consensus.core.algorithms.decor import DECOR
+from private_consensus.core.networks import GRAPHS, Network, metropolis_mixing
+from private_consensus.core.randomness import Streams, generator
+from private_consensus.privacy.observers import (
+    Changes,
+    Coalition,
+    Constant,
+    Eavesdropper,
+    LinearSystem,
+    Observer,
+    Once,
+    SecureSums,
+    agent,
+    all_victims,
+    chebyshev_gossip,
+    decor,
+    gossip,
+    mu,
+    noised_descent,
+    zip_dl,
+)
+from private_consensus.privacy.observers.sampling import (
+    discriminant_mu,
+    sampled_views,
+    standard_error,
+)
+from private_consensus.privacy.observers.single_losses import gossip_sum
+from private_consensus.privacy.observers.temporal import error_gram, noise_energy, optimal_factor
+
+from .base import Finding, bound, equal, found
+
+SOURCES = {
+    "muffliato": "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022",
+    "secure": "Koskela, Kulkarni, 2025, arXiv 2505.19969",
+    "decor": "Allouah et al., ICML 2024",
+    "mafalda": "Bellet et al., ICLR 2026",
+    "zip": "Biswas et al., PoPETs 2025(3)",
+}
+CERTIFIED = 1e-6
+"""Relative gap of certificates."""
+RUNS = 4000
+
+
+def _graph(name: str, agents: int) -> Network:
+    adjacency = GRAPHS[name](Streams(0, (0,)), agents)
+    return Network(adjacency, metropolis_mixing(adjacency))
+
+
+def _squares(
+    system: LinearSystem, observer: Observer, changes: Changes | None = None
+) -> dict[int, tuple[float, float]]:
+    """Return lower and upper bounds on mu^2 for every target agent."""
+    brackets = all_victims(system, observer, changes or Constant())
+    return {u: (bracket.lower**2, bracket.upper**2) for u, bracket in brackets.items()}
+
+
+def muffliato_1(scale: float = 1.0) -> Finding:
+    """Compare the pairwise loss with the sum of the losses of single messages."""
+    graph = _graph("ring", 8)
+    stated = gossip_sum(graph.mixing, 3, 0)
+    exact = _squares(gossip(graph.mixing, 3), agent(0))
+    views = sampled_views(
+        gossip(graph.mixing, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, generator(7, "views")
+    )
+    attained = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
+    return found(
+        bound(
+            "mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)], scale
+        ),
+        bound("mu^2 that drawn views attain, of agent 3", stated[3], attained**2, scale),
+        lines=(
+            f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, Metropolis "
+            "weights, three rounds: messages share one draw of noise, and agent 0 solves for the "
+            "noised value of agent 3.",
+            f"The second part learns a discriminant from {RUNS // 2} runs and no formula; five "
+            "standard errors are taken off.",
+        ),
+    )
+
+
+def muffliato_2(scale: float = 1.0) -> Finding:
+    """Compare the sum of the losses over target agents with the number of received values."""
+    stated, measured = [], []
+    for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
+        graph = _graph(name, agents)
+        for rounds in (1, 2, 3):
+            squares = _squares(gossip(graph.mixing, rounds), agent(1))
+            stated.append(rounds * int(graph.degrees[1]))
+            measured.append(sum(upper for _, upper in squares.values()))
+    line = (
+        f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
+    )
+    return found(bound("sum of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def chebyshev_1(scale: float = 1.0) -> Finding:
+    """Test that accelerated gossip loses as much privacy as plain gossip with as many rounds."""
+    mixing = _graph("path", 6).mixing
+    plain, fast = (
+        _squares(system, agent(0))
+        for system in (gossip(mixing, 4), chebyshev_gossip(mixing, 4, weight=1.5))
+    )
+    near = range(1, 5)  # agent 5 is too far away in both cases
+    stated, measured = ([squares[u][1] for u in near] for squares in (plain, fast))
+    line = f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
+    return found(
+        equal("mu^2 of an agent to the end", stated, measured, scale, CERTIFIED), lines=line
+    )
+
+
+def secure_sums_1(scale: float = 1.0) -> Finding:
+    """Test that the loss grows with the rounds as in central aggregation."""
+    stated, measured = [], []
+    for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
+        graph = _graph(name, agents)
+        for rounds in (1, 3, 6):
+            squares = _squares(noised_descent(graph.mixing, rounds), SecureSums((0,)))
+            stated.append(rounds / (agents - 1))
+            measured.append(np.mean([upper for _, upper in squares.values()]))
+    line = (
+        f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
+        "change in every round; the mean over victims, which is no guarantee for one, is that of a "
+        "server's sum, T/(N-1), on every graph."
+    )
+    return found(equal("mean of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def decor_1(scale: float = 1.0) -> Finding:
+    """Compare the loss with that of a server's noise, up to a constant, on connected graphs."""
+    sizes, measured = [], []
+    for name in ("path", "ring", "star", "complete"):
+        for agents in (4, 9):
+            inverse = np.linalg.inv(DECOR().covariance(_graph(name, agents)))
+            sizes.append(2.0 / agents)
+            measured.append(np.diag(inverse).max())
+    line = f"{SOURCES['decor']}. s_pair^2 = (N-2) s_ind^2 / a, a the algebraic connectivity."
+    return found(bound("mu^2 of a round, s_ind = 1", sizes, measured, scale), lines=line)
+
+
+def decor_2(scale: float = 1.0) -> Finding:
+    """Test the loss to curious users: the graph has to stay connected without them."""
+    path, ring = _graph("path", 5), _graph("ring", 5)
+    options = {"own_noise": 1.0, "pair_noise": 50.0}
+    alone = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    around = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    return found(
+        equal("end of a path to its neighbour, two rounds", 2.0, alone, scale, CERTIFIED),
+        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around, scale),
+        lines=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of a "
+        "path is alone and has its own noise only; on a ring four are left and share theirs.",
+    )
+
+
+def mafalda_1(scale: float = 1.0) -> Finding:
+    """Compare errors at equal privacy: optimal correlated noise, independent noise and anti-PGD."""
+    best, plain, anti = [], [], []
+    for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
+        gram = error_gram(_graph(name, agents).mixing, rounds)
+        factors = optimal_factor(gram), np.eye(rounds), np.tril(np.ones((rounds, rounds)))
+        for energies, factor in zip((best, plain, anti), factors, strict=True):
+            energies.append(noise_energy(gram, factor))
+    return found(
+        bound("error of the optimum against independent noise", plain, best, scale),
+        bound("error of independent noise against anti-PGD", anti, plain, scale),
+        lines=f"{SOURCES['mafalda']}: squared error of all models, one round of an agent changes. "
+        "Ring of 10, path and star of 6.",
+    )
+
+
+def mafalda_2(scale: float = 1.0) -> Finding:
+    """Test that the optimal noise for the eavesdropper is not optimal for every pair."""
+    mixing, rounds = _graph("path", 6).mixing, 12
+    factor = optimal_factor(error_gram(mixing, rounds))
+    filters = (None, np.tril(np.linalg.inv(factor)))
+    systems = [noised_descent(mixing, rounds, filter=noise_filter) for noise_filter in filters]
+    pairs = [mu(system, agent(0), 5, Once()) for system in systems]
+    eavesdropper_losses = [mu(system, Eavesdropper(), 5, Once()).upper ** 2 for system in systems]
+    return found(
+        equal(
+            "the eavesdropper's mu^2",
+            eavesdropper_losses[0],
+            eavesdropper_losses[1],
+            scale,
+            CERTIFIED,
+        ),
+        bound(
+            "mu^2 of one end of a path to the other",
+            pairs[0].upper ** 2,
+            pairs[1].lower ** 2,
+            scale,
+        ),
+        lines="Not stated by the paper. Path of 6, twelve rounds, one of them changes.",
+        compound=True,
+    )
+
+
+def zip_dl_1(scale: float = 1.0) -> Finding:
+    """Test the loss to a neighbour in one round with equal weights."""
+    stated, measured = [], []
+    for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
+        system = zip_dl(_graph(name, agents).mixing, 1)
+        stated.append((degree + 1) / degree)
+        measured.append(mu(system, agent(0), 1, Constant()).upper ** 2)
+    line = (
+        f"{SOURCES['zip']}: one message has the noise of d of d + 1 draws. Ring of 6, four agents."
+    )
+    return found(equal("mu^2 of a neighbour", stated, measured, scale, CERTIFIED), lines=line)
+
+
+def zip_dl_2(scale: float = 1.0) -> Finding:
+    """Compare the loss to an eavesdropper with the loss to a neighbour."""
+    system = zip_dl(_graph("ring", 6).mixing, 1)
+    neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
+    eavesdropper = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
+    line = f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
+    return found(bound("mu^2 of an eavesdropper", neighbour, eavesdropper, scale), lines=line)

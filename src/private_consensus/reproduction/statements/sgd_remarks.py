@@ -1,0 +1,180 @@
+"""Ding, chapter 4: conclusions of the remarks on the theorems on Q-DPSGD.
+
+The theorems hold the noise fixed while T grows. By Remarks 6 and 10 the variance grows in
+proportion to T at a fixed budget. Statements about private runs are therefore tested at that
+variance too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from private_consensus.core.algorithms.families.sgd_theorems import theorem11_sigma
+from private_consensus.privacy import Budget, fixed_batches, noisy_mean
+from private_consensus.privacy.brackets import lower_bound
+
+from .base import Finding, bound, falls_as, found, grows_as
+from .sgd import HORIZONS, mean_square_error
+
+NEARLY_HALF = 0.49
+"""delta tilde close to 1/2."""
+FAR = np.geomspace(1e110, 1e130, 13)
+"""Horizons at which the effect of the start, exp(-4 T^(1 - 2 delta tilde)), is negligible."""
+QUANTISED, PRIVATE = 0.1, 0.5
+
+
+def _errors(
+    in_state: bool,
+    sizes: Callable[[float], tuple[float, float]],
+    horizons: Iterable[float] = HORIZONS,
+) -> np.ndarray:
+    """Return the errors of Q-DPSGD-1 (noise in the state) or -2 with the theorems' steps."""
+    factor = 2.0 if in_state else 1.0
+    rows = [
+        (T, factor * T ** (-NEARLY_HALF / 2), T ** (-1.5 * NEARLY_HALF), in_state, sizes(T))
+        for T in horizons
+    ]
+    return np.array([mean_square_error(*row) for row in rows])
+
+
+def _by_source(in_state: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Compute the errors due to quantisation and due to private noise, at a fixed variance."""
+    none = _errors(in_state, lambda T: (0.0, 0.0))
+    return (
+        _errors(in_state, lambda T: (QUANTISED, 0.0)) - none,
+        _errors(in_state, lambda T: (0.0, PRIVATE)) - none,
+    )
+
+
+def _at_a_budget(T: float) -> tuple[float, float]:
+    """Return the standard deviations of Remark 6 at epsilon 1, delta 1e-5 and 1,000 records."""
+    return QUANTISED, 4 * math.sqrt(T * (2 * math.log(1e5) + 1)) / 1000
+
+
+def remark_5(scale: float = 1.0) -> Finding:
+    """Test Q-DPSGD-1: the rate O(1/sqrt T), its faster term, and the rate at a fixed budget."""
+    quantised, private = _by_source(True)
+    far, early = (
+        falls_as(
+            "exponent of T", T, _errors(True, lambda _: (QUANTISED, PRIVATE), T), NEARLY_HALF, scale
+        )
+        for T in (FAR, HORIZONS)
+    )
+    return found(
+        far,
+        falls_as("exponent of T, part of quantisation", HORIZONS, quantised, NEARLY_HALF, scale),
+        falls_as("exponent of T, part of the private noise", HORIZONS, private, 2 * NEARLY_HALF,
+                 scale),
+        falls_as("exponent of T at a fixed budget", FAR, _errors(True, _at_a_budget, FAR),
+                 NEARLY_HALF, scale),
+        lines=(
+            "Four agents on a ring, different quadratics, exact moments at T from 1e110 to 1e130, "
+            "delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is large "
+            f"enough (the exponent is {early.measured:.2f} at 1e4 to 1e10). With a fixed variance "
+            "both terms decay as stated; with that of Remark 6, in proportion to T, what the "
+            "private noise adds does not decay.",
+        ),
+        compound=True,
+    )  # fmt: skip
+
+
+def remark_6(scale: float = 1.0) -> Finding:
+    """Test the privacy with batches of B records, and the order of the risk after the stated T."""
+    epsilon, delta, records = 1.0, 1e-5, 1000
+    reached = [
+        lower_bound(
+            noisy_mean(fixed_batches(20), records).releases(
+                theorem11_sigma(Budget(epsilon, delta), records, T), T
+            ),
+            delta,
+        ).epsilon
+        for T in (10, 100, 1000)
+    ]
+    stated, measured = [], []
+    for m, budget, p in ((10**3, 1.0, 1), (10**3, 0.3, 1), (10**4, 1.0, 1), (10**4, 1.0, 10)):
+        weight = 2 * math.log(1 / delta) / budget + 1
+        T = (m**2 * budget / (weight * p)) ** 2  # K = mu = 1
+        variance = 16 * T * weight / (m**2 * budget)
+        private = math.sqrt(p * variance)
+        noisy_error, noiseless_error = (
+            _errors(True, lambda T, noise=noise: (0.0, noise), [T])[0] for noise in (private, 0.0)
+        )
+        stated.append(weight * p / (m**2 * budget))
+        measured.append(noisy_error - noiseless_error)
+    return found(
+        bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached, scale),
+        grows_as(
+            "exponent of the noise's part in its order",
+            stated,
+            measured,
+            1.0,
+            scale,
+        ),
+        lines=(
+            "An attack's epsilon with the printed sigma: short runs have little noise for one "
+            "record of a batch (errata E4.8a). What the noise adds after the stated T, four agents "
+            "on a ring, at four numbers of records, budgets and dimensions, against the order of "
+            "the risk.",
+        ),
+        compound=True,
+    )
+
+
+def remark_8(scale: float = 1.0) -> Finding:
+    """Test the loss by one use of a record, over all messages, as the steps diminish."""
+    eta, p, batch, K = 1e-3, 10, 20, 1.0
+    T = np.geomspace(1e4, 1e10, 13)
+    alpha, averaging = T**-0.2, T**-0.6
+    printed = (2 * K * alpha * averaging / batch + 2 * eta * math.sqrt(p)) ** 2
+    retained = 1 - averaging * 2 / 3  # w_ii = 1/3
+    carried = (2 * K * alpha * averaging / batch) ** 2 / (1 - retained**2)
+    return found(
+        bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:], scale),
+        bound("loss at smaller steps, all messages", carried[:-1], carried[1:], scale),
+        lines="Steps of T from 1e4 to 1e10. A record stays in the model the longer the smaller the "
+        "second step is (errata E4.8b), and its first mark is smaller by more.",
+    )
+
+
+def remark_9(scale: float = 1.0) -> Finding:
+    """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget."""
+    _, first = _by_source(True)
+    _, second = _by_source(False)
+    late = slice(len(HORIZONS) // 2, None)
+    slopes = [
+        -np.polyfit(np.log(HORIZONS[late]), np.log(errors[late]), 1)[0]
+        for errors in (first, second)
+    ]
+    fixed = _errors(False, lambda T: (QUANTISED, PRIVATE), FAR)
+    return found(
+        bound("exponent of the private noise, Q-DPSGD-2", slopes[0], slopes[1], scale),
+        falls_as("exponent of T", FAR, fixed, NEARLY_HALF, scale),
+        falls_as("exponent of T at a fixed budget", FAR, _errors(False, _at_a_budget, FAR),
+                 NEARLY_HALF, scale),
+        lines="As Remark 5; the variance of Remark 10 is in proportion to T too, since its step "
+        "of the grid does not diminish.",
+        compound=True,
+    )  # fmt: skip
+
+
+def remark_10(scale: float = 1.0) -> Finding:
+    """Compare the two orders of the risk if the stated T is at least 1, and test the privacy."""
+    m, epsilon, p = (
+        axis.ravel() for axis in np.meshgrid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])
+    )
+    runs = m * epsilon / p >= 1  # T of Remark 10, up to constants
+    first, second = p / (m * epsilon) ** 2, (p / (m * epsilon)) ** (4 / 3)
+    shifts = 0.9 ** np.arange(400)
+    return found(
+        bound("risk of Q-DPSGD-1", second[runs], first[runs], scale),
+        bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum()), scale),
+        lines=(
+            f"The printed orders at {int(runs.sum())} numbers of records, budgets and dimensions "
+            "at which T is at least 1: the bound of Q-DPSGD-2 is the larger one (ding_c20 asks it "
+            "of losses). The privacy is Theorem 15's (errata E4.8b).",
+        ),
+        compound=True,
+    )

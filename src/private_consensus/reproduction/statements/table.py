@@ -1,0 +1,144 @@
+"""Table of the theorems, with the results of their computations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import polars as pl
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from private_consensus.common.errors import InvalidInput
+
+from ..claims.words import UNTESTABLE
+from . import COMPUTATIONS, compute
+from .base import Finding
+
+
+class Theorem(BaseModel):
+    """Numbered statement of a paper, with its computation or the reason for having none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    says: str = Field(description="what it states, in one plain sentence of our own")
+    computes: str = Field(
+        default="", description="module.function of private_consensus.reproduction.statements"
+    )
+    because: str = Field(default="", description="why it cannot be tested")
+    errata: list[str] = Field(default=[], description="errata about it")
+    claims: dict[str, str] = Field(
+        default={},
+        description="claims about the same matter, each with the reason if its verdict is another",
+    )
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Theorem:
+        """Raise an error unless exactly one of ``computes`` and ``because`` is set."""
+        if bool(self.computes) == bool(self.because):
+            raise ValueError("either computes or because")
+        return self
+
+
+Theorems = Mapping[str, Mapping[str, Theorem]]
+"""Statements by paper and by number, such as ``Theorem 1``."""
+
+
+def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
+    """Return the checked statements by paper and number.
+
+    Parameters
+    ----------
+    raw : mapping
+        Content of ``config/theorems.yaml``.
+    errata : iterable of str
+        Numbers of the existing errata.
+
+    Returns
+    -------
+    Theorems
+
+    Raises
+    ------
+    InvalidInput
+        If an entry is invalid, if it names an unknown computation or erratum, or if a computation
+        has no entry.
+    """
+    theorems: dict[str, dict[str, Theorem]] = {}
+    for paper, entries in raw.items():
+        theorems[paper] = {number: _theorem(paper, number, e) for number, e in entries.items()}
+    known_errata = set(errata)
+    for paper, number, entry in _each(theorems):
+        key = f"theorems.{paper}.{number}"
+        if entry.computes and entry.computes not in COMPUTATIONS:
+            raise InvalidInput(f"{key}.computes", entry.computes, "a function of the package")
+        for name in set(entry.errata) - known_errata:
+            raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
+    unused = COMPUTATIONS.keys() - {entry.computes for _, _, entry in _each(theorems)}
+    for name in sorted(unused):
+        raise InvalidInput("theorems", f"no entry for {name}", "one that computes it")
+    return theorems
+
+
+def _theorem(paper: str, number: str, entry: Any) -> Theorem:
+    try:
+        return Theorem.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, ("theorems", paper, number, *first["loc"])))
+        raise InvalidInput(key, first.get("input"), first["msg"]) from None
+
+
+def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:
+    for paper, entries in theorems.items():
+        for number, entry in entries.items():
+            yield paper, number, entry
+
+
+def computed(theorems: Theorems) -> pl.DataFrame:
+    """Compute all statements: one row per statement, with sentence, verdict and deciding numbers.
+
+    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the part with
+    the smallest margin; ``parts`` has one line per part.
+    """
+    findings: dict[str, Finding] = {}
+    rows = []
+    for paper, number, entry in _each(theorems):
+        if entry.computes and entry.computes not in findings:
+            findings[entry.computes] = compute(entry.computes)
+        rows.append(_row(paper, number, entry, findings.get(entry.computes)))
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> dict[str, Any]:
+    row = {
+        "paper": paper,
+        "number": number,
+        "says": entry.says,
+        "computation": entry.computes,
+        "because": entry.because,
+        "errata": "; ".join(entry.errata),
+        "claims": "\n".join(
+            f"{claim}: {reason}" if reason else claim for claim, reason in entry.claims.items()
+        ),
+    }
+    if finding is None:
+        nothing = dict.fromkeys(("stated", "measured", "margin", "points"))
+        return {**row, "verdict": UNTESTABLE, "quantity": "", **nothing, "parts": "", "lines": ""}
+    worst = min(finding.parts, key=lambda inequality: inequality.margin)
+    descriptions = [
+        f"{inequality.what}: {inequality.stated:.4g} stated, {inequality.measured:.4g} measured, "
+        f"{'holds' if inequality.holds else 'does not hold'} ({inequality.points} "
+        f"{'points' if inequality.points > 1 else 'point'})"
+        for inequality in finding.parts
+    ]
+    return {
+        **row,
+        "verdict": finding.verdict,
+        "quantity": worst.what,
+        "stated": worst.stated,
+        "measured": worst.measured,
+        "margin": worst.margin,
+        "points": worst.points,
+        "parts": "\n".join(descriptions),
+        "lines": "\n".join(finding.lines),
+    }

@@ -1,0 +1,110 @@
+"""Write the page of a study in Markdown: figures, claims, privacy with verdicts, and audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from private_consensus.common.spreadsheets import markdown
+from private_consensus.privacy import DIFFERS
+
+from ..audits.errata import Erratum
+from ..audits.settings import decided
+from ..audits.table import judged
+from ..experiments.results import rows_of
+
+CLAIMS = ("claim", "verdict", "statistic", "value", "low", "high", "runs")
+PRIVACY = ("experiment", "algorithm", "variant", "epsilon_claimed", "epsilon_formula",
+           "epsilon_accountant", "epsilon_lower", "epsilon_empirical", "delta", "relation",
+           "verdict", "audit_verdict", "audit_findings")  # fmt: skip
+AUDITS = ("experiment", "algorithm", "variant", "setting", "level", "claimed", "bound", "runs",
+          "verdict", "findings", "notes", "untested")  # fmt: skip
+
+
+def summary(
+    figures: Iterable[str], tables: Iterable[str], claims: Iterable[str], privacy: Iterable[str],
+    audits: Iterable[str], *, errata: Mapping[str, Erratum], level: float,
+) -> str:  # fmt: skip
+    """Return the page: files of figures and tables, and rows of claims, privacy and audits.
+
+    The verdict of a privacy row combines accountant, lower bound and audits, as in the privacy
+    table of the report.
+
+    Parameters
+    ----------
+    figures, tables : iterable of str
+        Paths of their files; several files of one figure are one line.
+    claims, privacy, audits : iterable of str
+        Parquet files with their rows.
+    errata : mapping
+        Number of each erratum to the erratum.
+    level : float
+        Error level of all audits together.
+
+    Returns
+    -------
+    str
+        A page with a section for each kind that has rows.
+    """
+    audited = decided(_rows(audits), level)
+    settings = _judged(privacy, errata, audited)
+    parts = [
+        ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
+        ("Claims", _table(_rows(claims), CLAIMS)),
+        ("Privacy", _table(settings, PRIVACY)),
+        ("Audits", _table(audited, AUDITS)),
+    ]
+    return "\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+
+
+def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
+    return [row for path in files for row in rows_of(path).to_dicts()]
+
+
+def _judged(
+    files: Iterable[str], errata: Mapping[str, Erratum], audits: Iterable[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the privacy rows of all files with their verdicts."""
+    frames = [rows_of(path) for path in files]
+    if not frames:
+        return []
+    return judged(pl.concat(frames, how="diagonal_relaxed"), errata, audits).to_dicts()
+
+
+def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
+    """Return a warning about algorithms whose audit refutes their declaration.
+
+    Figures do not show this finding.
+    """
+    names = dict.fromkeys(row["algorithm"] for row in settings if row["verdict"] == DIFFERS)
+    if not names:
+        return ""
+    listed = ", ".join(map(markdown, names))
+    return f"\nFigures state no guarantee for {listed}: the execution {DIFFERS}.\n"
+
+
+def _names(files: Iterable[str]) -> str:
+    kinds: dict[Path, list[str]] = {}
+    for path in map(Path, files):
+        kinds.setdefault(path.with_suffix(""), []).append(path.suffix)
+    return "".join(f"- `{stem}` ({', '.join(found)})\n" for stem, found in kinds.items())
+
+
+def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    if not rows:
+        return ""
+    lines = [
+        f"| {' | '.join(name.replace('_', ' ') for name in columns)} |",
+        "|---" * len(columns) + "|",
+    ]
+    lines += [f"| {' | '.join(_cell(row.get(name)) for name in columns)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: Any) -> str:
+    if value is None or value == "":
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else markdown(str(value))

@@ -1,0 +1,71 @@
+"""Write a new study (``private-consensus init``) that runs without changes."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from string import Template
+
+from private_consensus.common.errors import require
+from private_consensus.common.provenance import write_text
+from private_consensus.core import algorithms, problems
+
+from .places import HOME
+
+TEMPLATE = Path(__file__).parent / "template"
+SUFFIX = ".in"
+"""Of a file with ``$name`` and ``$version`` to be filled in."""
+
+
+def write_study(folder: str | Path) -> list[Path]:
+    """Write a study: configuration, algorithm, test, Snakefile.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder that is missing or empty. Its name becomes the name of the Python package, the
+        algorithm and the paper. It must be an unused lower-case word.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is taken or invalid for a package, or the folder is not empty.
+    """
+    require("\0" not in str(folder), "STUDY", str(folder), "a folder")
+    folder = Path(folder).absolute()
+    name = folder.name
+    _require_free(name)
+    empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    require(empty, "STUDY", str(folder), "a folder that is not there or is empty")
+    filled = {"name": name, "version": version("private-consensus")}
+    written = []
+    for path, text in _files():
+        target = folder / Template(path).substitute(filled)
+        write_text(target, Template(text).substitute(filled))
+        written.append(target)
+    return written
+
+
+def _require_free(name: str) -> None:
+    word = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
+    require(bool(word), "STUDY", name, "a lower-case word, as a Python package has")
+    papers = {path.stem for path in (HOME / "config" / "papers").glob("*.yaml")}
+    taken = {*algorithms.names(), *problems.names(), *papers}
+    free = name not in taken and find_spec(name) is None
+    require(free, "STUDY", name, "a name that no algorithm, paper or Python package has")
+
+
+def _files() -> Iterator[tuple[str, str]]:
+    """Yield paths and texts of the template; a path may contain the name of the study."""
+    for file in sorted(TEMPLATE.rglob(f"*{SUFFIX}")):
+        path = file.relative_to(TEMPLATE).as_posix().removesuffix(SUFFIX)
+        yield path, file.read_text(encoding="utf-8")

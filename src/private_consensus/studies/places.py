@@ -1,9 +1,0 @@
-"""Locate the workflow of this package."""
-
-from pathlib import Path
-
-_INSTALLED = Path(__file__).parents[1] / "_workflow"
-HOME = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[3]
-"""Folder of the Snakefile, the rules, the shipped configuration and the profiles."""
-SNAKEFILE = str(HOME / "Snakefile")
-"""For ``module: snakefile:`` of a Snakefile of one's own."""

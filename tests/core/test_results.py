@@ -1,0 +1,151 @@
+"""Results of the Python API: models, guarantee with derivation, tables, plots, audits, exports."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+import private_consensus as pc
+from private_consensus.api.results import parameter_description
+from private_consensus.common.errors import InvalidInput
+from private_consensus.privacy.derivations import derive
+
+STREAMS = pc.Streams(0, (0,))
+MEANS = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 5, 3))
+PROBLEM = pc.problems.class_of("mean_estimation")(MEANS, records=50, box=1.0)
+RING = pc.networks.build(STREAMS, "ring", 5)
+BUDGET = pc.Budget(1.0, 1e-5)
+ROWS = np.random.default_rng(2).normal(size=(40, 2))
+SHARES = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0, test=0.25)
+
+
+def result(name="gradient_descent", problem=PROBLEM, horizon=20, budget=BUDGET, **options):
+    parameters = options.pop("parameters", {})
+    algorithm = pc.algorithms.load(name)(**parameters)
+    return pc.simulate(algorithm, problem, RING, budget, horizon, runs=3, **options)
+
+
+def test_released_models_have_the_error_that_was_measured_last():
+    done = result(parameters={"calibration": "gaussian_dp"})
+    assert done.models.released.shape == done.models.per_agent.shape == (3, 5, 3)
+    errors = PROBLEM.measure("normalised_error", done.models.released)
+    last = done.measurements.filter(pl.col("t") == 20).sort("run")["value"]
+    np.testing.assert_allclose(errors, last)
+    np.testing.assert_allclose(done.models.average, done.models.released.mean(1))
+    # the local estimates lack the noise of the last message
+    noise = done.models.released - done.models.per_agent
+    assert noise.std() == pytest.approx(done.releases[0].scale[-1], rel=0.3)
+
+
+def test_an_algorithm_without_models_says_so():
+    done = replace(result(horizon=1), final={"released": np.zeros(3)})
+    with pytest.raises(InvalidInput, match="models: found 'GradientDescent'"):
+        _ = done.models
+
+
+def test_the_derivation_explains_why_a_budget_of_one_gives_less():
+    """Theorem 2 pays for 2 sqrt(T) in place of the sum of 1 / sqrt(t)."""
+    done = result(parameters={"calibration": "gaussian_dp"})
+    text = done.guarantee.derivation
+    assert done.guarantee.epsilon == pytest.approx(0.9142, abs=1e-4)
+    part = (np.arange(1, 21) ** -0.5).sum() / (2 * np.sqrt(20))
+    assert f"the releases use {part:.1%} of its square" in text
+    factor = float(re.search(r"smaller by the factor ([\d.]+)", text)[1])
+    assert factor == pytest.approx(np.sqrt(part), abs=1e-4)
+    assert "spending = 'theorem_2'. Theorem 2 bounds" in text and "unused" in text
+    # the factor is right: with noise smaller by it, the accountant finds the budget
+    quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(part))
+    releases = quiet.releases(PROBLEM, RING, 20)
+    assert pc.account(releases, 1e-5).epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+def test_a_derivation_has_the_epsilon_of_every_accountant_and_the_smallest_is_the_guarantee():
+    done = result("dvp", SHARES.logistic_regression(), 5)
+    text = done.guarantee.derivation
+    values = [float(v) for v in re.findall(r"^[A-Z].*: epsilon ([\d.]+)\.$", text, re.MULTILINE)]
+    assert len(values) >= 2 and min(values) == pytest.approx(done.guarantee.epsilon, rel=1e-3)
+    assert "This is the whole budget of epsilon 1." in text
+
+
+@pytest.mark.parametrize(
+    ("releases", "budget", "sentence"),
+    [
+        ([pc.Release("exact")], BUDGET, "released without noise"),
+        ([pc.Release("gaussian", 1.0, 1.0)], BUDGET, "This exceeds the budget"),
+        ([pc.Release("gaussian", 1.0, 9.0)], pc.Budget(np.inf, 1e-5), "The budget is infinite"),
+        ([], BUDGET, "a part of it is not used"),
+        ([pc.Release("laplace", 1.0, 4.0, count=2)], pc.Budget(0.5), "the whole budget"),
+        ([pc.Release("gaussian", 1.0, 9.0, proven=False, note="assumed")], BUDGET, "Not proven"),
+    ],
+)
+def test_a_derivation_compares_with_the_budget(releases, budget, sentence):
+    assert sentence in "\n".join(derive(releases, budget))
+
+
+def test_descriptions_of_parameters_are_found_in_base_classes():
+    algorithm = pc.algorithms.load("muffliato_gd")
+    assert parameter_description(algorithm, "rounds").startswith("K; the horizon counts")
+    assert parameter_description(algorithm, "eta")
+    assert parameter_description(algorithm, "nothing") == ""
+
+
+def test_measurements_become_a_pandas_table_without_pyarrow(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = result(parameters={"calibration": "gaussian_dp"})
+    frame = done.to_pandas()
+    assert isinstance(frame, pandas.DataFrame) and list(frame) == done.measurements.columns
+    np.testing.assert_array_equal(frame["value"], done.measurements["value"])
+
+
+@pytest.mark.parametrize(("package", "method"), [("pandas", "to_pandas"), ("altair", "plot")])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, package, method):
+    done = result(parameters={"calibration": "gaussian_dp"}, iterations=[20])
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ModuleNotFoundError, match=f"^{package} is not installed: pip install"):
+        getattr(done, method)()
+
+
+def test_a_plot_has_the_means_and_two_results_share_one_chart():
+    measures = [("released", "own_loss"), ("released", "test_error")]
+    problem = SHARES.logistic_regression()
+    first, second = (
+        result(name, problem, 4, measures=measures) for name in ("muffliato_gd", "dvp")
+    )
+    (rows,) = first.plot().to_dict()["datasets"].values()
+    losses = first.measurements.filter(pl.col("metric") == "own_loss", pl.col("t") == 4)["value"]
+    (row,) = [row for row in rows if row["t"] == 4 and row["metric"] == "own_loss"]
+    assert row["value"] == pytest.approx(losses.mean())
+    assert row["high"] - row["value"] == pytest.approx(losses.std() / np.sqrt(3))
+    tables = (first.plot() + second.plot()).to_dict()["datasets"].values()
+    names = {row["algorithm"] for table in tables for row in table}
+    assert names == {"Muffliato GD, (1, 1e-05)-DP", "DVP, (1, 1e-05)-DP"}
+
+
+def test_the_audit_of_a_result_tests_the_setting_that_ran():
+    done = result("muffliato_gd", SHARES.logistic_regression(), 2)
+    found = done.audit(runs=40, confidence=0.9)
+    assert not found.flagged
+    assert found.claimed == 1.0 and "2 iterations, 5 agents" in found.executed
+
+
+def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(tmp_path):
+    done = result("muffliato_gd", SHARES.logistic_regression(), 5)
+    exported = json.loads(done.export(tmp_path / "model.json", SHARES, run=1).read_text())
+    assert (
+        exported["epsilon"] == pytest.approx(1.0) and exported["relation"] == "replace one record"
+    )
+    np.testing.assert_array_equal(exported["model"], done.models.average[1])
+    assert set(exported["coefficients"]) == {"x0", "x1", "intercept"}
+    with pytest.raises(InvalidInput, match="run: found 3"):
+        done.export(tmp_path / "model.json", run=3)
+
+
+def test_metrics_on_test_records_need_test_records():
+    problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
+    with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a problem with"):
+        result("dvp", problem.logistic_regression(), 2, measures=[("released", "test_error")])
