@@ -26,7 +26,8 @@ def borrowed(tmp_path, monkeypatch):
     (package / "__init__.py").write_text("")
     (package / "helper.py").write_text("RATE = 1.0\n")
     (package / "method.py").write_text(
-        "from private_consensus.core.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
+        "from private_consensus.core.algorithms.gradient_descent import GradientDescent\n"
+        "ALGORITHM = GradientDescent\n"
         "from .helper import RATE\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))

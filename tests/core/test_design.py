@@ -13,19 +13,22 @@ from private_consensus.core.algorithms.base import METHOD, Algorithm
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "private_consensus"
 DESIGN = (ROOT / "docs" / "design.md").read_text()
-FAMILIES = PACKAGE / "algorithms" / "families"
+FAMILIES = PACKAGE / "core" / "algorithms" / "families"
+LAYERS = DESIGN.partition("## Layers")[2].partition("## Algorithms")[0]
+PARTS = [
+    part for _, part in sorted(re.findall(r"^\| (\d+) \| `(\w+)` \|", LAYERS, flags=re.MULTILINE))
+]
+"""Parts of the package in the order of their imports."""
 
 
 def layers() -> dict[str, int]:
-    """Return the layer of each package; text in brackets is an explanation."""
-    table = DESIGN.partition("## Layers")[2].partition("## Algorithms")[0]
-    numbers: dict[str, int] = {}
-    for layer, packages in re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE):
-        listed = re.sub(r"\([^()]*\)", "", packages)
-        for package in re.findall(r"`(\w+)`", listed):
-            assert package not in numbers, package
-            numbers[package] = int(layer)
-    return numbers
+    """Return the layer of each module or package within a part, by its path ``part/name``."""
+    rows = re.findall(r"^\| (\d+) \| (`\w+/.+) \|$", LAYERS, flags=re.MULTILINE)
+    return {
+        unit: int(layer)
+        for layer, listed in rows
+        for unit in re.findall(r"`(\w+/\w+)`", re.sub(r"\([^()]*\)", "", listed))
+    }
 
 
 def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
@@ -42,41 +45,68 @@ def imported(file: Path, package: Path = PACKAGE) -> set[tuple[str, ...]]:
     return {name[1:] for name in found if name[0] == "private_consensus" and len(name) > 1}
 
 
-def package_of(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def unit_of(path: str) -> str:
+    """Return the first two parts of a module path, which the table of layers lists."""
+    return "/".join(path.split("/")[:2]).removesuffix(".py")
 
 
-PACKAGES = sorted({package_of(file) for file in PACKAGE.rglob("*.py")} - {"__init__"})
+FILES = [
+    file
+    for file in sorted(PACKAGE.rglob("*.py"))
+    if file.parent != PACKAGE and "template" not in file.parts
+]
 
 
-def test_every_package_is_in_one_layer():
-    assert sorted(layers()) == PACKAGES
+def higher_parts(file: Path) -> set[str]:
+    """Return the parts that a file imports and that come after its own."""
+    part = file.relative_to(PACKAGE).parts[0]
+    return {
+        name[0]
+        for name in imported(file)
+        if name[0] in PARTS and PARTS.index(name[0]) > PARTS.index(part)
+    }
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_imports_from_lower_layers_only(package):
+def test_every_part_is_in_the_table():
+    names = {file.relative_to(PACKAGE).parts[0].removesuffix(".py") for file in FILES}
+    assert sorted(PARTS) == sorted({*names, "cli"})
+    layered = {unit.split("/")[0] for unit in layers()}
+    inside = {unit_of(file.relative_to(PACKAGE).as_posix()) for file in FILES}
+    inside = {unit for unit in inside if unit.split("/")[0] in layered}
+    assert sorted(layers()) == sorted(unit for unit in inside if not unit.endswith("__init__"))
+
+
+@pytest.mark.parametrize("part", [part for part in PARTS if part != "cli"])
+def test_a_part_imports_from_earlier_parts_only(part):
+    files = [file for file in FILES if file.relative_to(PACKAGE).parts[0] == part]
+    assert files
+    assert {file.name: higher for file in files if (higher := higher_parts(file))} == {}
+
+
+@pytest.mark.parametrize("unit", sorted(layers()))
+def test_a_unit_imports_from_lower_layers_of_its_part_only(unit):
     layer = layers()
-    files = [file for file in PACKAGE.rglob("*.py") if package_of(file) == package]
-    used = {name[0] for file in files for name in imported(file)} & set(layer) - {package}
-    assert {name for name in used if layer[name] >= layer[package]} == set()
+    files = [file for file in FILES if unit_of(file.relative_to(PACKAGE).as_posix()) == unit]
+    used = {"/".join(name[:2]) for file in files for name in imported(file)} & set(layer) - {unit}
+    assert {name for name in used if layer[name] >= layer[unit]} == set()
 
 
 def test_an_import_upwards_would_be_found():
-    assert ("privacy", "Release") in imported(PACKAGE / "algorithms" / "base.py")
-    assert ("algorithms", "base", "column") in imported(FAMILIES / "admm.py")
-    assert layers()["privacy"] < layers()["algorithms"]
+    assert ("privacy", "Release") in imported(PACKAGE / "core" / "algorithms" / "base.py")
+    assert ("core", "algorithms", "base", "column") in imported(FAMILIES / "admm.py")
+    assert PARTS.index("privacy") < PARTS.index("core")
 
 
 def test_families_know_no_algorithm():
     for file in FAMILIES.glob("*.py"):
-        own = {name[1] for name in imported(file) if name[0] == "algorithms"}
+        own = {name[2] for name in imported(file) if name[:2] == ("core", "algorithms")}
         assert own <= {"base", "noise", "parameters", "shapes", "families"}, file.name
 
 
 def test_methods_of_paper_002_do_not_import_each_other():
     for name in ("dp_admm", "exact_admm"):
-        found = imported(PACKAGE / "algorithms" / f"{name}.py")
-        assert ("algorithms", "d_zoa") not in {parts[:2] for parts in found}
+        found = imported(PACKAGE / "core" / "algorithms" / f"{name}.py")
+        assert ("core", "algorithms", "d_zoa") not in {parts[:3] for parts in found}
 
 
 def test_the_design_names_each_family():

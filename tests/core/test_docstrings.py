@@ -19,9 +19,11 @@ EXPORTED = {
 
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
-    "privacy/aggregation.py", "audits", "claims", "cli.py", "experiments/shorthand", "library.py",
-    "multiplicity.py", "observations", "privacy/audit", "privacy/observers", "publishing", "report",
-    "spreadsheets.py", "theorems",
+    "api", "audits", "cli.py", "common/multiplicity.py", "common/spreadsheets.py",
+    "core/library.py", "privacy/aggregation.py", "privacy/audit", "privacy/observers",
+    "reproduction/audits", "reproduction/claims", "reproduction/experiments/shorthand",
+    "reproduction/observers", "reproduction/publishing", "reproduction/report",
+    "reproduction/statements",
 )  # fmt: skip
 """Where everything public has types."""
 

@@ -42,7 +42,8 @@ def in_process(program: str, **variables: str) -> subprocess.CompletedProcess:
 OUTSIDE = """
 import numpy as np
 from private_consensus.core.kernels.compiling import compiled
-from private_consensus.core.kernels.vectors import LANES, load, load_everywhere, load_first, store, turn
+from private_consensus.core.kernels.vectors import LANES, load, load_everywhere, load_first
+from private_consensus.core.kernels.vectors import store, turn
 
 @compiled
 def write(a, i): store(a, i, load(a, 0))

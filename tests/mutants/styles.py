@@ -1,8 +1,8 @@
 """Correct algorithms as other people write them; none of them may be flagged.
 
-Each follows ``docs/how-to/add_an_algorithm.md`` in a style of its own: where the noise is drawn and in which unit it
-is stated, what is kept beside the message, what is done to a message once it is private. All are
-calibrated by exact Gaussian (or basic Laplace) composition and are as private as they say.
+Each follows ``docs/how-to/add_an_algorithm.md`` in a style of its own: where the noise is drawn
+and in which unit it is stated, what is kept with the message, and what is done to a message that is
+already private. All are calibrated by exact Gaussian (or basic Laplace) composition.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 r"""Familywise error rate of many verdicts: Holm's step-down method.
 
 The ``p`` of a verdict is the smallest :math:`\alpha` at which it still stands
-(:mod:`private_consensus.reproduction.claims.judging`). Holm's method gives the i-th smallest of m verdicts the
-level :math:`0.05 / (m - i + 1)` and goes on while they stand, so that the probability of any wrong
-one is at most 5 %, however they depend on each other.
+(:mod:`private_consensus.reproduction.claims.judging`). Holm's method tests the i-th smallest of m
+p-values at level :math:`0.05 / (m - i + 1)` and stops at the first that exceeds its level. The
+probability of any wrong verdict is at most 5 % under every dependence of the tests.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 
-from private_consensus.reproduction.plotting.symbols import LOWERED, RAISED, SIGNS
+from .symbols import LOWERED, RAISED, SIGNS
 
 TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
 """Replaced before anything else; braces that are shown are not those of a group."""

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from private_consensus.reproduction.report.views.comparison import INFINITE
+
 from .gains import gain
 from .gap import CENTRAL, LOCAL, closed_by_each
 from .goals import budget_needed
@@ -37,9 +39,6 @@ PLACE = (
 )  # fmt: skip
 """Entries of a row of a cell; ``front`` has one bit per cost on whose front the method is."""
 UNPROVEN = ("method", "mean", "epsilon_lower", "epsilon_accountant")
-
-INFINITE = 1e300
-"""Representation of infinity in JSON."""
 
 Row = list[float | int | None]
 

@@ -1,7 +1,7 @@
-r"""Networks of many agents: time and memory linear in agents and links.
+r"""Networks of many agents: time and memory linear in the numbers of agents and edges.
 
-A :class:`SparseNetwork` does what a :class:`private_consensus.core.networks.Network` does, and beside
-that shows values at the ends of links, from which follows what is no product with a matrix.
+A :class:`SparseNetwork` has the methods of a :class:`.networks.Network`. In addition, it gives the
+values at both ends of every edge, for quantities that are no product with a matrix.
 """
 
 from __future__ import annotations

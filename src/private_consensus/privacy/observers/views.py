@@ -60,7 +60,7 @@ class Observer(ABC):
         object.__setattr__(self, "members", tuple(sorted(members)))
 
     def check(self, n_agents: int) -> None:
-        """Raise :class:`~private_consensus.common.errors.InvalidInput` for an agent outside the graph."""
+        """Raise :class:`InvalidInput` for an agent outside the graph."""
         inside = all(0 <= member < n_agents for member in self.members)
         require(inside, "observer.members", self.members, f"agents 0 to {n_agents - 1}")
         require(

@@ -60,7 +60,7 @@ def judged(
     Parameters
     ----------
     privacy : DataFrame
-        As cells write it, see :func:`private_consensus.reproduction.experiments.cells.privacy_rows`.
+        Rows of :func:`~private_consensus.reproduction.experiments.cells.privacy_rows`.
     errata : mapping
         Number of each erratum to the erratum.
     audits : iterable of mappings

@@ -22,7 +22,7 @@ def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: in
     prepared : Prepared
         The records.
     partition : mapping
-        Partition as :class:`private_consensus.reproduction.experiments.schema.Partition` serializes it.
+        Serialized :class:`.schema.Partition`.
     seed : int
         Seed of the reproduction.
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import polars as pl
 
+from private_consensus.common.symbols import typeset
+
 from ..datasets.catalogue import DATA_SETS, entry
 from ..experiments.numbers import UNPROVEN
-from .symbols import typeset
 
 UNPROVEN_NOTE = "† no guarantee is proven at the ε that is claimed"
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from private_consensus.common.symbols import typeset
+
 from .axes import Extent
-from .symbols import typeset
 
 if TYPE_CHECKING:
     from .curves import Panel

@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from private_consensus.common.errors import require
+from private_consensus.common.symbols import typeset
 
 from ..experiments.numbers import UNPROVEN
-from .symbols import typeset
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 """Eight colours that readers with any colour vision tell apart."""

@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from private_consensus.common.symbols import typeset
+
 from .axes import STRIP, Extent, extent, short
-from .symbols import typeset
 from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30

@@ -10,12 +10,12 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from private_consensus.common.provenance import atomic_write
+from private_consensus.common.symbols import typeset
 
 from .captions import data_of
 from .documents import settled
 from .rasters import compact
 from .specifications import Specification
-from .symbols import typeset
 from .vectors import rounded, small_svg, still, without_groups, without_hidden, without_idle_clips
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from private_consensus.common.symbols import typeset
+
 from .axes import Extent, common, extent
 from .captions import facts
 from .figure_styles import OKABE_ITO
-from .symbols import typeset
 from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)

@@ -11,8 +11,9 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from private_consensus.common.symbols import LOWERED, typeset
+
 from .figure_styles import OKABE_ITO
-from .symbols import LOWERED, typeset
 from .theme import GREY, INK, finish
 
 SIDE = (250, 230)

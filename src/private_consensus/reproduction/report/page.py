@@ -11,7 +11,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from ..plotting.symbols import typeset
+from private_consensus.common.symbols import typeset
+
 from .commands import command
 from .formats import code, words
 from .names import LINKS, called, cited

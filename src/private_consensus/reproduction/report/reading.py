@@ -46,7 +46,8 @@ class Results:
     facts : mapping
         Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
     tables : mapping
-        Table to its numbers, see :func:`private_consensus.reproduction.experiments.tables.table_numbers`.
+        Table to its numbers, the result of
+        :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
     faults : list of mapping

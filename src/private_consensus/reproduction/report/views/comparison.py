@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from private_consensus.comparison.answers import INFINITE
-
 from ...claims import UNTESTABLE
 from ..formats import NONE, interval, number
 from ..reading import Results
@@ -16,6 +14,8 @@ from .verdicts import look
 
 Answers = Mapping[str, Any]
 
+INFINITE = 1e300
+"""Number that stands for infinity in the answers, since JSON has no infinity."""
 TUNINGS = {
     "default": "default parameters",
     "tuned": "the best of the trials, which are free",
