@@ -12,12 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from private_consensus.core.problems.base import Problem
+
+from private_consensus.core.problems import Problem
+
 NEAR = 1e-8
 """Of a gradient, relative to the parts that it is the sum of: what a solver may leave, twice."""
 ENOUGH = 2
 """Minima that no message is, from the first on: messages have noise on them, and none is one."""
 
 
+@Problem.register
+@Problem.register  # algorithms refuse anything else
 class KnownMinimisers:
     """Any problem; ``proximal`` returns a message that was sent where that is the minimiser.
 

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import bdtr, erfc, gammaincinv
 
 from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.problems import Problem
 from private_consensus.privacy import Release, Sampling
 
 from .execution import execute
@@ -34,6 +35,8 @@ ROUNDED = 0.02
 """Relative; what rounding messages to a fine grid may add to a change."""
 
 
+@Problem.register
+@Problem.register  # algorithms refuse anything else
 class BatchRecorder:
     """Any problem; records the batches of each clipped gradient, bool [agents, records] each."""
 
