@@ -120,7 +120,7 @@ class Result(library.Simulation):
         -------
         AuditResult
         """
-        defaults = yamls.read(Path(__file__).parent / "defaults.yaml")["audit"]
+        defaults = yamls.read(Path(__file__).parents[1] / "defaults.yaml")["audit"]
         setting, network = self.setting, cast(Network, self.network)
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,
