@@ -31,18 +31,19 @@ def test_a_verdict_that_nobody_got_is_counted_as_zero():
 
 
 def test_scorecard_has_a_row_a_claim_and_each_figure_shows_all_variants(results):
-    tree = Tree(page(results))
+    tree = Tree(pages(results)["scorecard.html"])
     assert len(tree.all("data-paper")) == 10
+    assert "data-paper" not in page(results)
     first = verdicts.of_figure(results.claims, "first_fig1")
     assert [row["variant"] for row in first[0]["variants"]] == ["released", "printed"]
 
 
 def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(results):
     made = {"index.html": page(results), **pages(results)}
-    assert not any("The library" in text for text in made.values())
+    assert not any("of the library<" in text for text in made.values())
     beside = replace(results, library=True)
     for name, text in {"index.html": page(beside), **pages(beside)}.items():
-        (link,) = re.findall(r'href="([^"]+)">The library<', text)
+        (link,) = re.findall(r'href="([^"]+)">Documentation of the library<', text)
         assert (
             posixpath.normpath(posixpath.join("paper/report", name, "..", link))
             == "docs/index.html"
@@ -139,10 +140,9 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
     other = re.search(r'<article class="figure" id="first_fig2".*?</article>', text, re.S)[0]
     assert "SURROGATE" not in other
     text = page(spoilt)
-    front = text[text.index('class="front"') : text.index('id="scorecard"')]
-    assert "SURROGATE DATA" in front
+    assert "SURROGATE DATA" in text.partition('class="front"')[2]
     assert "SURROGATE DATA" in others["data.html"]
-    row = re.search(r'<tr role="row" data-paper="first".*?</tr>', text, re.S)[0]
+    row = re.search(r'<tr role="row" data-paper="first".*?</tr>', others["scorecard.html"], re.S)[0]
     assert "surrogate data" in row
 
 
@@ -213,12 +213,11 @@ def test_a_card_shows_the_mean_picture_of_each_class(results):
 def test_faults_survived_are_told_with_their_tests(results):
     fault = {"fault": "a <full> disk", "what happens": "it fails & says so",
              "what to do": "make room", "test": "test_a_full_disk"}  # fmt: skip
-    tree = Tree(page(replace(results, faults=[fault])))
+    tree = Tree(pages(replace(results, faults=[fault]))["run.html"])
     assert "faults" in tree.all("id")
-    assert "#faults" in tree.attributes("a", "href")
     for part in fault.values():
         assert part in tree.text
-    assert "Faults survived" not in page(results)
+    assert "Tested faults" not in pages(results)["run.html"]
 
 
 def test_what_came_of_a_fault_is_said_and_a_row_without_says_that_it_was_not_tried(results):
@@ -227,7 +226,7 @@ def test_what_came_of_a_fault_is_said_and_a_row_without_says_that_it_was_not_tri
     rows = [{"fault": name, "what happens": "w", "what to do": "d", "test": "t"} for name in "ab"]
     told = with_outcomes(rows, [{"fault": "a", **tried}, {"fault": "gone", **tried}])
     assert [row["outcome"] for row in told] == ["held", "not tried"]
-    text = page(replace(results, faults=told)).partition('id="faults"')[2]
+    text = pages(replace(results, faults=told))["run.html"].partition('id="faults"')[2]
     for word in ("held", "abc123", "2026-01-02", "Python 3.11.7", "a processor", "not tried"):
         assert text.count(word) == 1
 
@@ -259,8 +258,9 @@ def test_same_results_same_page_but_for_one_section(results):
         versions={"python": "3.13"},
         timings=[{"job": "x", "seconds": 1.0, "memory": 0.0}],
     )
-    one, two = page(results), page(other)
-    assert page(results) == one
+    assert page(results) == page(other)
+    one, two = pages(results)["run.html"], pages(other)["run.html"]
+    assert pages(results)["run.html"] == one
     assert one != two
     steady = re.compile(r"<section[^>]*data-varies>.*?</section>", re.S)
     assert len(steady.findall(one)) == 1
@@ -303,10 +303,11 @@ def test_five_papers_and_sixty_figures_fit(figures):
 def test_claims_of_no_paper_are_shown_and_called_by_their_title(results):
     """Methods beside the papers have claims: they are counted, found by the filter and judged."""
     named = results.papers["first"]
-    beside = {**named, "paper": {**named["paper"], "number": "", "title": "Methods beside"}}
+    info = {**named["paper"], "number": "", "title": "Methods beside", "authors": []}
+    beside = {**named, "paper": info}
     mixed = results_of({"first": beside}, claims=results.claims[:1], privacy=results.privacy[:1])
     front, text = page(mixed), pages(mixed)["papers/first.html"]
-    assert '<option value="first">Methods beside</option>' in front
+    assert '<option value="first">Methods beside</option>' in pages(mixed)["scorecard.html"]
     assert '<a href="papers/first.html">Methods beside</a>' in front
     assert not [part for part in ("Paper ,", "Paper <", "paper </a>") if part in front + text]
     assert mixed.claims[0]["id"] in text
@@ -324,7 +325,7 @@ def test_figures_of_no_paper_stand_under_their_own_title(results):
     assert "paper-data" in Tree(text).all("id")
     assert '<a href="papers/data.html">What agents hold</a>' in front
     assert not [part for part in ("Paper <", "Paper :") if part in front + text]
-    assert '<option value="data">' not in front
+    assert '<option value="data">' not in pages(mixed)["scorecard.html"]
     article = re.search(r'<article class="figure" id="data_fig1".*?</article>', text, re.S)[0]
     assert "records that each agent holds" in article
     assert "not a figure of a paper" in article

@@ -144,7 +144,7 @@ def test_which_copy_was_audited_stands_on_the_page(results):
         **audit("m", "transcript", 0.25), "variant": "main", "experiment": "", "setting": "small",
         "ceiling": 1.0, "runs": 1, "confidence": 0.99, "copy": "half of the noise",
     }  # fmt: skip
-    text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["privacy.html"]
+    text = pages(replace(results, audit={**results.audit, "audits": [audited]}))["audits.html"]
     assert "<td>half of the noise</td>" in text
     assert "built-in method" not in text
 
@@ -200,5 +200,5 @@ def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(re
     assert (shown["correct"], shown["alarms"]) == (1, 1)
     (noise,) = shown["classes"]
     assert (noise["caught"], noise["inconclusive"], noise["missed"]) == ("1 of 3", 1, 1)
-    text = pages(replace(results, audit={**results.audit, "mutants": rows}))["privacy.html"]
-    assert shown["sentence"].replace("'", "&#39;") in text and "Class of fault" in text
+    text = pages(replace(results, audit={**results.audit, "mutants": rows}))["audits.html"]
+    assert shown["sentence"].replace("'", "&#39;") in text and "by class of fault" in text

@@ -1,0 +1,70 @@
+"""The answer of the report, the names of papers, and scales that decide nothing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from private_consensus.reproduction.claims.decisions import may_decide
+from private_consensus.reproduction.report.names import cited
+from private_consensus.reproduction.report.page import page
+from private_consensus.reproduction.report.views import answer
+
+from .conftest import privacy_row
+
+
+def test_only_the_scale_of_the_papers_may_decide():
+    assert [may_decide(scale) for scale in ("paper", "smoke", "small")] == [True, False, False]
+
+
+def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
+    whole = replace(results, scale="paper", comparison={"headline": ["Use A at ε = 1.", "More."]})
+    counted, advice = answer.sentences(whole)
+    # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
+    assert counted == (
+        "Of 10 claims, 2 hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
+        "tested; of 6 settings that promise a finite ε, 2 deliver less privacy than they promise "
+        "and 0 have no proof of it."
+    )
+    assert advice == "Use A at ε = 1."
+    assert page(whole).index(counted) < page(whole).index('class="counts"')
+
+
+def test_ablations_audits_and_settings_without_a_claim_are_not_counted():
+    rows = [
+        privacy_row("first", "a", 1.0, 2.0),
+        privacy_row("first", "a", 1.0, 2.0, verdict="not proven"),
+        privacy_row("first", "a", 1.0, 2.0, reading="ablation"),
+        privacy_row("first", "a", math.inf, 2.0),
+        privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
+    ]
+    assert answer.privacy_in_words(rows).startswith(
+        "of 2 settings that promise a finite ε, 1 deliver less"
+    )
+
+
+def test_one_claim_has_a_singular_verb(results):
+    assert answer.claims_in_words(results.claims[:1]) == "of 1 claim, 1 holds"
+    assert answer.claims_in_words([]) == answer.privacy_in_words([]) == ""
+
+
+def test_a_small_scale_answers_nothing(results):
+    small = replace(results, comparison={"headline": ["Use A at ε = 1."]})
+    (sentence,) = answer.sentences(small)
+    assert sentence.startswith("The smoke scale decides nothing")
+    assert "Use A" not in page(small)
+
+
+@pytest.mark.parametrize(
+    ("authors", "where", "expected"),
+    [
+        (["Jimin Wang", "Jianwei Tan", "Ji-Feng Zhang"], "Journal, 2022", "Wang et al. 2022"),
+        (["Jiahao Ding"], "dissertation, 2022", "Ding 2022"),
+        (["A One", "B Two"], "somewhere", "One and Two"),
+        ([], "Not a paper", "In short"),
+    ],
+)
+def test_papers_are_called_by_their_authors(authors, where, expected):
+    info = {"authors": authors, "where": where, "title": "A title", "short": "In short"}
+    assert cited(info) == expected

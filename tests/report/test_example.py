@@ -1,0 +1,31 @@
+"""The example of a wrong algorithm: what it prints is what pages and README show."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+from private_consensus.reproduction.report.page import pages
+
+from .html_tree import Tree
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "catch_a_wrong_algorithm.py"
+
+
+def shown(text: str) -> str:
+    """Return the lines of the class and its output without indentation of the page."""
+    return " ".join(text.split())
+
+
+def test_the_audit_catches_the_wrong_algorithm_and_the_page_shows_its_output(results, capsys):
+    runpy.run_path(str(SCRIPT))
+    output = capsys.readouterr().out
+    correct, wrong, *findings = output.splitlines()
+    assert correct == "GradientDescent: not contradicted"
+    assert wrong == "Wrong: differs from its declaration"
+    assert findings and all("noise" in finding for finding in findings)
+    page = shown(Tree(pages(results)["audits.html"]).text)
+    code = SCRIPT.read_text(encoding="utf-8")
+    assert shown(output) in page
+    assert shown(code[code.index("class Wrong") : code.index("\n\n\nmeans")]) in page
