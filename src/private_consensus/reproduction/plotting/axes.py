@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, isfinite, log10
 from typing import Any
 
-from .symbols import power_of_ten
+from private_consensus.common.symbols import power_of_ten
 
 FEW = 9
 """Values that were run, up to which each has its tick."""

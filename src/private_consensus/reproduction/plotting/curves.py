@@ -14,7 +14,7 @@ from .captions import facts, marks
 from .coinciding import coinciding
 from .figure_styles import CurveStyles, Styles, curve_styles, named
 from .specifications import Specification, field, named_data
-from .symbols import typeset
+from private_consensus.common.symbols import typeset
 from .theme import HEIGHT, INK, WIDTH, finish
 
 MOST_POINTS = 200

@@ -11,7 +11,7 @@ import polars as pl
 
 from .axes import Extent, extent
 from .figure_styles import OKABE_ITO
-from .symbols import typeset
+from private_consensus.common.symbols import typeset
 from .theme import GREY, HEIGHT, INK, finish
 
 Spec = Mapping[str, Any]
