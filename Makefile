@@ -37,9 +37,9 @@ comparison: $(READY)
 check-report: $(READY)
 	$(BIN)/python -m tests.report.checking $(or $(RUN),results/paper)
 
-# What of a later run moved beyond its Monte-Carlo error; fails if anything did.
+# List the numbers of a run that changed beyond their Monte-Carlo error, or with EXACT=1 all that changed; fail if any did.
 compare: $(READY)
-	$(BIN)/private-consensus compare $(or $(RUN),results/paper)
+	$(BIN)/private-consensus compare $(or $(RUN),results/paper) $(if $(EXACT),--exact)
 
 # A process a core; a file's tests stay in one process, for the sake of what they share; files in the order of tests/conftest.py.
 test: $(READY)

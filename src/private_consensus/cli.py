@@ -162,6 +162,11 @@ def _parser() -> argparse.ArgumentParser:
     comparing = commands.add_parser("compare", help="which numbers of a run moved")
     comparing.add_argument("run", nargs="?", default="results/paper")
     comparing.add_argument("--reference", default="results/reference")
+    comparing.add_argument(
+        "--exact",
+        action="store_true",
+        help="compare every published number to a relative tolerance of 1e-6",
+    )
     comparing.set_defaults(command=_compare)
 
     describing_files = commands.add_parser(
@@ -716,17 +721,27 @@ def _rank(options) -> None:
 
 
 def _compare(options) -> int:
-    from .reproduction.publishing import compare
+    from .reproduction.publishing import compare, compare_exactly
 
-    found = compare(options.run, options.reference)
+    if options.exact:
+        exact = compare_exactly(options.run, options.reference)
+        for title in ("different", "missing"):
+            for line in getattr(exact, title):
+                print(f"{title}: {line}")
+        print(
+            f"{exact.compared} values compared exactly: {len(exact.different)} columns or entries "
+            f"differ, {len(exact.missing)} tables missing"
+        )
+        return 0 if exact.same else 1
+    result = compare(options.run, options.reference)
     for title in ("machines", "moved", "missing", "verdicts"):
-        for line in getattr(found, title):
+        for line in getattr(result, title):
             print(f"{title}: {line}")
     print(
-        f"{found.compared} numbers compared: {len(found.moved)} moved beyond their error, "
-        f"{len(found.missing)} missing, {len(found.verdicts)} verdicts changed"
+        f"{result.compared} numbers compared: {len(result.moved)} moved beyond their error, "
+        f"{len(result.missing)} missing, {len(result.verdicts)} verdicts changed"
     )
-    return 0 if found.same else 1
+    return 0 if result.same else 1
 
 
 def _profile(options) -> None:

@@ -19,6 +19,7 @@ from private_consensus.reproduction.plotting.vectors import small_svg
 from private_consensus.reproduction.publishing import (
     beyond_limits,
     compare,
+    compare_exactly,
     profile_table,
     publish,
     require_aggregates,
@@ -272,6 +273,26 @@ def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
     assert compare(made, reference).moved
     known[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(made / "privacy.parquet")
     assert compare(made, reference).moved == ()
+
+
+def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
+    _, made = run
+    assert cli.main(["compare", str(made), "--reference", str(reference), "--exact"]) == 0
+    file = made / "data" / "first_fig1.parquet"
+    numbers = pl.read_parquet(file)
+    for factor, same in ((1 + 1e-9, True), (1 + 1e-5, False)):
+        numbers.with_columns(y=pl.col("y") * factor).write_parquet(file)
+        assert compare_exactly(made, reference).same is same
+    (line,) = compare_exactly(made, reference).different
+    assert line.startswith("data/first_fig1.parquet: y differs in ")
+    assert cli.main(["compare", str(made), "--reference", str(reference), "--exact"]) == 1
+    numbers.reverse().write_parquet(file)
+    assert not compare_exactly(made, reference).same
+    numbers.head(1).write_parquet(file)
+    assert f"{numbers.height} rows became 1" in compare_exactly(made, reference).different[0]
+    file.unlink()
+    assert compare_exactly(made, reference).missing == ("data/first_fig1.parquet: not in the run",)
+    capsys.readouterr()
 
 
 def points(y, half, kind=INTERVAL, runs=25):

@@ -84,15 +84,8 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
     Comparison
         Number of compared values, and one line per difference.
     """
-    run, reference = _folder("run", run), _folder("reference", reference)
-    if not _is_file(reference / "manifest.json"):
-        expected = "a folder that `make publish` has written"
-        raise InvalidInput("reference", redacted(str(reference)), expected)
-    if not _is_file(run / "claims.parquet"):
-        expected = "results of a whole run, e.g. results/paper"
-        raise InvalidInput("run", redacted(str(run)), expected)
+    run, reference = require_comparable(run, reference)
     manifest = read_json(reference / "manifest.json")
-    _require_one_scale(run, manifest)
     pairs, missing = [], []
     for file in sorted((reference / "data").glob("*.parquet")):
         if not (run / "data" / file.name).exists():
@@ -111,6 +104,36 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         verdicts=tuple(_verdicts(run, reference)),
         machines=tuple(_machines(manifest)),
     )
+
+
+def require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
+    """Return the folders of a run and of a reference of the same scale.
+
+    Parameters
+    ----------
+    run : path
+        ``results/<scale>``.
+    reference : path
+        Folder that :func:`.reference.publish` wrote.
+
+    Returns
+    -------
+    run, reference : Path
+
+    Raises
+    ------
+    InvalidInput
+        If a folder lacks its results, or the scales differ.
+    """
+    run, reference = _folder("run", run), _folder("reference", reference)
+    if not _is_file(reference / "manifest.json"):
+        expected = "a folder that `make publish` has written"
+        raise InvalidInput("reference", redacted(str(reference)), expected)
+    if not _is_file(run / "claims.parquet"):
+        expected = "results of a whole run, e.g. results/paper"
+        raise InvalidInput("run", redacted(str(run)), expected)
+    _require_one_scale(run, read_json(reference / "manifest.json"))
+    return run, reference
 
 
 def _folder(key: str, path: str | Path) -> Path:
