@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.core import algorithms
 from private_consensus.core.algorithms.dp_ci import coupling
 from private_consensus.core.algorithms.gradient_descent import first_step
 from private_consensus.core.algorithms.noise import LAWS
@@ -105,7 +106,7 @@ class ObservedSystem:
 def registry_name(algorithm: Any) -> str | None:
     """Return the registry's name of an algorithm; None for a class outside the registry."""
     package, _, name = type(algorithm).__module__.rpartition(".")
-    return name if package == "private_consensus.algorithms" else None
+    return name if package == algorithms.__name__ else None
 
 
 def broadcasts(algorithm: Any) -> bool:
