@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from private_consensus.core.problems.base import Problem
-
 from private_consensus.core.problems import Problem
 
 NEAR = 1e-8
@@ -23,7 +21,6 @@ ENOUGH = 2
 
 
 @Problem.register
-@Problem.register  # algorithms refuse anything else
 class KnownMinimisers:
     """Any problem; ``proximal`` returns a message that was sent where that is the minimiser.
 

@@ -36,7 +36,6 @@ ROUNDED = 0.02
 
 
 @Problem.register
-@Problem.register  # algorithms refuse anything else
 class BatchRecorder:
     """Any problem; records the batches of each clipped gradient, bool [agents, records] each."""
 
