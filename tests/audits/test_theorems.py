@@ -58,7 +58,7 @@ NUMBERED = {
     },
     "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1, "Sentence": 3},
     "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1},
-    "wang": {"Theorem": 6, "Lemma": 4},
+    "wang": {"Theorem": 6, "Lemma": 4, "Remark": 10, "Sentence": 2},
     "observers": {
         "Muffliato": 2,
         "Chebyshev": 1,
@@ -122,6 +122,10 @@ KNOWN = {
     "admm.theorem_6": UNDECIDED,
     "zeroth_order.theorem_2": NOT_HELD,
     "consensus_innovation.theorem_4_17": HELD,
+    "consensus_remarks.remark_3_6": HELD,
+    "consensus_remarks.remark_4_7": IN_PART,  # noise for each agent's rows is more accurate
+    "consensus_remarks.remark_4_8": IN_PART,  # not at t = 0
+    "consensus_remarks.sentence_1": IN_PART,  # one measurement keeps its guarantee
     "functional.theorem_19": HELD,
     "functional.theorem_18": HELD,  # by slack
     "sgd.lemma_18": NOT_HELD,

@@ -8,7 +8,11 @@ import pytest
 from scipy.stats import norm
 
 from private_consensus.privacy import Release, account
-from private_consensus.reproduction.statements import descent_remarks, local_remarks
+from private_consensus.reproduction.statements import (
+    consensus_remarks,
+    descent_remarks,
+    local_remarks,
+)
 
 # Paper 000.
 
@@ -149,3 +153,98 @@ def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
     alone = np.sqrt(1 + (total / 100 - centres) ** 2).sum() - least
     everybody = np.full((9, 9), 1 / 9)
     assert local_remarks.excess_on_a_graph(everybody, np.array([100]))[0] == pytest.approx(alone)
+
+
+# Paper 003.
+
+
+def test_the_best_guess_between_neighbours_has_its_closed_form():
+    for epsilon in (0.1, 0.8, 3.0):
+        found = consensus_remarks._correct_guesses(epsilon)
+        assert found == pytest.approx(1 - math.exp(-epsilon / 2) / 2, abs=1e-6)
+
+
+def test_data_of_every_update_cost_the_sum_and_data_of_one_update_epsilon():
+    rows, epsilon = np.array([[1.0, -2.0]] * 20), 0.4
+    step_sizes = 2 / (np.arange(20) + 2)
+    changes = np.full(20, 0.2)
+    moved = [
+        Release("laplace", sensitivity=step * 3 * 0.2, scale=step * 0.2 * 3 / epsilon)
+        for step in step_sizes
+    ]
+    assert account(moved, 0.0).epsilon == pytest.approx(20 * epsilon)
+    assert consensus_remarks.loss_of_a_run(rows, changes, epsilon) == pytest.approx(20 * epsilon)
+    alone = np.where(np.arange(20) == 3, changes, 0.0)
+    assert consensus_remarks.loss_of_a_run(rows, alone, epsilon) == pytest.approx(epsilon)
+
+
+def naive_example(epsilon, separate, horizon, runs=20_000):
+    """Squared errors of an agent in the example of section 5 with DP-CI, message by message."""
+    rng = np.random.default_rng(9)
+    neighbours = [(1, 3), (0, 2, 4), (1, 3), (0, 2, 4), (1, 3)]
+    truth, x, sigma = np.array([-1.0, 1.0]), np.tile([0.0, 0.4], (runs, 5, 1)), np.zeros(5)
+    for t in range(horizon):
+        s, c = math.sin(t), math.cos(t)
+        rows = np.array([[1 + s, 0], [1 - c, 0], [0, 1 + c], [1, 1 - s], [1, s / 2]])
+        sent = x + rng.laplace(size=x.shape) * sigma[:, None]
+        x = np.empty_like(sent)
+        for i, others in enumerate(neighbours):
+            y = rows[i] @ truth + rng.uniform(-0.2, 0.2, runs)
+            coupling = sum(sent[:, i] - sent[:, j] for j in others)
+            innovation = np.outer(y - sent[:, i] @ rows[i], np.ones(2)) * rows[i]
+            x[:, i] = sent[:, i] - 2 / (t + 2) * (coupling - innovation)
+        norms = np.abs(rows).sum(1)
+        sigma = 2 / (t + 2) * 0.2 / epsilon * (norms if separate else np.full(5, norms.max()))
+    return ((x - truth) ** 2).sum(-1).mean(1)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_the_exact_error_of_the_example_is_that_of_its_messages(separate):
+    def scales(norms):
+        return norms if separate else np.full(5, norms.max())
+
+    exact = consensus_remarks.example_error(0.8, scales, 25)
+    assert agrees(naive_example(0.8, separate, 25), exact)
+
+
+def test_a_measurement_follows_from_two_messages_without_noise():
+    """By least squares on the linear update, with one agent's row and unknown measurement."""
+    assert consensus_remarks.remark_4_1().parts[0].holds
+    rng = np.random.default_rng(2)
+    row, x, step, y = np.array([1.3, -0.4]), rng.normal(size=2), 0.5, 0.7
+    later = x + step * row * (y - row @ x)
+    solved = np.linalg.lstsq(step * row[:, None], later - x, rcond=None)[0][0] + row @ x
+    assert solved == pytest.approx(y)
+
+
+def test_noise_costs_the_ratio_of_the_variances_that_enter_a_step():
+    """With slow steps a mode has the error alpha (2 (delta H / epsilon)^2 + 0.05) / (2 lambda)."""
+    text = " ".join(consensus_remarks.remark_4_14().lines)
+    largest = float(re.search(r"to (\S+) times that without", text)[1])
+    assert largest == pytest.approx(1 + 2 * (0.6 / 0.1) ** 2 / 0.05, rel=0.01)
+    growth = consensus_remarks.remark_4_12().parts[0]
+    ends = [2 * (0.6 / e) ** 2 + 0.05 for e in (0.1, 0.2, 0.4, 0.8)]
+    slope = np.polyfit(np.log([10, 5, 2.5, 1.25]), np.log(ends), 1)[0]
+    assert growth.measured == pytest.approx(slope, abs=0.002)
+
+
+def test_exponential_steps_leave_the_product_of_their_factors():
+    limit = 0.0
+    for eigenvalue, first in ((0.5, 3.0), (3.0, 1.0), (5.0, 1.0)):
+        error = first**2
+        for t in range(1, 60):
+            step, noise = 0.6 * 0.4 ** (t + 1), 0.6 * 0.4**t
+            error = (1 - step * eigenvalue) ** 2 * (error + 2 * noise**2) + 0.05 * step**2
+        limit += error
+    assert f"squared error of {limit:.2g}" in " ".join(consensus_remarks.remark_4_6().lines)
+
+
+def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
+    part = consensus_remarks.remark_4_3().parts[0]
+    assert part.holds and part.margin == pytest.approx(1)
+    stream, single = consensus_remarks.sentence_1().parts
+    assert stream.holds and single.measured == pytest.approx(0.8) and not single.holds
+    steps = consensus_remarks.remark_4_8()
+    assert [part.holds for part in steps.parts] == [True] * 9 + [False]
+    harmonic = sum(1 / t for t in range(1, 1_000_001)) / math.log(1_000_001)
+    assert steps.parts[6].measured == pytest.approx(harmonic)
