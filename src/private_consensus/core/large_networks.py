@@ -71,6 +71,11 @@ class SparseNetwork:
             whole = connected_components(graph, directed=False)[0] == 1
             require(whole, "network", "disconnected graph", "a connected graph")
 
+    def to_networkx(self, run: int = 0) -> Any:
+        """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
+        network = self.of_run(run)
+        return networkx_graph(network.graphs[0], network.weights[0])
+
     @property
     def n_agents(self) -> int:
         return self.graphs[0].shape[0]
@@ -546,3 +551,27 @@ def _nearest(matrix: csr_array, shift: float, count: int) -> np.ndarray:
 
     options = {"v0": _start(matrix.shape[0]), "tol": 1e-10, "return_eigenvectors": False}
     return eigsh(matrix.tocsc(), count, sigma=shift, **options)
+
+
+def networkx_graph(adjacency: Any, mixing: Any) -> Any:
+    """Return a graph of networkx.
+
+    Parameters
+    ----------
+    adjacency, mixing : ndarray or csr_array, shape (n, n)
+        Edges and weights of one graph.
+
+    Returns
+    -------
+    networkx.Graph
+        Nodes 0 to n-1, in this order. The attribute ``weight`` of edges is the mixing weight.
+    """
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(adjacency.shape[0]))
+    rows, columns = adjacency.nonzero()
+    for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
+        if i < j:
+            graph.add_edge(i, j, weight=float(mixing[i, j]))
+    return graph

@@ -26,7 +26,7 @@ from private_consensus.common.arrays import (
 )
 from private_consensus.common.errors import InvalidInput, require
 
-from . import large_graphs, large_networks
+from . import large_graphs, large_networks, networkx_graphs
 from .large_networks import SparseNetwork
 from .randomness import Streams
 
@@ -78,6 +78,47 @@ class Network:
             "disconnected graph",
             "a connected graph",
         )
+
+    @staticmethod
+    def from_networkx(
+        graph: Any, *, mixing: str = "laplacian", edge_weight: str | None = None, **parameters: Any
+    ) -> Network | SparseNetwork:
+        """Build a network from an undirected, connected graph of networkx.
+
+        Parameters
+        ----------
+        graph : networkx.Graph
+            Agent i is the i-th node of ``graph.nodes``.
+        mixing : str, default "laplacian"
+            Mixing matrix that is computed from the edges; a key of :data:`MIXINGS`.
+        edge_weight : str, optional
+            Edge attribute that holds the mixing weights, in place of ``mixing``. The weight of an
+            agent's own value is 1 minus the sum of the weights of its edges.
+        **parameters
+            Parameters of the mixing matrix, such as ``scale``.
+
+        Returns
+        -------
+        Network or SparseNetwork
+            Sparse for many agents and few edges, like :func:`build`.
+
+        Raises
+        ------
+        InvalidInput
+            For a directed or disconnected graph, a multigraph, a self-loop, and a graph with
+            weights that ``edge_weight`` does not name.
+        """
+        agents, edges, weights = networkx_graphs.edges_of(graph, edge_weight)
+        if weights is not None:
+            return Network(weights.astype(bool) & ~np.eye(agents, dtype=bool), weights)
+        if agents == 1:
+            return build(Streams(0, (0,)), "single", 1)
+        return build(Streams(0, (0,)), "edges", agents, weights=mixing, edges=edges, **parameters)
+
+    def to_networkx(self, run: int = 0) -> Any:
+        """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
+        network = self.of_run(run)
+        return large_networks.networkx_graph(network.adjacency, network.mixing)
 
     @property
     def n_agents(self) -> int:

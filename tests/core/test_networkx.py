@@ -1,0 +1,86 @@
+"""Networks from and to graphs of networkx."""
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import private_consensus as pc
+from private_consensus.common.errors import InvalidInput
+from private_consensus.core.large_networks import SparseNetwork
+from private_consensus.core.networks import metropolis_mixing
+
+PETERSEN = nx.petersen_graph()
+
+
+@pytest.mark.parametrize("mixing", ["laplacian", "metropolis", "max_degree"])
+def test_a_graph_keeps_its_edges_and_gets_the_weights_that_it_would_have_by_name(mixing):
+    network = pc.Network.from_networkx(PETERSEN, mixing=mixing)
+    np.testing.assert_array_equal(network.adjacency, nx.to_numpy_array(PETERSEN).astype(bool))
+    edges = [[i + 1, j + 1] for i, j in PETERSEN.edges]
+    built = pc.networks.build(pc.Streams(0, (0,)), "edges", 10, edges=edges, weights=mixing)
+    np.testing.assert_array_equal(network.mixing, built.mixing)
+
+
+def test_agents_are_nodes_in_the_order_of_the_graph():
+    graph = nx.Graph([("hub", "b"), ("hub", "a"), ("hub", "c")])
+    assert pc.Network.from_networkx(graph).degrees.tolist() == [3, 1, 1, 1]
+    assert pc.Network.from_networkx(nx.path_graph(1)).n_agents == 1
+
+
+def test_there_and_back_again_gives_equal_graphs_and_weights():
+    network = pc.Network.from_networkx(PETERSEN, mixing="metropolis")
+    graph = network.to_networkx()
+    assert nx.utils.graphs_equal(nx.Graph(graph.edges), nx.Graph(sorted(PETERSEN.edges)))
+    again = pc.Network.from_networkx(graph, edge_weight="weight")
+    np.testing.assert_allclose(again.mixing, network.mixing, atol=1e-15)
+    # one graph per run
+    drawn = pc.networks.build(pc.Streams(0, (0, 1)), "erdos_renyi", 6, probability=0.5)
+    for run in (0, 1):
+        array = nx.to_numpy_array(drawn.to_networkx(run))
+        np.testing.assert_array_equal(array > 0, drawn.adjacency[run])
+
+
+def test_a_large_graph_is_sparse_and_comes_back():
+    graph = nx.random_regular_graph(4, 400, seed=1)
+    network = pc.Network.from_networkx(graph, mixing="metropolis")
+    assert isinstance(network, SparseNetwork)
+    dense = metropolis_mixing(nx.to_numpy_array(graph, nodelist=list(graph.nodes)).astype(bool))
+    np.testing.assert_allclose(network.weights[0].toarray(), dense, atol=1e-12)
+    back = network.to_networkx()
+    assert back.number_of_edges() == 800 and dict(back.degree) == dict.fromkeys(range(400), 4)
+
+
+def test_weights_of_edges_are_mixing_weights():
+    graph = nx.path_graph(3)
+    nx.set_edge_attributes(graph, {(0, 1): 0.25, (1, 2): 0.5}, "trust")
+    network = pc.Network.from_networkx(graph, edge_weight="trust")
+    expected = [[0.75, 0.25, 0.0], [0.25, 0.25, 0.5], [0.0, 0.5, 0.5]]
+    np.testing.assert_allclose(network.mixing, expected)
+
+
+def weighted(weight):
+    graph = nx.complete_graph(3)
+    nx.set_edge_attributes(graph, weight, "weight")
+    return graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "options", "message"),
+    [
+        (nx.DiGraph([(0, 1)]), {}, "a directed graph.*graph.to_undirected"),
+        (nx.MultiGraph([(0, 1)]), {}, r"a multigraph.*networkx.Graph\(graph\)"),
+        (nx.Graph([(0, 1), (2, 3), (3, 4)]), {}, r"disconnected graph, components of \[3, 2\]"),
+        (nx.Graph([(0, 1), (1, 1)]), {}, "a self-loop at 1"),
+        (nx.Graph(), {}, "a graph without nodes"),
+        ([[0, 1]], {}, "graph: found 'list', expected a networkx.Graph"),
+        (weighted(2.0), {}, "edges with weights.*edge_weight='weight'"),
+        (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
+        (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
+        (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: found None"),
+        (PETERSEN, {"mixing": "fast"}, "weights: found 'fast', expected one of laplacian"),
+    ],
+)
+def test_a_graph_that_cannot_be_a_network_is_refused_in_one_line(graph, options, message):
+    with pytest.raises(InvalidInput, match=message) as error:
+        pc.Network.from_networkx(graph, **options)
+    assert "\n" not in str(error.value)
