@@ -62,7 +62,7 @@ def noise_found(
 
 
 def _selected(site: NoiseSite, worlds: Sequence[np.ndarray], level: float) -> NoiseFound:
-    """Of noise that decided what of it is seen the scale is not known, only that it is wrong."""
+    """Test noise that determines which of its values are visible; its scale stays unknown."""
     both = np.concatenate(worlds)
     found = ()
     if np.isfinite(both).all(-1).any():
@@ -111,8 +111,10 @@ def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
 
 
 def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
-    """With fresh noise where there is none: the whole is what is declared if the parts are, and
-    what is the same in two rounds, agents or runs stays in its place."""
+    """Fill missing entries with fresh noise, so that the array can be tested as a whole.
+
+    Noise that repeats in two rounds, agents or runs keeps its indices.
+    """
     fresh = drawn(law, generator(FILLING, "holes", world), noise.shape)
     return np.where(np.isfinite(noise), noise, fresh)
 

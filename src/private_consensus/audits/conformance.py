@@ -1,8 +1,8 @@
-"""What every algorithm keeps, tested on a small example of it.
+"""Properties that every algorithm must have, tested on a small example.
 
-A batch of settings equals its settings one by one, a run is the same among more runs, and seeds are
-all the randomness there is. Who enters an algorithm runs :func:`check` on it; the tests of this
-package do so for every algorithm of the registry.
+The results of a batch of settings equal those of its settings one by one, a run does not depend on
+the number of runs, and seeds determine all random numbers. Call :func:`check` on a new algorithm;
+the tests of this package call it for every algorithm of the registry.
 """
 
 from __future__ import annotations

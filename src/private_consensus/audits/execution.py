@@ -154,7 +154,7 @@ class _Heard:
 
 
 def _by_receiver(exchanged: list[np.ndarray], told: np.ndarray) -> np.ndarray | None:
-    """What passed through the network to each agent in turn, where as much did as is told of."""
+    """Return the exchanged values by receiving agent, or None if their shape differs."""
     receivers = told.shape[-2]
     if len(exchanged) < receivers:
         return None

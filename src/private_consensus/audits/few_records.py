@@ -204,5 +204,5 @@ def _descended(
 
 
 def _of(agents: slice, values: np.ndarray) -> np.ndarray:
-    """Of those agents, where not all have the same; values [..., agents, 1]."""
+    """Select agents of values [..., agents, 1], unless all agents share one value."""
     return values[..., agents, :] if values.ndim > 1 and values.shape[-2] > 1 else values

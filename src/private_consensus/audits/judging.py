@@ -40,8 +40,10 @@ class Judged(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """What the declared releases cost: epsilon at the claim's delta, (epsilon, delta) where few
-    thousand runs can contradict it, and mu where all of it is Gaussian, else infinity."""
+    """Privacy cost of the declared releases.
+
+    It has epsilon at the claim's delta, a pair (epsilon, delta) that a few thousand runs can
+    contradict, and mu if all releases are Gaussian, else infinity."""
 
     epsilon: float
     points: tuple[tuple[float, float], ...]

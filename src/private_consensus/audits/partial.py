@@ -173,8 +173,10 @@ def _views(
 
 
 def drawn_by(observer: Observer, draw: Any, network: Network) -> list[np.ndarray]:
-    """What members know of a round's noise, [runs, numbers, dim] each: what they drew themselves,
-    and what a link draws that ends at one of them."""
+    """Return the noise of a round that members know, arrays [runs, numbers, dim].
+
+    Members know the noise that they sampled, and the noise of each edge that ends at one of them.
+    """
     noise, members = getattr(draw, "noise", draw), list(observer.members)
     ends = np.isin(np.arange(network.n_agents), members)
     linked = np.triu(network.adjacency & (ends[:, None] | ends))
@@ -189,8 +191,10 @@ def _flat(values: np.ndarray) -> np.ndarray:
 def seen_rows(
     observer: Observer, adjacency: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """What of all agents' messages of a round the observer has, [rows, agents]: those it receives,
-    alone or in sums, and its members' own."""
+    """Return the linear combinations of a round's messages that the observer has, [rows, agents].
+
+    They are the messages that it receives, alone or in sums, and those of its members.
+    """
     eye, members = np.eye(len(adjacency)), list(observer.members)
     if isinstance(observer, Eavesdropper):
         return eye

@@ -238,8 +238,10 @@ def sampled_record_change(
 
 
 def _mu_if_sampled(release: Release) -> float:
-    """How many deviations of its noise a record in the batch moves a sampled release, as declared;
-    0 where nothing is sampled."""
+    """Return the declared effect of a record in the batch, in standard deviations of the noise.
+
+    It is 0 for a release without sampling.
+    """
     if release.profile is not None:
         return release.profile.mu_if_sampled()
     if release.mechanism == "gaussian" and release.sampling is not None:

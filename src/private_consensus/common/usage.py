@@ -1,4 +1,4 @@
-"""What a process took, written when its work has ended."""
+"""Time and memory of a process, written to a file at its end."""
 
 from __future__ import annotations
 

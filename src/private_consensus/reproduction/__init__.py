@@ -1,4 +1,4 @@
-"""From the configuration of the papers to data, figures, claims and the report.
+"""Reproduction of the papers: data, experiments, claims, figures and report.
 
 The modules follow the path of the data:
 

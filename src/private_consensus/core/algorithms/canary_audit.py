@@ -51,20 +51,21 @@ class Canaries(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryAudit(QDPSGD):
-    """One run of Q-DPSGD-1 with canaries.
+    """Audit of Q-DPSGD-1 in a single run, with randomly included canary records.
 
     Parameters
     ----------
     share : float
-        Of the noise that the rule asks for.
+        Noise that is used, as a fraction of the noise that the paper's rule requires.
     guesses : int
-        How many of the m coins are guessed.
+        Number of the m inclusion bits that the attacker guesses.
     confidence : float
-        Of each view's bound.
+        Confidence level of the lower bound of each observer.
     delta : float
-        Of the bound: the budget's. With the next two set by :meth:`calibrate`.
+        Delta of the lower bound, set by :meth:`calibrate` to that of the budget.
     accountant, formula : float
-        Epsilon of the run by the accountant and by Theorem 11, at the noise that is used.
+        Epsilon of the run by the accountant and by Theorem 11 at the noise that is used, set by
+        :meth:`calibrate`.
     """
 
     share: float = positive(1.0)

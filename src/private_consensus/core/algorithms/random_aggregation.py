@@ -1,8 +1,8 @@
-r"""One output of a random aggregator: what Figure 1 of paper 001 is about.
+r"""Random aggregator with a single output (Xiao et al. 2019, Figure 1).
 
-Every agent outputs, in each coordinate, :math:`w\omega + \Delta` with w uniform on (0, 1) and
-Laplace :math:`\Delta`; nothing is iterated. Shown are the bound (11), the conditional expectation
-that it bounds, by quadrature, and the mean loss of the outputs drawn.
+Every agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and
+Laplace :math:`\Delta`; there is no iteration. The quantities are the bound (11), the conditional
+expectation that it bounds, by quadrature, and the mean privacy loss of sampled outputs.
 """
 
 from __future__ import annotations

@@ -43,16 +43,17 @@ class AuditCase(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleaseAudit(DZOA):
-    """One release of agent 1, many times.
+    """Audit of one release of agent 1 by many repetitions on two neighbouring data sets.
 
     Parameters
     ----------
     mechanism : {"d_zoa", "gaussian"}
-        What is audited: Algorithm 1, or the exact minimiser with the noise that is assumed.
+        Audited mechanism: Algorithm 1, or the exact minimiser with the assumed noise.
     replicates : int
-        Outputs on each of the two data sets; half of them choose, half of them judge.
+        Number of outputs on each of the two data sets; half of them select the test, the other half
+        give its result.
     confidence : float
-        Of the bounds on epsilon and mu of one release, together.
+        Joint confidence level of the bounds on epsilon and mu of one release.
     """
 
     mechanism: str = one_of("d_zoa", MECHANISMS)

@@ -65,7 +65,7 @@ class OnLinks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ZipDL(ClippedDescent):
-    r"""One round of mixing a gradient step; ``noise`` is :math:`\sigma`."""
+    r"""ZIP-DL: gradient step, then one round of mixing; ``noise`` is :math:`\sigma`."""
 
     noise: Noise = noise_field()
 

@@ -1,4 +1,4 @@
-"""One round of decentralized SGD for all settings of a run, in one pass over the models.
+"""Compute a round of decentralized SGD for all settings of a run in one pass over the models.
 
 Rounding, mixing, noise, gradients and the step process one tile of pairs of coordinates at a time.
 Sent and received values stay in the caches. Settings that scale the same samples share them.

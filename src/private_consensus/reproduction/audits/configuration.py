@@ -47,7 +47,7 @@ class Audits(BaseModel):
         return self.runs.get(scale, self.runs["paper"])
 
     def of_settings_at(self, scale: str) -> dict[str, Any]:
-        """What audits of settings are asked for beside the settings."""
+        """Return runs, confidence level and maximum number of the audits of settings at a scale."""
         asked = {"runs": self.runs_at(scale), "confidence": self.confidence}
         return asked | ({"most": self.most[scale]} if scale in self.most else {})
 

@@ -14,7 +14,7 @@ from ..statements.counterexamples import COMPUTATIONS, compute
 
 
 class Erratum(BaseModel):
-    """One suspicion about one statement of one paper."""
+    """Suspected error in a statement of a paper."""
 
     model_config = ConfigDict(extra="forbid")
 

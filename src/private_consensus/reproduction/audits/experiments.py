@@ -9,10 +9,18 @@ import polars as pl
 
 
 class AuditExperiment(NamedTuple):
-    """How rows of an audit that is an experiment are read.
+    """Interpretation of the rows of an audit that is an experiment.
 
-    ``audited``: the algorithm. ``level``: what is looked at. ``bound``, ``claimed``, ``p_value``:
-    quantities. ``correct``: what a correct copy has on its axis ``share``.
+    Parameters
+    ----------
+    audited : str
+        Name of the audited algorithm.
+    level : str
+        Part of the algorithm that is audited.
+    bound, claimed, p_value : str
+        Names of the quantities with these values.
+    correct : float
+        Value of the axis ``share`` of a correct copy.
     """
 
     audited: str

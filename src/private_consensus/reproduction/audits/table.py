@@ -27,7 +27,7 @@ Row = Mapping[str, Any]
 
 
 class AuditOutcome(NamedTuple):
-    """What the audits state of one setting.
+    """Result of the audits for one setting.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a data set came from: the statement that travels with it to every figure."""
+"""Origin of a data set: the statement that every figure of the data repeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From canonical contents to arrays, as small declarations that can be read beside the papers."""
+"""Preparation of data sets: declared encodings and scalings from tables to arrays."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From configuration to cells, and from a cell to its rows."""
+"""Experiments: from the configuration to cells, and from a cell to its measurements."""

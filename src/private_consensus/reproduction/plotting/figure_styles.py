@@ -1,4 +1,4 @@
-"""Which name, colour and dash a curve has: one of each for a method, in all figures."""
+"""Label, colour and dash of every curve, equal for a method in all figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repair does to the true epsilon: a row a method, all on one axis."""
+"""Figure of corrected variants: true epsilon before and after, one row per method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How every figure looks, and how it is written to files."""
+"""Appearance of all figures, and their output to files."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Results:
 
     @property
     def decides(self) -> bool:
-        """Whether these results may decide claims, advice and rankings."""
+        """Return True if these results may decide claims, advice and rankings."""
         return may_decide(self.scale)
 
 

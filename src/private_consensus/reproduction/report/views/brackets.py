@@ -1,4 +1,4 @@
-"""How closely the true epsilon of every setting is known, between lower bound and accountant."""
+"""Interval of the true epsilon of every setting: lower bound and accountant."""
 
 from __future__ import annotations
 

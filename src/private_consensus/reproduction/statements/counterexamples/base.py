@@ -1,4 +1,4 @@
-"""What a computation about one erratum finds."""
+"""Result of a computation about one erratum."""
 
 from __future__ import annotations
 
