@@ -1,5 +1,7 @@
-"""Sphinx: ``make docs``. Nothing is loaded from elsewhere, when it is built or when it is read."""
+"""Configure Sphinx for ``make docs``; neither the build nor the pages load anything remote."""
 
+import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +14,11 @@ from sphinx_gallery.scrapers import figure_rst
 import private_consensus as pc
 from private_consensus import cli
 
+sys.path.insert(0, str(Path(__file__).parent))
+import reference_pages
+
+os.environ["COLUMNS"] = "80"  # width of the help of commands
+
 project = "private-consensus"
 author = copyright = "The private-consensus authors"
 version = release = pc.__version__
@@ -23,12 +30,19 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = ["_build", "_templates", "tutorials/*.ipynb", "tutorials/*.py"]
+exclude_patterns = [
+    "_build",
+    "_templates",
+    "tutorials/*.ipynb",
+    "tutorials/*.py",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+]
 default_role = "literal"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 nitpicky = False
-# Pages of this folder link to files of the repository, which are no pages here.
+# Pages link to files of the repository that are not pages.
 suppress_warnings = ["myst.xref_missing", "config.cache"]
 
 autosummary_generate = True
@@ -51,7 +65,7 @@ html_sidebars = {"index": []}
 
 
 def charts(block, variables, gallery):
-    """Altair charts of a block of a tutorial, each once, as pictures."""
+    """Return the Altair charts of a block of a script as pictures, each once."""
     drawn = variables.setdefault("drawn", [])
     new = [
         value
@@ -66,8 +80,8 @@ def charts(block, variables, gallery):
 
 
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
-    "gallery_dirs": "tutorials",
+    "examples_dirs": ["../examples", "../examples/gallery"],
+    "gallery_dirs": ["tutorials", "gallery"],
     "filename_pattern": "plot_",
     "ignore_pattern": r"tour\.ipynb",
     "image_scrapers": (charts,),
@@ -82,13 +96,13 @@ sphinx_gallery_conf = {
 
 
 def inline(writer, node):
-    """A formula within a line."""
+    """Write a formula within a line."""
     writer.body.append(convert(node.astext()))
     raise SkipNode
 
 
 def block(writer, node):
-    """A displayed formula, with its number where it has one."""
+    """Write a displayed formula."""
     text = node.astext()
     if r"\\" in text or "&" in text:
         text = rf"\begin{{aligned}}{text}\end{{aligned}}"
@@ -97,31 +111,40 @@ def block(writer, node):
 
 
 def generated_pages(app):
-    """What the command line says of itself, and a page an algorithm, from the registry."""
-    _write(Path(app.srcdir, "_generated", "commands.txt"), [cli._parser().format_help()])
-    folder = Path(app.srcdir, "api", "algorithms")
-    names = [n for n in pc.algorithms.names() if pc.algorithms.module_of(n).startswith("private_")]
+    """Write the help of all commands, one page per algorithm, and the reference pages."""
+    source = Path(app.srcdir)
+    _write(source / "_generated" / "commands.txt", "\n".join(help_texts(cli._parser())))
+    names = reference_pages.built_in()
     for name in names:
-        built = pc.algorithms.load(name)
-        lines = [name, "=" * len(name), "", f".. automodule:: {built.__module__}", "",
-                 f".. autoclass:: {built.__module__}.{built.__name__}", ""]  # fmt: skip
-        _write(folder / f"{name}.rst", lines)
-    _write(
-        folder / "index.rst",
-        ["Algorithms", "==========", "", "One file an algorithm, by its name in the registry.", "",
-         ".. toctree::", "   :maxdepth: 1", "", *(f"   {name}" for name in names), ""],
-    )  # fmt: skip
+        kind = pc.algorithms.load(name)
+        lines = [name, "=" * len(name), "", f".. automodule:: {kind.__module__}", "",
+                 f".. autoclass:: {kind.__module__}.{kind.__name__}", ""]  # fmt: skip
+        _write(source / "api" / "algorithms" / f"{name}.rst", "\n".join(lines))
+    lines = ["Algorithm pages", "===============", "", ".. toctree::", "   :maxdepth: 1", "",
+             *(f"   {name}" for name in names), ""]  # fmt: skip
+    _write(source / "api" / "algorithms" / "index.rst", "\n".join(lines))
+    for path, text in reference_pages.pages().items():
+        _write(source / path, text)
 
 
-def _write(path, lines):
-    text = "\n".join(lines)
+def help_texts(parser):
+    """Yield the help of a parser and of each of its commands."""
+    yield parser.format_help()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield "-" * 80
+                yield command.format_help()
+
+
+def _write(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
 def setup(app):
-    """Formulas as MathML, and pages of algorithms."""
+    """Register the renderer of formulas and the generated pages."""
     sys.setrecursionlimit(10_000)
     app.add_html_math_renderer("mathml", (inline, None), (block, None))
     app.connect("builder-inited", generated_pages)

@@ -1,27 +1,63 @@
-"""The documentation's pages lead to each other, and list what there is."""
+"""The pages of the documentation link to each other, and their lists are complete."""
 
 import re
+import sys
 from pathlib import Path
 
+import pytest
+
 import private_consensus as pc
+from private_consensus.reproduction.claims.schema import Test
+from private_consensus.reproduction.claims.statements import logarithmic
 
 DOCS = Path(__file__).parents[2] / "docs"
-MADE = ("tutorials/index", "api/algorithms/index")
-"""Pages that ``make docs`` writes."""
+GENERATED = ("tutorials/", "results/", "api/algorithms/", "reference/generated/")
+"""Folders of pages that ``make docs`` writes; git ignores them."""
+MAX_LINES = 160
+LONGER = {"comparison.md", "design.md", "performance.md"}
+"""Pages above ``MAX_LINES``; the list may only shrink."""
 
 
-def entries(page: Path) -> list[str]:
-    """What a page's tables of contents list."""
-    blocks = re.findall(r"^\.\. toctree::\n((?:(?:   .*)?\n)+)", page.read_text(), re.MULTILINE)
+def sources(*endings: str) -> list[str]:
+    """Return the written pages with these endings, by their path below ``docs``."""
+    files = [path for path in DOCS.rglob("*") if path.suffix in endings]
+    names = [path.relative_to(DOCS).as_posix() for path in files]
+    return sorted(
+        name for name in names if not name.startswith((*GENERATED, "api/generated/", "_"))
+    )
+
+
+def entries(page: str) -> list[str]:
+    """Return the paths below ``docs``, without ending, that a page's tables of contents list."""
+    text = (DOCS / page).read_text()
+    blocks = re.findall(r"^\.\. toctree::\n((?:(?:   .*)?\n)+)", text, re.MULTILINE)
     lines = [line.strip() for block in blocks for line in block.splitlines()]
-    return [line for line in lines if line and not line.startswith(":")]
+    names = [line for line in lines if line and not line.startswith(":")]
+    return [
+        name[1:] if name.startswith("/") else (Path(page).parent / name).as_posix()
+        for name in names
+    ]
 
 
 def test_every_page_is_listed_once_and_every_entry_is_a_page():
-    listed = [entry for page in DOCS.glob("*.rst") for entry in entries(page)]
+    listed = [entry for page in sources(".rst") for entry in entries(page)]
     assert len(set(listed)) == len(listed)
-    written = {path.stem for path in DOCS.iterdir() if path.suffix in (".md", ".rst")}
-    assert set(listed) == (written - {"index"}) | {"api/index", *MADE}
+    written = {name.rpartition(".")[0] for name in sources(".md", ".rst")} - {"index"}
+    assert written == {name for name in listed if not name.startswith(GENERATED)}
+
+
+def test_the_generated_entries_are_the_generated_pages(generated):
+    listed = {entry for page in sources(".rst") for entry in entries(page)}
+    made = {path.removesuffix(".rst") for path in generated}
+    assert {n for n in listed if n.startswith(("reference/generated/", "results/"))} == made
+
+
+@pytest.mark.parametrize("page", sources(".md"))
+def test_a_page_has_one_title_and_at_most_the_allowed_lines(page):
+    text = (DOCS / page).read_text()
+    without_code = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(re.findall(r"^# ", without_code, re.MULTILINE)) == 1
+    assert page in LONGER or len(text.splitlines()) <= MAX_LINES
 
 
 def test_the_page_of_the_library_lists_every_name_once():
@@ -29,10 +65,65 @@ def test_the_page_of_the_library_lists_every_name_once():
     assert sorted(re.findall(r"^   (\w+)$", text, re.MULTILINE)) == sorted(pc.__all__)
 
 
-def test_links_between_pages_lead_somewhere():
-    for page in DOCS.glob("*.md"):
-        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", page.read_text()):
-            assert (DOCS / target).exists(), (page.name, target)
+def test_links_between_pages_lead_somewhere(generated):
+    for page in sources(".md"):
+        for target in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", (DOCS / page).read_text()):
+            path = (DOCS / page).parent / target
+            name = path.resolve().relative_to(DOCS.resolve()).as_posix()
+            assert path.exists() or name in generated or name == "tutorials/index", (page, target)
+
+
+@pytest.fixture(scope="module")
+def reference_pages():
+    """The module that generates pages."""
+    sys.path.insert(0, str(DOCS))
+    try:
+        import reference_pages
+    finally:
+        sys.path.remove(str(DOCS))
+    return reference_pages
+
+
+@pytest.fixture(scope="module")
+def generated(reference_pages) -> dict[str, str]:
+    """Generated pages by path."""
+    return reference_pages.pages()
+
+
+def test_the_generated_pages_list_every_algorithm_kind_of_test_and_key(reference_pages, generated):
+    algorithms = generated["reference/generated/algorithms.rst"]
+    assert set(re.findall(r":doc:`(\w+) ", algorithms)) == set(reference_pages.built_in())
+    measurements = generated["reference/generated/measurements.rst"]
+    for name in pc.problems.names():
+        assert f"``{name}``" in measurements
+        assert all(f"``{metric}``" in measurements for metric in pc.problems.load(name).METRICS)
+    tests = generated["reference/generated/claim_tests.rst"]
+    assert all(f"``{kind}``" in tests for kind in Test.model_fields["kind"].annotation.__args__)
+    files = generated["reference/generated/output_files.rst"]
+    assert "``results/{scale}/claims.parquet``" in files and "``epsilon_accountant``" in files
+
+
+def test_the_unit_of_a_claims_value_is_that_of_its_kind():
+    text = (DOCS / "how-to/add_a_claim.md").read_text().partition("| unit of `value` |")[2]
+    units = dict(re.findall(r"^\| (`.+`) \| (.+) \|$", text, re.MULTILINE))
+    unit = {kind: u for kinds, u in units.items() for kind in re.findall(r"`(\w+)`", kinds)}
+    for kind in Test.model_fields["kind"].annotation.__args__:
+        test = Test.model_construct(kind=kind)
+        assert logarithmic(test) == ("logarithm" in unit[kind] or "ln(" in unit[kind]), kind
+
+
+@pytest.mark.parametrize("page", ["getting-started/first_run.md", "explanation/privacy.md"])
+def test_the_python_blocks_of_a_page_run(page, capsys):
+    variables: dict = {}
+    exec(
+        re.search(r"^```python run\n(.*?)^```", (DOCS / page).read_text(), re.M | re.S)[1],
+        variables,
+    )
+    assert capsys.readouterr().out
+    if "done" in variables:
+        done = variables["done"]
+        assert done.guarantee.proven and 0 < done.guarantee.epsilon <= 1
+        assert done.measurements.filter(t=20)["value"].max() < 0.02
 
 
 def test_nothing_is_loaded_from_elsewhere():

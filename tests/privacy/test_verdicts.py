@@ -34,7 +34,7 @@ KNOWN = list(product(EPSILONS, (True, False), (None, 0.0, *EPSILONS), (True, Fal
 
 
 def expected(accounted, proven, lower, broken, audit):
-    """The table of docs/privacy.md, each line with its own condition in full."""
+    """The table of docs/explanation/verdicts.md, each line with its own condition in full."""
     refuted = audit == "violated" or (lower is not None and lower > 1.1)
     differs = audit == "differs from its declaration" and not refuted
     above = not proven or accounted > 1.1 or audit == "not proven"
@@ -110,7 +110,7 @@ def test_the_verdict_of_an_audit_is_that_of_its_worst_finding():
 
 
 def test_the_documented_table_has_the_verdicts_in_their_order():
-    page = (ROOT / "docs/privacy.md").read_text()
+    page = (ROOT / "docs/explanation/verdicts.md").read_text()
     documented = re.findall(r"^\| \d \| .+ \| (.+) \|$", page, re.M)
     assert sorted(documented) == sorted(VERDICTS)
     ranked = [word for word in documented if word != NOT_PRIVATE]

@@ -41,7 +41,7 @@ def test_every_job_on_a_cluster_asks_for_what_was_measured_and_stands_in_the_doc
     bodies = {rule: re.search(rf"^rule {rule}:\n(.*?)(?=^\S|\Z)", text, re.S | re.M)[1]
               for rule in RULES}  # fmt: skip
     jobs = {rule for rule, body in bodies.items() if "localrule: True" not in body}
-    documented = (ROOT / "docs/cluster.md").read_text()
+    documented = (ROOT / "docs/how-to/cluster.md").read_text()
     assert jobs <= set(re.findall(r"`(\w+)`", documented))
     for name in CLUSTERS:
         asked = profile(name)["set-resources"]

@@ -95,7 +95,9 @@ TIMINGS = [
 
 # Pages of the documentation; missing pages are omitted.
 DOCUMENTS = sorted(
-    at_home(f"docs/{file.name}") for file in Path(HOME, "docs").glob("*.md")
+    at_home(str(file.relative_to(HOME)))
+    for folder in ("docs", "docs/how-to", "docs/explanation")
+    for file in Path(HOME, folder).glob("*.md")
 )
 
 

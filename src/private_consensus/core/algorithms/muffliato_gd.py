@@ -10,7 +10,7 @@ With K ``rounds`` of gossip a step, one message a round,
 or accelerated as in :mod:`.muffliato`. The gradient is clipped *before* the noise is added. K = 1
 is decentralized gradient descent with independent noise. :math:`z` is a function of messages: for
 the eavesdropper each step is one Gaussian mechanism and the rest is post-processing. Rounds without
-noise tell single agents what distance would hide (``docs/observers.md``).
+noise tell single agents what distance would hide (``docs/explanation/observers.md``).
 """
 
 from __future__ import annotations

@@ -1,0 +1,308 @@
+"""Generate the reference pages from the code, the configuration and the published results."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from inspect import getdoc
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import yaml
+
+import private_consensus as pc
+from private_consensus.reproduction.claims.schema import Test
+from private_consensus.reproduction.experiments import plan
+from private_consensus.reproduction.experiments.quantities import quantities_of
+
+ROOT = Path(__file__).parents[1]
+REFERENCE = ROOT / "results" / "reference"
+OBSERVERS = {
+    "anyone": "eavesdropper",
+    "outsider": "outsider",
+    "neighbour": "eavesdropper; any single agent",
+    "sums": "secure-aggregation observer",
+}
+"""Names of the observers in ``config/comparison.yaml``."""
+TABLES = ("claims", "privacy", "theorems")
+
+
+def pages() -> dict[str, str]:
+    """Return the generated pages in reStructuredText, by their path below ``docs``."""
+    made = {
+        "algorithms": algorithms(),
+        "claim_tests": claim_tests(),
+        "measurements": measurements(),
+        "configuration": configuration(),
+        "output_files": output_files(),
+    }
+    return {f"reference/generated/{name}.rst": text for name, text in made.items()} | {
+        "results/index.rst": results()
+    }
+
+
+def title(text: str, line: str = "=") -> str:
+    """Return a heading."""
+    return f"{text}\n{line * len(text)}\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in reStructuredText.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Titles of the columns.
+    rows : iterable of sequence of str
+        Cells, which may contain markup of a single line.
+
+    Returns
+    -------
+    str
+    """
+    lines = [".. list-table::", "   :header-rows: 1", ""]
+    for row in [head, *rows]:
+        cells = [" ".join(str(cell).split()) or "\\ " for cell in row]
+        lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(cells)]
+    return "\n".join(lines) + "\n"
+
+
+def code(text: str) -> str:
+    """Return text as a literal."""
+    return f"``{text}``"
+
+
+def plain(text: str) -> str:
+    """Return text in which no character is markup."""
+    return re.sub(r"([\\*`|_])", r"\\\1", text)
+
+
+def summary(obj: Any) -> str:
+    """Return the first sentence of a docstring."""
+    paragraph = " ".join((getdoc(obj) or "").partition("\n\n")[0].split())
+    return re.split(r"\. (?=[A-Z])", paragraph)[0].rstrip(".")
+
+
+def loaded_plan() -> plan.Plan:
+    """Return the validated configuration of the repository."""
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    return plan.load(config, ROOT / "config")
+
+
+def problems_by_algorithm() -> dict[str, set[str]]:
+    """Return the problems on which the experiments of the papers run each algorithm."""
+    experiments = loaded_plan()
+    problems: dict[str, set[str]] = defaultdict(set)
+    for name, algorithm in experiments.cells():
+        problems[algorithm].add(experiments.experiments[name].problem.name)
+    return problems
+
+
+def observers_by_algorithm() -> dict[str, set[str]]:
+    """Return the observers whose rankings contain each algorithm."""
+    methods = yaml.safe_load((ROOT / "config" / "comparison.yaml").read_text())["methods"]
+    observers: dict[str, set[str]] = defaultdict(set)
+    for entry, method in methods.items():
+        observer = method.get("observer", "eavesdropper")
+        if observer != "none":
+            observers[method.get("algorithm", {"name": entry})["name"]].add(
+                OBSERVERS.get(observer, observer)
+            )
+    return observers
+
+
+def built_in() -> list[str]:
+    """Return the names of the algorithms of this package."""
+    names = pc.algorithms.names()
+    return [n for n in names if pc.algorithms.module_of(n).startswith("private_consensus.")]
+
+
+def algorithms() -> str:
+    """Return the page with one row per algorithm."""
+    privacy = pl.read_parquet(REFERENCE / "privacy.parquet")
+    problems, observers = problems_by_algorithm(), observers_by_algorithm()
+    rows = []
+    for name in built_in():
+        kind = pc.algorithms.load(name)
+        settings = privacy.filter(
+            pl.col("algorithm") == name, pl.col("epsilon_claimed").is_finite()
+        )
+        relations = sorted(set(settings["relation"].drop_nulls()))
+        rows.append(
+            (
+                f":doc:`{name} </api/algorithms/{name}>`",
+                kind.kind,
+                plain(kind.source),
+                ", ".join(map(code, sorted(problems[name]))),
+                plain("; ".join(relations)) or "none stated",
+                "; ".join(sorted(observers.get(name, {"eavesdropper"} if relations else set()))),
+                proven_of(settings),
+            )
+        )
+    head = ["name", "kind", "paper", "problems", "relation", "observers", "proven"]
+    text = (
+        "*Proven* counts the private settings of the reference results in which every sensitivity has\n"
+        "a derivation. *Observers* are those of the comparison; the default is the eavesdropper.\n"
+    )
+    return "\n".join([title("Algorithms by paper"), text, table(head, rows)])
+
+
+def proven_of(settings: pl.DataFrame) -> str:
+    """Return how many private settings have proven sensitivities."""
+    if settings.is_empty():
+        return "no private setting"
+    return f"{int(settings['proven'].sum())} of {settings.height} settings"
+
+
+def claim_tests() -> str:
+    """Return the page with the definition of each kind of test and the number of its uses."""
+    text = " ".join(getdoc(Test).split("\n\n")[1].split())
+    kinds = Test.model_fields["kind"].annotation.__args__
+    rows, names, sentences = [], [], []
+    uses = Counter(pl.read_parquet(REFERENCE / "claims.parquet")["kind"].to_list())
+    for sentence in re.split(r"(?<=\.) (?=``)", text):
+        head, _, definition = sentence.partition(": ")
+        found = re.findall(r"``(\w+)``", head)
+        if set(found) <= set(kinds) and found:
+            names, sentences = found, [definition]
+            rows.append([names, sentences])
+        elif sentences:
+            sentences.append(sentence)
+    listed = {name for names, _ in rows for name in names}
+    assert listed == set(kinds), f"kinds without a definition: {set(kinds) ^ listed}"
+    head = ["kind", "statement", "claims of the reference"]
+    shown = [
+        (", ".join(map(code, names)), " ".join(sentences), str(sum(uses[n] for n in names)))
+        for names, sentences in rows
+    ]
+    quantifiers = " ".join(getdoc(Test).split("\n\n")[2].split())
+    return "\n".join([title("Claim tests"), table(head, shown), quantifiers, ""])
+
+
+def measurements() -> str:
+    """Return the page with the quantities of each algorithm and the metrics of each problem."""
+    metrics = [
+        (
+            code(name),
+            ", ".join(map(code, pc.problems.load(name).METRICS)),
+            summary(pc.problems.load(name)),
+        )
+        for name in pc.problems.names()
+    ]
+    quantities = [(code(n), ", ".join(map(code, quantities_of(n)))) for n in built_in()]
+    text = (
+        "A measurement is ``quantity.metric``, such as ``released.excess_loss``. A quantity that is\n"
+        "a number has no metric. Algorithms return quantities; problems provide metrics.\n"
+    )
+    return "\n".join(
+        [
+            title("Measurements"),
+            text,
+            title("Metrics of problems", "-"),
+            table(["problem", "metrics", "objective"], metrics),
+            title("Quantities of algorithms", "-"),
+            table(["algorithm", "quantities"], quantities),
+        ]
+    )
+
+
+def configuration() -> str:
+    """Return the page with all keys of the configuration, from the JSON schemas."""
+    text = (
+        "The files are validated before anything runs; an unknown key is an error.\n"
+        "``config/README.md`` has examples. Editors use the schemas in ``config/schemas``.\n"
+    )
+    parts = [title("Configuration"), text]
+    for name in ("config", "paper", "styles"):
+        schema = json.loads((ROOT / "config" / "schemas" / f"{name}.json").read_text())
+        parts.append(title(f"{name} files", "-"))
+        definitions = dict(schema.get("$defs", {}))
+        if schema.get("properties"):
+            parts.append(keys_of(schema))
+        for label, definition in definitions.items():
+            if definition.get("properties"):
+                parts += [title(label, "~"), plain(definition.get("description", "")), ""]
+                parts.append(keys_of(definition))
+    return "\n".join(parts)
+
+
+def keys_of(definition: dict[str, Any]) -> str:
+    """Return the table of the keys of one definition of a schema."""
+    required = set(definition.get("required", ()))
+    rows = [
+        (
+            code(key),
+            plain(" or ".join(dict.fromkeys(types_of(value)))),
+            "required" if key in required else default_of(value),
+            plain(value.get("description", "")),
+        )
+        for key, value in definition["properties"].items()
+    ]
+    return table(["key", "type", "default", "meaning"], rows)
+
+
+def default_of(value: dict[str, Any]) -> str:
+    """Return the default of a key; empty if there is none."""
+    default = value.get("default")
+    return "" if default in (None, "", [], {}) else code(json.dumps(default))
+
+
+def types_of(value: dict[str, Any]) -> Iterator[str]:
+    """Yield the types that a schema allows, without null."""
+    for option in value.get("anyOf", ()):
+        yield from types_of(option)
+    if "$ref" in value:
+        yield value["$ref"].rpartition("/")[2]
+    elif "enum" in value:
+        yield ", ".join(map(str, value["enum"]))
+    elif "const" in value:
+        yield str(value["const"])
+    elif value.get("type") == "array":
+        items = list(dict.fromkeys(types_of(value.get("items", {}))))
+        yield f"list of {' or '.join(items)}" if items else "list"
+    elif value.get("type") not in (None, "null"):
+        yield {"object": "mapping", "string": "text"}.get(value["type"], value["type"])
+
+
+def output_files() -> str:
+    """Return the page with the files that each rule writes, and the columns of the main tables."""
+    rows = []
+    for file in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        text = file.read_text()
+        for rule, body in re.findall(r"^rule (\w+):\n(.*?)(?=^\S|\Z)", text, re.M | re.S):
+            outputs = re.search(r"^    output:\n(.*?)(?=^    \w+:)", body, re.M | re.S)
+            paths = re.findall(r'"(results/[^"]+)"', outputs[1]) if outputs else []
+            paths = [path.replace("{{", "{").replace("}}", "}") for path in paths]
+            if paths:
+                rows.append((code(rule), ", ".join(map(code, paths))))
+    parts = [title("Output files"), table(["rule", "files"], rows)]
+    for name in TABLES:
+        schema = pl.read_parquet_schema(REFERENCE / f"{name}.parquet")
+        parts += [title(f"Columns of {name}.parquet", "-")]
+        parts.append(table(["column", "type"], [(code(k), str(v)) for k, v in schema.items()]))
+    return "\n".join(parts)
+
+
+def results() -> str:
+    """Return the page with the verdicts of the published run."""
+    claims = pl.read_parquet(REFERENCE / "claims.parquet").filter(pl.col("headline"))
+    counts = Counter(claims["verdict"].to_list())
+    manifest = json.loads((REFERENCE / "manifest.json").read_text())
+    text = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    parts = [
+        title("Results"),
+        f"Published run at commit ``{str(manifest['commit'])[:12]}``.",
+        f"Of {claims.height} claims: {text}.",
+        "",
+    ]
+    for paper in claims["paper"].unique(maintain_order=True):
+        rows = [
+            (code(row["id"]), row["verdict"], plain(row["claim"]), code(row["figure"]))
+            for row in claims.filter(paper=paper).iter_rows(named=True)
+        ]
+        parts += [title(paper.capitalize(), "-")]
+        parts += [table(["claim", "verdict", "statement", "figure"], rows)]
+    return "\n".join(parts)
