@@ -11,7 +11,7 @@ from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.schema import read_yaml
 from private_consensus.reproduction.plotting.figure_styles import RAMP, curve_styles, named
-from private_consensus.reproduction.plotting.symbols import typeset
+from private_consensus.common.symbols import typeset
 
 CONFIG = Path(__file__).parents[2] / "config"
 SPELLED = re.compile(
@@ -148,7 +148,7 @@ def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, poin
     spec = plotting.draw(
         name, plan.paper_of(name), points[name], plan.drawing(name), plan.figure_styles(name)
     ).to_dict()
-    domains = {tuple(e["scale"]["domain"]) for panel in spec["concat"]
+    domains = {tuple(e["scale"]["domain"]) for panel in spec.get("concat", [spec])
                for layer in panel["layer"] if (e := layer["encoding"].get("color"))}  # fmt: skip
     assert len(domains) == 1
     said = spec["title"]["subtitle"][1]

@@ -18,6 +18,7 @@ from private_consensus.reproduction import plotting
 from private_consensus.reproduction.plotting import rasters
 from private_consensus.reproduction.plotting.curves import CROWDED, MOST_POINTS, arranged
 from private_consensus.reproduction.plotting.documents import settled
+from private_consensus.reproduction.plotting.printing import main as print_figures
 from private_consensus.reproduction.plotting.printing import measured, sized
 from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
 from private_consensus.reproduction.plotting.specifications import Specification, named_data
@@ -553,3 +554,20 @@ def test_colours_that_lie_close_together_become_their_mean_and_rare_ones_the_nea
     nearest = distances.sum(axis=2).min(axis=1)
     found = np.abs(palette[places[256:]].astype(int) - colours[256:]) ** 2
     assert (found.sum(axis=1) == nearest).all()
+
+
+def test_print_explains_the_dagger_and_drops_the_rest_of_the_heading():
+    frame = numbers([1.0, 2.0], guarantee="not proven")
+    made = sized(drawn(frame), 3.3)
+    assert "\u2020 no guarantee is proven" in made["title"]["text"][0]
+    assert "title" not in sized(drawn(numbers([1.0, 2.0])), 3.3)
+
+
+def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):
+    names = "abcdef"
+    screen = named_figure(lambda title: [f"agent {i}" for i in range(3)], names, columns=2)
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "tall.json").write_text(json.dumps(screen))
+    print_figures([str(tmp_path / "figures"), str(tmp_path / "out")])
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["tall-page.pdf"]
+    assert "tall-column.pdf: not written" in capsys.readouterr().err

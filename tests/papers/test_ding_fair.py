@@ -273,6 +273,7 @@ def test_metrics_are_those_of_fairlearn(problem, network, streams):
             "accuracy": (said == y).mean(),
             "error": (said != y).mean(),
             "positive_share": said.mean(),
+            "majority_accuracy": max(y.mean(), (1 - y).mean()),
             "risk_difference": parity,
             "demographic_parity_difference": parity,
             "equalized_odds_difference": oracle.equalized_odds_difference(

@@ -252,6 +252,12 @@ class FairClassification(Problem):
         size = self._by_group[0].astype(float).reshape(-1, 2, 2).sum(-1)
         return (self.accuracies(x) * size).sum(-1) / size.sum(-1)
 
+    def majority_accuracy(self, x: np.ndarray) -> np.ndarray:
+        """Compute the fraction of the more frequent label in the test rows, for each iterate."""
+        size = self._by_group[0].astype(float)
+        positive = size[..., 1::2].sum(-1) / size.sum(-1)
+        return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
+
     def selection(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`P(\hat y = 1 | z)` for z = 0 and z = 1; shape (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
@@ -283,6 +289,7 @@ class FairClassification(Problem):
     metrics = {  # noqa: RUF012
         "accuracy": lambda problem, x: problem.accuracy(x),
         "error": lambda problem, x: 1.0 - problem.accuracy(x),
+        "majority_accuracy": lambda problem, x: problem.majority_accuracy(x),
         "risk_difference": lambda problem, x: problem.risk_difference(x),
         "positive_share": lambda problem, x: problem.positive_share(x),
         "demographic_parity_difference": lambda problem, x: problem.risk_difference(x),

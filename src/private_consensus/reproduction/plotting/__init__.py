@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SHARED = {
     "axes", "captions", "coinciding", "curves", "documents", "figure_styles", "printing", "rasters",
-    "repairs", "specifications", "symbols", "theme", "vectors",
+    "repairs", "specifications", "theme", "vectors",
 }  # fmt: skip
 """Modules of all papers."""
 

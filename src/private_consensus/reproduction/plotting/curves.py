@@ -9,12 +9,13 @@ from typing import Any
 
 import polars as pl
 
+from private_consensus.common.symbols import typeset
+
 from .axes import STRIP, Extent, common, extent
 from .captions import facts, marks
 from .coinciding import coinciding
 from .figure_styles import CurveStyles, Styles, curve_styles, named
 from .specifications import Specification, field, named_data
-from private_consensus.common.symbols import typeset
 from .theme import HEIGHT, INK, WIDTH, finish
 
 MOST_POINTS = 200

@@ -9,9 +9,10 @@ from typing import Any
 import altair as alt
 import polars as pl
 
+from private_consensus.common.symbols import typeset
+
 from .axes import Extent, extent
 from .figure_styles import OKABE_ITO
-from private_consensus.common.symbols import typeset
 from .theme import GREY, HEIGHT, INK, finish
 
 Spec = Mapping[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -27,9 +28,13 @@ LETTER, SYMBOL, AXIS = 4.7, 22, 45
 begins where its panel does."""
 GRADIENT = 0.8
 """Length of a legend of colours, as a share of the room that it has."""
+MARK = "†"
+MAX_HEIGHT = 9.0
+"""Inches of the tallest drawing that is written."""
 ROUNDS = 5
 """Times that panels are made to fit; each comes closer, since labels keep their size."""
 _WIDTH = re.compile(r'width="([\d.]+)"')
+_HEIGHT = re.compile(r'height="([\d.]+)"')
 
 
 def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
@@ -44,7 +49,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     """
     target = inches * POINTS_PER_INCH
     spec = deepcopy(specification)
-    spec.pop("title", None)
+    heading = spec.pop("title", {})
     spec["config"] = _config(spec.get("config", {}))
     columns = _in_columns(spec, inches)
     _named_below(spec)
@@ -52,6 +57,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     ratios = [unit["height"] / unit["width"] for unit in units]
     width = target / columns - AXIS
     _titles(spec, width)
+    spec |= _explained_marks(heading, target)
     room = target - AXIS if _one_legend(spec) else width
     for _ in range(ROUNDS):
         for unit, ratio in zip(units, ratios, strict=True):
@@ -65,9 +71,24 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     return spec
 
 
+def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
+    """Return the explanations of marks of a heading as a title below the drawing."""
+    notes = [line for line in heading.get("subtitle", []) if line.startswith(MARK)]
+    if not notes:
+        return {}
+    text = [line for note in notes for line in _lines(note, target)]
+    look = {"orient": "bottom", "anchor": "start", "fontWeight": "normal", "fontSize": TEXT}
+    return {"title": {"text": text, **look}}
+
+
 def measured(specification: dict[str, Any]) -> float:
     """Points across a drawing."""
     return float(_WIDTH.search(_svg(specification))[1])
+
+
+def height_of(specification: dict[str, Any]) -> float:
+    """Return the height of a drawing in inches."""
+    return float(_HEIGHT.search(_svg(specification))[1]) / POINTS_PER_INCH
 
 
 def _svg(specification: dict[str, Any]) -> str:
@@ -200,8 +221,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         specification = json.loads(file.read_text(encoding="utf-8"))
         for name, inches in WIDTHS.items():
             target = chosen.out / f"{file.stem}-{name}.pdf"
+            drawing = sized(specification, inches)
+            if (height := height_of(drawing)) > MAX_HEIGHT:
+                print(f"{target.name}: not written, {height:.1f} inches high", file=sys.stderr)
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_pdf(sized(specification, inches)))
+            target.write_bytes(_pdf(drawing))
             print(target)
 
 

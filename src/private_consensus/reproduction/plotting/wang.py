@@ -61,7 +61,9 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
         nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
         nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
     )
-    return finish(chart.properties(width=260, height=250), figure["title"], numbers["source"][0])
+    # The title of the panel says "assumed" where the paper's text does not describe the graph.
+    sized = chart.properties(width=260, height=250, title=typeset(figure["panels"][0]["title"]))
+    return finish(sized, figure["title"], numbers["source"][0], facts(figure))
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:

@@ -1,0 +1,76 @@
+"""Captions that stand alone, and one message per figure."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.report.views.figures import complete_caption
+
+CONFIG = Path(__file__).parents[2] / "config"
+MAX_CURVES = 6
+"""Curves per panel, next to reference lines."""
+REFERENCES = {"majority", "non_private", "no_privacy", "origin", "claimed"}
+"""Variants that are drawn as reference lines."""
+BY_REFERENCE = re.compile(r"^(As|Like|Same as)\b|\b[Aa]s in the previous|\[\d+\]|Paper 00\d")
+"""Text that sends the reader to another figure, a list of references or an internal number."""
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
+
+
+@pytest.fixture(scope="module")
+def captions(plan):
+    papers = [plan.described(key) for key in plan.papers]
+    return {n: complete_caption(f) for paper in papers for n, f in paper["figures"].items()}
+
+
+def test_no_caption_or_title_refers_to_another_place_for_its_content(plan, captions):
+    texts = {**captions, **{f"title of {n}": f.title for n, f in plan.figures.items()}}
+    assert {name for name, text in texts.items() if BY_REFERENCE.search(text)} == set()
+    assert BY_REFERENCE.search("As Figure 8.") and not BY_REFERENCE.search("Asymptotic error.")
+
+
+def test_every_caption_says_what_was_computed(captions):
+    short = {name for name, text in captions.items() if len(text.split("Conditions:")[0]) < 70}
+    assert short == set()
+
+
+def test_every_caption_of_curves_states_data_agents_runs_and_bands(plan, captions):
+    for name, figure in plan.figures.items():
+        if not any(panel.curves for panel in figure.panels):
+            continue
+        settings = [s for pair in plan.cells_of(name) for s in plan.cell(*pair)["settings"]]
+        conditions = captions[name].partition("Conditions: ")[2]
+        assert re.match(r"[A-Z]|synthetic data", conditions), name
+        several = {setting["network"]["agents"] for setting in settings} != {1}
+        assert bool(re.search(r"\bN (=|from)", conditions)) == several, name
+        assert re.search(r"\bone run\b|of [\d,]+ (to [\d,]+ )?runs, band: \w", conditions), name
+
+
+def test_a_panel_of_a_figure_of_a_paper_has_at_most_six_curves(plan):
+    crowded = {
+        (name, panel.title): len(curves)
+        for name, figure in plan.figures.items()
+        for panel in figure.panels
+        if not figure.added and plan.paper_of(name) != "wang"
+        for curves in [[c for c in panel.curves if c.variant not in REFERENCES]]
+        if len(curves) > MAX_CURVES
+    }
+    assert crowded == {}
+
+
+def test_drawings_of_what_a_text_does_not_describe_say_that_they_are_assumed(plan):
+    for name in ("ding_fig1", "gratton_fig1", "xiao_figA"):
+        figure = plan.figures[name]
+        assert all("assumed" in text for text in (figure.title, *(p.title for p in figure.panels)))
+
+
+def test_figures_17_and_18_show_the_majority_class_in_each_panel(plan):
+    for name in ("ding_fig17", "ding_fig18"):
+        for panel in plan.figures[name].panels:
+            assert [c.metric for c in panel.curves].count("majority_accuracy") == 1
