@@ -73,7 +73,7 @@ NUMBERED = {
         "Proposition": 2,
         "Corollary": 2,
         "Remark": 11,
-        "Sentence": 1,
+        "Sentence": 4,
     },
 }
 
@@ -120,6 +120,9 @@ KNOWN = {
     "admm.theorem_2": NOT_HELD,  # one message would be free
     "admm.theorem_3": HELD,
     "admm.theorem_6": UNDECIDED,
+    "admm_remarks.sentence_2": HELD,
+    "admm_remarks.sentence_3": IN_PART,  # the noise itself is as large
+    "admm_remarks.sentence_4": HELD,
     "zeroth_order.theorem_2": NOT_HELD,
     "consensus_innovation.theorem_4_17": HELD,
     "consensus_remarks.remark_3_6": HELD,

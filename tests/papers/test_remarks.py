@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from private_consensus.privacy import Release, account
+from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
+    admm_remarks,
     consensus_remarks,
     descent_remarks,
     local_remarks,
@@ -248,3 +249,80 @@ def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
     assert [part.holds for part in steps.parts] == [True] * 9 + [False]
     harmonic = sum(1 / t for t in range(1, 1_000_001)) / math.log(1_000_001)
     assert steps.parts[6].measured == pytest.approx(harmonic)
+
+
+# Paper 004.
+
+
+@pytest.mark.parametrize("step_size", [1 / 2.25, 0.05])
+def test_an_inexact_minimiser_jumps_where_descent_takes_a_step_more(step_size):
+    """Descent is executed step by step; outputs are compared with the gaps of the neighbour."""
+    tolerance = 0.01
+    runs = [
+        admm_remarks.InexactMinimiser(m, g, 0.3, tolerance, step_size)
+        for m, g in ((2.0, 0.0), (2.02, 0.05))
+    ]
+    gradients = np.linspace(-2, 2, 400_001)
+    outputs = []
+    for run in runs:
+        x = np.zeros_like(gradients)
+        for _ in range(400):
+            slope = run.curvature * x + gradients
+            moving = np.abs(slope) > tolerance * (1 + 1e-9)
+            x = np.where(moving, x - step_size * slope, x)
+        assert np.allclose(x, run.output(-gradients / run.curvature), atol=1e-9)
+        outputs.append(x)
+    low, high = runs[1].gaps().T
+    excluded = np.zeros(len(gradients), bool)
+    for start, end in zip(low[low > 0], high[low > 0], strict=True):
+        excluded |= (np.abs(outputs[0]) > start) & (np.abs(outputs[0]) < end)
+    found = admm_remarks.impossible_mass(*runs)
+    weights = norm.pdf(gradients, 0, 0.3) * (gradients[1] - gradients[0])
+    assert found == pytest.approx(weights[excluded].sum(), rel=0.05) and found > 1e-4
+    assert not np.any([(np.abs(outputs[1]) > a) & (np.abs(outputs[1]) < b)
+                       for a, b in zip(low + 1e-9, high - 1e-9, strict=True)])  # fmt: skip
+    shifted = admm_remarks.InexactMinimiser(2.0, 0.05, 0.3, tolerance, step_size)
+    assert admm_remarks.impossible_mass(runs[0], shifted) == pytest.approx(0, abs=1e-9)
+
+
+def test_without_an_inexact_solve_the_output_noise_hides_a_shift_exactly():
+    """A tiny tolerance leaves normal variables whose means differ by the shift."""
+    runs = [admm_remarks.InexactMinimiser(2.0, g, 0.3, 1e-6, 0.499) for g in (0.0, 0.2)]
+    found = admm_remarks.noisy_delta(*runs, 0.05, 0.5)
+    mu = 0.1 / math.hypot(0.15, 0.05)
+    assert found == pytest.approx(float(gaussian_delta(mu, 0.5)), rel=0.02)
+
+
+def test_least_variances_meet_the_budget_and_smaller_ones_do_not():
+    def delta(masses, shift, epsilon):
+        moved = {k + shift: p for k, p in masses.items()}
+        return sum(max(p - math.exp(epsilon) * moved.get(k, 0), 0) for k, p in masses.items())
+
+    def binomial(n):
+        return {k: math.comb(n, k) / 2**n for k in range(n + 1)}
+
+    n = round(4 * admm_remarks.least_binomial_variance(1.0, 1e-3, 1))
+    assert delta(binomial(n), 1, 1.0) <= 1e-3 < delta(binomial(n - 2), 1, 1.0)
+    s2 = admm_remarks.least_gaussian_variance(1.0, 1e-3, 2)
+    for factor, meets in ((1.002, True), (0.99, False)):
+        weights = {k: math.exp(-(k**2) / (2 * s2 * factor)) for k in range(-80, 81)}
+        total = sum(weights.values())
+        normal = {k: w / total for k, w in weights.items()}
+        assert (delta(normal, 2, 1.0) <= 1e-3) is meets
+    # With 17 trials the outcome that a neighbour excludes has a probability of 2^-17 < 1e-5.
+    assert admm_remarks.least_binomial_variance(4.0, 1e-5, 1) >= 17 / 4
+
+
+def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
+    """All changes of one attribute in the unit box, against the constant in the loss."""
+    rng, largest = np.random.default_rng(6), 0.0
+    for _ in range(2000):
+        x, y, z, mean = rng.integers(0, 2, 5), rng.integers(0, 2), rng.integers(0, 2), rng.random()
+        other = x.copy()
+        other[0] = 1 - x[0]
+        weight = 0.5 - y + abs(z - mean)
+        change = np.abs(weight * (x - other)).sum()
+        change += np.abs(np.outer(x, x) - np.outer(other, other)).sum() / 8
+        largest = max(largest, change)
+    stated = admm_remarks.attribute_loss(5, 1.0) * (25 / 4 + 15)
+    assert 0.97 * stated < largest <= stated

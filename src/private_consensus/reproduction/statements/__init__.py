@@ -17,6 +17,7 @@ from private_consensus.common.errors import require
 
 from . import (
     admm,
+    admm_remarks,
     concentrated,
     consensus_innovation,
     consensus_remarks,
@@ -54,6 +55,7 @@ MODULES = (
     consensus_remarks,
     concentrated,
     admm,
+    admm_remarks,
     objectives,
     sgd,
     sgd_remarks,
