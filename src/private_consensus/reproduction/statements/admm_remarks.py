@@ -22,9 +22,10 @@ from .base import Finding, at_least, bound, found
 class InexactMinimiser:
     r"""Gradient descent that stops at a gradient of at most beta, on a noisy quadratic.
 
-    The objective is :math:`\frac m2 x^2 + (g + b)x` with normal noise b. Descent starts at 0 with the
-    step 1/L, so that :math:`x_k = x^* (1 - r^k)` with :math:`r = 1 - m/L`. The output increases with
-    the minimiser and jumps where the number of steps grows, so that some outputs are impossible.
+    The objective is :math:`\frac m2 x^2 + (g + b)x` with normal noise b. Descent starts at 0 with
+    the step 1/L, so that :math:`x_k = x^* (1 - r^k)` with :math:`r = 1 - m/L`. The output
+    increases with the minimiser and jumps where the number of steps grows, so that some outputs
+    are impossible.
 
     Parameters
     ----------
