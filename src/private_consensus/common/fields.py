@@ -11,6 +11,9 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Strict
 
+INFINITE = 1e300
+"""Number that stands for infinity in JSON, which has none."""
+
 
 def _a_number(value: float) -> float:
     if math.isnan(value):
