@@ -19,6 +19,7 @@ import private_consensus as pc
 from private_consensus import algorithms, privacy, problems
 from private_consensus.audits.examples import examples
 from private_consensus.common.errors import InvalidInput
+from private_consensus.core.algorithms.base import stack
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import (
@@ -248,6 +249,68 @@ def test_any_hyperparameter_is_used_or_refused_by_name(name, data):
     found = refused_or_made(kind, {**given, changed: value})
     if found is not None and isinstance(known[changed].default, float):
         assert not isinstance(value, str | bytes | bool | complex)
+
+
+METHODS = {
+    "calibrate": {"budget": BUDGET, "problem": MEANS, "network": RING, "horizon": 2},
+    "check_needs": {"problem": MEANS},
+    "graph_statistics": {"network": RING},
+    "releases": {"problem": MEANS, "network": RING, "horizon": 2},
+    "lower_bound": {"releases": PURE, "delta": 1e-5},
+    "releases_if_assumed": {"problem": MEANS, "network": RING, "horizon": 2},
+    "epsilon_by_formula": {"delta": 1e-5, "problem": MEANS, "network": RING, "horizon": 2},
+    "statements": {"budget": BUDGET, "problem": MEANS, "network": RING, "horizon": 2},
+    "noise_sites": {"problem": MEANS, "network": RING, "horizon": 2},
+    "start": {"problem": MEANS, "network": RING, "streams": Streams(0, (0,)), "settings": 1},
+    "draws": {"problem": MEANS, "streams": Streams(0, (0,))},
+    "draws_on": {"problem": MEANS, "network": RING, "streams": Streams(0, (0,))},
+    "run": {
+        "problem": MEANS, "network": RING, "streams": Streams(0, (0,)), "horizon": np.array([2]),
+        "observe": lambda t, active, observables: None,
+    },
+}  # fmt: skip
+"""Methods of algorithms, each with arguments that it accepts."""
+CALIBRATED = ALGORITHM.calibrate(BUDGET, MEANS, RING, 2)
+
+
+@cases(60)
+@given(st.sampled_from([*METHODS]), st.data())
+def test_any_argument_of_a_method_is_used_or_refused_by_name(method, data):
+    names = st.sampled_from([*METHODS[method]])
+    changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
+    kind = stack([CALIBRATED]) if method in ("start", "draws", "draws_on", "run") else CALIBRATED
+    refused_or_made(getattr(kind, method), {**METHODS[method], **changes})
+
+
+WRONG = {
+    "budget": "1", "problem": RING, "network": MEANS, "horizon": 0, "delta": 2.0,
+    "releases": "gaussian", "streams": 3, "settings": 0, "observe": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), [(method, name) for method in METHODS for name in METHODS[method]]
+)
+def test_each_argument_of_each_method_is_checked_by_name_and_by_position(method, name):
+    kind = algorithms.load("dgd")() if method not in ("start", "draws", "draws_on") else CALIBRATED
+    given_arguments = {**METHODS[method], name: WRONG[name]}
+    for positional in (True, False):
+        with pytest.raises(InvalidInput) as error:
+            if positional:
+                getattr(kind, method)(*given_arguments.values())
+            else:
+                getattr(kind, method)(**given_arguments)
+        assert error.value.key == name
+        assert len(str(error.value)) < 400 and str(error.value).isprintable()
+
+
+@pytest.mark.parametrize("name", ["gradient_descent", "exact_admm", "q_dpsgd_2"])
+def test_a_formula_that_divides_by_delta_is_infinite_at_0(name):
+    example = EXAMPLES[name]
+    place = example.problem, example.network, example.horizon
+    noisy = example.algorithm.calibrate(example.budget, *place)
+    assert noisy.epsilon_by_formula(0.0, *place) == math.inf
+    assert 0 < noisy.epsilon_by_formula(1e-3, *place) < math.inf
 
 
 def _is_needed(field) -> bool:

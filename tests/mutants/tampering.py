@@ -17,7 +17,6 @@ import numpy as np
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
-from private_consensus.core.problems import Problem
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
 
@@ -38,10 +37,6 @@ class Drawn:
     def __init__(self, streams: Streams, purpose: str, change: Change, horizon: int):
         self._streams, self._purpose, self._change = streams, purpose, change
         self._horizon = horizon
-
-    @property
-    def __class__(self):
-        return Streams  # algorithms refuse anything else
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._streams, name)
@@ -68,10 +63,6 @@ class Instead:
 
     def __init__(self, streams: Streams, noise: Streams):
         self._streams, self._noise = streams, noise
-
-    @property
-    def __class__(self):
-        return Streams  # algorithms refuse anything else
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._streams, name)
@@ -187,7 +178,6 @@ def fingerprint(problem: Any) -> int:
     return int.from_bytes(hashlib.sha256(np.asarray(found, float).tobytes()).digest()[:4], "big")
 
 
-@Problem.register  # algorithms refuse anything else
 class Answered:
     """A problem with some of its answers changed."""
 

@@ -38,10 +38,24 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
 other methods that are called in every iteration are not checked."""
 
 
-def _is_network(value: Any) -> bool:
-    """Return True for networks of all kinds, also those that lose messages."""
-    counted = isinstance(getattr(value, "n_agents", None), int | np.integer)
-    return counted and hasattr(value, "lossless")
+def _counts_agents(value: Any) -> bool:
+    return isinstance(getattr(value, "n_agents", None), int | np.integer)
+
+
+def _problem(key: str, value: Any) -> None:
+    """Accept problems, and objects that stand in for one; audits record its answers with them."""
+    known = isinstance(value, Problem) or (_counts_agents(value) and hasattr(value, "dim"))
+    require(known, key, value, "a Problem")
+
+
+def _network(key: str, value: Any) -> None:
+    """Accept networks of all kinds, also those that lose messages."""
+    require(_counts_agents(value) and hasattr(value, "lossless"), key, value, "a Network")
+
+
+def _streams(key: str, value: Any) -> None:
+    known = isinstance(value, Streams) or (hasattr(value, "runs") and hasattr(value, "draw"))
+    require(known, key, value, "Streams")
 
 
 def _horizons(key: str, value: Any) -> None:
@@ -59,9 +73,9 @@ def _execution(key: str, value: Any) -> None:
 
 CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "budget": lambda key, value: arguments.instance(key, value, Budget, "a Budget"),
-    "problem": lambda key, value: arguments.instance(key, value, Problem, "a Problem"),
-    "network": lambda key, value: require(_is_network(value), key, value, "a Network"),
-    "streams": lambda key, value: arguments.instance(key, value, Streams, "Streams"),
+    "problem": _problem,
+    "network": _network,
+    "streams": _streams,
     "horizon": lambda key, value: arguments.whole(key, value, 1),
     "settings": lambda key, value: arguments.whole(key, value, 1),
     "delta": lambda key, value: arguments.number(
@@ -87,6 +101,8 @@ def check_arguments(kind: type) -> None:
         if callable(method := vars(kind)[name]):
             checks = CHECKS_OF_RUN if name == "run" else CHECKS
             checks_by_name = {parameter: checks[parameter] for parameter in CHECKED[name]}
+            if name == "epsilon_by_formula":
+                method = _infinite_at_delta_0(method)
             setattr(kind, name, _checked(method, checks_by_name))
 
 
@@ -106,3 +122,18 @@ def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) 
         return method(self, *args, **kwargs)
 
     return checked
+
+
+def _infinite_at_delta_0(formula: Callable) -> Callable:
+    """Wrap a formula so that it is infinite at delta = 0 if it divides by delta."""
+
+    @wraps(formula)
+    def limit(self: Any, delta: float, *args: Any, **kwargs: Any) -> float:
+        try:
+            return formula(self, delta, *args, **kwargs)
+        except ZeroDivisionError:
+            if delta > 0:
+                raise
+            return float("inf")
+
+    return limit
