@@ -16,6 +16,8 @@ from ..problems import Problem
 from ..randomness import Streams
 
 PLACE = ("problem", "network")
+MAX_HORIZON, MAX_SETTINGS = 10_000_000, 100_000
+"""Largest number of iterations and of settings in a batch."""
 
 CHECKED: Mapping[str, tuple[str, ...]] = {
     "calibrate": ("budget", *PLACE, "horizon"),
@@ -64,7 +66,7 @@ def _horizons(key: str, value: Any) -> None:
     require(isinstance(value, list | tuple | np.ndarray), "horizon", value, expected)
     require(len(np.shape(value)) == 1 and len(value) > 0, "horizon", value, expected)
     for horizon in value:
-        arguments.whole("horizon", horizon, 1)
+        arguments.whole("horizon", horizon, 1, MAX_HORIZON)
 
 
 def _execution(key: str, value: Any) -> None:
@@ -76,8 +78,8 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "problem": _problem,
     "network": _network,
     "streams": _streams,
-    "horizon": lambda key, value: arguments.whole(key, value, 1),
-    "settings": lambda key, value: arguments.whole(key, value, 1),
+    "horizon": lambda key, value: arguments.whole(key, value, 1, MAX_HORIZON),
+    "settings": lambda key, value: arguments.whole(key, value, 1, MAX_SETTINGS),
     "delta": lambda key, value: arguments.number(
         key, value, "a number in [0, 1]", lambda delta: 0 <= delta <= 1
     ),
