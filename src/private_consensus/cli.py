@@ -8,8 +8,9 @@ import inspect
 import json
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,15 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from . import __version__, privacy
+from .common.completion import SHELLS, completion_script
 from .common.errors import Diverged, InvalidInput, Refused, one_line, require, shortened
 from .common.extras import how_to_install
+from .common.json_values import to_json
 from .common.secrets import redacted
 from .common.spelling import meant
 from .common.terminal import first_sentence, rendered
 from .core import algorithms, problems, synthetic
-from .core.algorithms.base import parameters, unstable_steps
+from .core.algorithms.base import parameters, step_parameters, unstable_steps
 from .core.networks import default_parameters
 from .core.simulation import BLOCK
 from .reproduction.experiments.cells import environment_of, run_cell, setting_of
@@ -36,6 +39,7 @@ from .reproduction.experiments.quantities import quantities_of
 from .reproduction.studies.commands import add_commands
 
 OUT = Console()
+ERR = Console(stderr=True)
 MAX_LINES = 20
 """Errors of one configuration that are printed; the others are counted."""
 MAX_MESSAGE = 10_000
@@ -47,7 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     ``compare`` gives 1 if numbers moved, ``audit`` if anything speaks against a claim.
     """
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help()
+        return 0
     try:
         return options.command(options) or 0
     except (InvalidInput, Diverged) as error:
@@ -59,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
             raise
+        if hasattr(options, "source") and options.source != "surrogate":
+            line += "; without data sets: --source surrogate"
         _print_error(line)
         return 2
     except MemoryError as error:
@@ -78,7 +88,8 @@ def _print_error(message: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="private-consensus", description=__doc__)
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(metavar="COMMAND")
 
     listing = commands.add_parser("list", help="algorithms, problems and data sets")
     listing.set_defaults(command=_list)
@@ -136,9 +147,8 @@ def _parser() -> argparse.ArgumentParser:
     stating.set_defaults(command=_theorem)
 
     fetching = commands.add_parser("data", help="data sets: where they come from, their cards")
-    fetching.add_argument("--mirror", help="folder or URL with the publishers' files")
-    fetching.add_argument("--cache", default=".cache/private-consensus")
-    fetching.add_argument("--source", choices=("auto", "official", "surrogate"), default="auto")
+    _add_data_options(fetching)
+    fetching.add_argument("--cache", default=CACHE)
     fetching.set_defaults(command=_data)
 
     entering = commands.add_parser(
@@ -153,10 +163,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     ranking.add_argument("given", nargs="+", metavar="NAME|FILE.parquet")
     ranking.add_argument("--scale", default="smoke", help="of the design (default smoke)")
-    ranking.add_argument("--design", default="config/comparison.yaml")
+    ranking.add_argument(
+        "--design", help=f"file of the design (default {DESIGN}, or that of this package)"
+    )
     ranking.add_argument("--against", metavar="FILE", help="results of the others, not run again")
     ranking.add_argument("--out", metavar="FILE.parquet", help="results of NAME, to hand in")
-    ranking.add_argument("--mirror", help="folder or URL with the publishers' files")
+    _add_data_options(ranking)
     ranking.set_defaults(command=_rank, seed=0)
 
     comparing = commands.add_parser("compare", help="which numbers of a run moved")
@@ -175,14 +187,37 @@ def _parser() -> argparse.ArgumentParser:
     describing_files.add_argument("folder", nargs="?", default="config/schemas")
     describing_files.set_defaults(command=_schema)
 
+    migrating = commands.add_parser(
+        "migrate", help="rewrite configuration files that use keys of an earlier release"
+    )
+    migrating.add_argument("files", nargs="+", metavar="FILE", help="files of config/papers")
+    migrating.set_defaults(command=_migrate)
+
     profiling = commands.add_parser("profile", help="the heaviest jobs of a run, as Markdown")
     profiling.add_argument("run", nargs="?", default="results/paper")
     profiling.add_argument("--before", help="an older run to compare with")
     profiling.add_argument("--count", type=int, default=10)
     profiling.set_defaults(command=_profile)
 
+    completing = commands.add_parser(
+        "completion", help="script that completes commands, options and names in a shell"
+    )
+    completing.add_argument("shell", choices=SHELLS)
+    completing.set_defaults(command=_completion)
+
     add_commands(commands)
+    for command in commands.choices.values():
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
     return parser
+
+
+def _completion(options) -> None:
+    """Print the completion script of a shell."""
+    settings = dict.fromkeys(("run", "audit", "observers", "rank"), algorithms.names())
+    names = {**settings, "describe": [*algorithms.names(), *problems.names()]}
+    script = completion_script(_parser(), options.shell, names)
+    contents = {"shell": options.shell, "script": script}
+    _emit(options, contents, lambda: print(script, end=""))
 
 
 def _defaults() -> dict[str, Any]:
@@ -193,6 +228,9 @@ def _defaults() -> dict[str, Any]:
 
 
 MEANS = "mean_estimation"
+DESIGN = "config/comparison.yaml"
+CACHE = ".cache/private-consensus"
+SOURCES = ("auto", "official", "surrogate")
 SETTING = ("network", "agents", "epsilon", "delta", "horizon")
 
 
@@ -223,10 +261,7 @@ def _as_in_the_example(options) -> None:
     """Fill missing options from the example of the algorithm if it has the same problem, else
     from the general defaults.
     """
-    from .common import yamls
-
-    examples = yamls.read(Path(__file__).parent / "examples.yaml")
-    example = next((one for one in examples if options.algorithm in one["algorithms"]), {})
+    example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
     said = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
@@ -238,6 +273,30 @@ def _as_in_the_example(options) -> None:
     parameters |= said.get("set", {})
     given = [f"{path}={json.dumps(value)}" for path, value in parameters.items()]
     options.set = [*given, *options.set]
+
+
+def _example_setting(name: str) -> dict[str, Any]:
+    """Return the example of an algorithm, with the keys of ``examples.yaml``.
+
+    A module of another package states it in ``EXAMPLE``, as for the audit: the name of a problem,
+    or a mapping with problem, agents, horizon and parameters.
+    """
+    from .common import yamls
+
+    examples = yamls.read(Path(__file__).parent / "examples.yaml")
+    for example in examples:
+        if name in example.get("algorithms", ()):
+            return example
+    stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
+    stated = {"problem": stated} if isinstance(stated, str) else stated
+    if not isinstance(stated, Mapping):
+        return {}
+    named = [e for e in examples if stated.get("problem") == e.get("example", "")]
+    if not named:
+        return {}
+    sizes = {key: stated[key] for key in ("agents", "horizon") if key in stated}
+    values = {f"algorithm.{key}": value for key, value in stated.get("parameters", {}).items()}
+    return {**named[0], **sizes, "set": {**named[0].get("set", {}), **values}}
 
 
 def _add_setting(parser) -> None:
@@ -259,7 +318,39 @@ def _add_setting(parser) -> None:
         metavar="PART.KEY=VALUE",
         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
     )
+    _add_data_options(parser)
+
+
+def _add_data_options(parser) -> None:
+    """Add the arguments that state where data sets come from."""
     parser.add_argument("--mirror", help="folder or URL with the publishers' files")
+    parser.add_argument(
+        "--source",
+        choices=SOURCES,
+        default="auto",
+        help="surrogate: records drawn from published marginals, without a download",
+    )
+
+
+def _emit(options, contents: Mapping[str, Any], show: Callable[[], None]) -> None:
+    """Print the result of a command: as JSON, or by ``show`` for a reader."""
+    if options.json:
+        print(to_json(contents))
+    else:
+        show()
+
+
+def _progress() -> Progress:
+    """Return a progress bar, which is shown on a terminal only."""
+    return Progress(console=ERR, transient=True, disable=not ERR.is_terminal)
+
+
+@contextmanager
+def _waiting(description: str) -> Iterator[None]:
+    """Show on a terminal that a computation of unknown length runs."""
+    with _progress() as bar:
+        bar.add_task(description, total=None)
+        yield
 
 
 def _schema(options) -> None:
@@ -275,25 +366,32 @@ def _schema(options) -> None:
         require(not foreign, "folder", options.folder, expected)
     for name, schema in written.items():
         write_text(folder / f"{name}.json", json.dumps(schema, indent=1) + "\n")
+    files = [folder / f"{name}.json" for name in written]
+    _emit(options, {"files": files}, lambda: print(*files, sep="\n"))
 
 
-def _list(_) -> int:
+def _list(options) -> int:
     """Return 1 if an entry point has the name of another algorithm."""
     from .reproduction.datasets import PREPARATIONS
 
-    for title, rows in {
-        "algorithm": [
-            (name, _about(sys.modules[algorithms.load(name).__module__]))
+    tables = {
+        "algorithm": {
+            name: _about(sys.modules[algorithms.load(name).__module__])
             for name in algorithms.names()
-        ],
-        "problem": [(name, _about(problems.load(name))) for name in problems.names()],
-        "prepared data": [(name, p.because) for name, p in PREPARATIONS.items()],
-    }.items():
-        _print_table([title, ""], rows)
-    unusable = algorithms.unusable()
-    if unusable:
-        _print_table(["entry point that is not used", "reason"], list(unusable.items()))
-    collisions = algorithms.collisions()
+        },
+        "problem": {name: _about(problems.load(name)) for name in problems.names()},
+        "prepared data": {name: p.because for name, p in PREPARATIONS.items()},
+    }
+    unusable, collisions = algorithms.unusable(), algorithms.collisions()
+
+    def show() -> None:
+        for title, rows in tables.items():
+            _print_table([title, ""], list(rows.items()))
+        if unusable:
+            _print_table(["entry point that is not used", "reason"], list(unusable.items()))
+
+    plural = {title.replace(" ", "_"): rows for title, rows in tables.items()}
+    _emit(options, {**plural, "unusable": unusable}, show)
     for name, reason in collisions.items():
         _print_error(f"entry point {name}: {reason}")
     return 1 if collisions else 0
@@ -309,15 +407,29 @@ def _describe(options) -> None:
     else:
         known = ", ".join(algorithms.names() + problems.names())
         raise InvalidInput("NAME", name, f"one of {known}")
-    for documented in (module, built):
-        text = rendered(inspect.getdoc(documented) or "")
-        OUT.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
-    _print_oracles(name)
-    if inspect.isclass(built):
-        fields = dataclasses.fields(built)
-        OUT.print(f"\nHides: {_with_defaults(built).relation}", highlight=False)
-        rows = [(f.name, _default(f)) for f in fields]
-        _print_table(["parameter", "default"], rows)
+    texts = [rendered(inspect.getdoc(documented) or "") for documented in (module, built)]
+    is_algorithm = inspect.isclass(built)
+    fields = dataclasses.fields(built) if is_algorithm else ()
+    defaults = {f.name: _default(f) for f in fields}
+    contents: dict[str, Any] = {
+        "name": name,
+        "kind": "algorithm" if is_algorithm else "problem",
+        "description": "\n\n".join(texts),
+        "not_charged": _oracles(name),
+    }
+    if is_algorithm:
+        contents |= {"relation": str(_with_defaults(built).relation), "parameters": defaults}
+
+    def show() -> None:
+        for text in texts:
+            OUT.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
+        for line in contents["not_charged"]:
+            OUT.print(f"Not charged: {line}", highlight=False, markup=False)
+        if is_algorithm:
+            OUT.print(f"\nHides: {contents['relation']}", highlight=False)
+            _print_table(["parameter", "default"], list(defaults.items()))
+
+    _emit(options, contents, show)
 
 
 def _with_defaults(built: type) -> Any:
@@ -331,18 +443,15 @@ def _default(field: dataclasses.Field) -> str:
     return "none: to be given" if field.default is dataclasses.MISSING else repr(field.default)
 
 
-def _print_oracles(name: str) -> None:
-    """Print the uses of private data that no mechanism covers."""
+def _oracles(name: str) -> list[str]:
+    """Return the uses of private data that no mechanism covers."""
     if name in algorithms.names():
         algorithm = _with_defaults(algorithms.load(name))
         uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]
-        lines = [*algorithm.oracles, *uses]
-    else:
-        problem = problems.class_of(name)
-        uses = [f"for algorithms that use {key}: {text}" for key, text in problem.from_data.items()]
-        lines = [*problem.oracles, *uses]
-    for line in lines:
-        OUT.print(f"Not charged: {line}", highlight=False, markup=False)
+        return [*algorithm.oracles, *uses]
+    problem = problems.class_of(name)
+    uses = [f"for algorithms that use {key}: {text}" for key, text in problem.from_data.items()]
+    return [*problem.oracles, *uses]
 
 
 def _run(options) -> None:
@@ -351,35 +460,102 @@ def _run(options) -> None:
     if options.runs is None:
         options.runs = _default_runs(options.agents)
     cell = _cell(options)
-    with Progress(console=OUT, transient=True) as bar:
+    prepared = _prepared(cell, options)
+    with _combined(options):
+        _set_default_steps(cell, prepared)
+    setting = _first_setting(cell, prepared)
+    metric = cell["measures"][0][1]
+    with _progress() as bar, _combined(options):
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
-        prepared = _prepared(cell, options)
-        with _combined(options):
+        try:
             runs, private = run_cell(
                 cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
             )
-    _print_setting(_first_setting(cell, prepared))
+        except Diverged as error:
+            raise InvalidInput(
+                "run", f"{options.algorithm} diverged: {error}", _stable_steps(setting)
+            ) from error
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
-    shown = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
-    metric = cell["measures"][0][1]
-    picked = shown[_log_spaced(shown.height, 12)]
+    course = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
+    row = private.row(0, named=True)
+    names = ("claimed", "formula", "accountant", "lower")
+    contents = {
+        "setting": _setting_contents(setting),
+        "runs": runs["run"].n_unique(),
+        "quantity": cell["measures"][0][0],
+        "metric": metric,
+        "course": course.rename({"value": "mean", "error": "standard_error"}).to_dicts(),
+        "epsilon": {name: row[f"epsilon_{name}"] for name in names},
+        "delta": row["delta"],
+        "accountant": row["accountant"],
+        "lower_by": row["lower_by"],
+        "relation": row["relation"],
+        "verdict": row["verdict"],
+        "diverged": _has_diverged(course["value"].to_numpy()),
+    }
+    _emit(options, contents, lambda: _show_run(setting, course, contents))
+    if contents["diverged"]:
+        first, last = course["value"][0], course["value"][-1]
+        text = f"{options.algorithm} diverged: {metric} grew from {first:.3g} to {last:.3g}"
+        _print_error(f"{text}; expected {_stable_steps(setting)}")
+
+
+def _show_run(setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any]) -> None:
+    """Print setting, measurements, plot and privacy of a run."""
+    _print_setting(setting)
+    metric, epsilon = contents["metric"], contents["epsilon"]
+    rows = course[_log_spaced(course.height, 12)]
     _print_table(
         ["t", metric, "standard error"],
-        [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in picked.iter_rows()],
-        caption=f"mean of {runs['run'].n_unique()} runs",
+        [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in rows.iter_rows()],
+        caption=f"mean of {contents['runs']} runs",
     )
-    _print_plot(shown["t"].to_numpy(), shown["value"].to_numpy(), metric)
-    row = private.row(0, named=True)
+    _print_plot(course["t"].to_numpy(), course["value"].to_numpy(), metric)
+    lower = f"by a known attack, at least ({contents['lower_by']})"
     _print_table(
         ["privacy", "epsilon"],
         [
-            ("claimed", f"{row['epsilon_claimed']:.4g}"),
-            ("by the paper's formula", f"{row['epsilon_formula']:.4g}"),
-            (f"by the accountant ({row['accountant']})", f"{row['epsilon_accountant']:.4g}"),
-            (f"by a known attack, at least ({row['lower_by']})", f"{row['epsilon_lower']:.4g}"),
+            ("claimed", f"{epsilon['claimed']:.4g}"),
+            ("by the paper's formula", f"{epsilon['formula']:.4g}"),
+            (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
+            (lower, f"{epsilon['lower']:.4g}"),
         ],
-        caption=f"delta = {row['delta']:g}; {row['relation']}; {row['verdict']}",
+        caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
     )
+
+
+GROWTH = 1e6
+"""Growth of a metric, relative to its first value, from which a run has diverged."""
+
+
+def _has_diverged(values: np.ndarray) -> bool:
+    """Return True if a metric has left all bounds at the end of a run."""
+    last, first = abs(float(values[-1])), abs(float(values[0]))
+    return not np.isfinite(last) or last > GROWTH * max(first, 1.0)
+
+
+def _stable_steps(setting: tuple) -> str:
+    """Return the largest stable step sizes of gradient descent in words."""
+    algorithm, problem = setting[0], setting[1]
+    names = step_parameters(algorithm)
+    if not names or getattr(problem, "smoothness", None) is None:
+        return "parameters with which the algorithm converges"
+    largest = 2.0 / float(np.max(problem.smoothness))
+    steps = " and ".join(f"--set algorithm.{name}=VALUE" for name in names)
+    return f"{steps} below 2/L = {largest:.4g}, the largest stable step of gradient descent"
+
+
+def _set_default_steps(cell: dict[str, Any], prepared: Mapping[str, Any]) -> None:
+    """Replace default step sizes above 2/L by the default of their range, in units of 1/L.
+
+    A step size that the user or the example states is not changed.
+    """
+    algorithm, problem, *_ = _first_setting(cell, prepared)
+    (setting,) = cell["settings"]
+    for name, (_, largest) in unstable_steps(algorithm, problem).items():
+        if name not in setting["algorithm"]:
+            default = algorithm.ranges[name].default
+            setting["algorithm"] = {**setting["algorithm"], name: default * largest / 2.0}
 
 
 def _example(options) -> tuple[tuple, float]:
@@ -408,21 +584,37 @@ def _audit(options) -> int:
         _as_in_the_example(options)
         options.runs = runs
         cell = _cell(options)
-        world, delta = _first_setting(cell, _prepared(cell, options)), options.delta
+        prepared = _prepared(cell, options)
+        _set_default_steps(cell, prepared)
+        world, delta = _first_setting(cell, prepared), options.delta
     for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
         raise Refused([line])
-    with Progress(console=OUT, transient=True) as bar:
+    with _progress() as bar:
         task = bar.add_task(
             f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
         )
         with _combined(options):
-            found = audit(
+            result = audit(
                 *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
             )  # fmt: skip
-    _print_setting(world)
-    _print_table(["audit", ""], found.lines())
-    return 1 if found.flagged else 0
+    findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
+    numbers = ("claimed", "delta", "declared", "lower", "ceiling", "confidence", "runs")
+    contents = {
+        "setting": _setting_contents(world),
+        **{name: getattr(result, name) for name in numbers},
+        "findings": findings,
+        "verdict": result.verdict,
+        "privacy": result.privacy_verdict,
+        "lines": [list(line) for line in result.lines()],
+    }
+
+    def show() -> None:
+        _print_setting(world)
+        _print_table(["audit", ""], result.lines())
+
+    _emit(options, contents, show)
+    return 1 if result.flagged else 0
 
 
 def _observers(options) -> None:
@@ -431,7 +623,9 @@ def _observers(options) -> None:
     algorithms.load(options.algorithm)
     _as_in_the_example(options)
     cell = _cell(options)
-    world = _first_setting(cell, _prepared(cell, options))
+    prepared = _prepared(cell, options)
+    _set_default_steps(cell, prepared)
+    world = _first_setting(cell, prepared)
     algorithm, problem, network, budget, horizon = world
     network = network.of_run(0)
     somebody = "2 or more: somebody has to watch"
@@ -439,19 +633,30 @@ def _observers(options) -> None:
     hidden = "a finite budget: without noise nothing is hidden"
     require(budget.private, "budget.epsilon", budget.epsilon, hidden)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
-    with _combined(options):
+    with _waiting(f"observers of {options.algorithm}"), _combined(options):
         seen = observation(algorithm, problem, network, horizon)
         if options.observer is None:
             whom, rows = ("observer", "distance", "pair"), epsilon_by_observer(seen, budget.delta)
         else:
             whom, rows = ("agent", "distance"), by_distance(seen, budget.delta, options.observer)
-    _print_setting(world)
     keys = (*whom, "formula", "guarantee", "rule")
-    shown = [[_in_short(row[key]) for key in keys] for row in rows]
-    caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
-    if seen.reason:
-        caption += f"; no formula: {seen.reason}"
-    _print_table([*whom, "inputs as given", "guaranteed", "rule"], shown, caption=caption)
+
+    def show() -> None:
+        _print_setting(world)
+        cells = [[_in_short(row[key]) for key in keys] for row in rows]
+        caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
+        if seen.reason:
+            caption += f"; no formula: {seen.reason}"
+        _print_table([*whom, "inputs as given", "guaranteed", "rule"], cells, caption=caption)
+
+    contents = {
+        "setting": _setting_contents(world),
+        "delta": budget.delta,
+        "relation": str(algorithm.relation),
+        "observers": [{key: row[key] for key in keys} for row in rows],
+        "no_formula": seen.reason,
+    }
+    _emit(options, contents, show)
 
 
 def _print_setting(setting: tuple[Any, Any, Any, Any, int]) -> None:
@@ -462,18 +667,13 @@ def _print_setting(setting: tuple[Any, Any, Any, Any, int]) -> None:
     setting : tuple
         Algorithm, problem, network, budget and horizon.
     """
-    algorithm, problem, network, budget, horizon = setting
-    numbers = {
-        name: value
-        for name, value in vars(problem).items()
-        if isinstance(value, int | float) and not name.startswith("_")
-    }
-    graph = network.of_run(0)
-    edges = int(np.sum(graph.degrees)) // 2
+    algorithm, problem, _, budget, horizon = setting
+    contents = _setting_contents(setting)
+    graph = contents["network"]
     lines = [
-        f"algorithm {type(algorithm).__name__}: {_assignments(parameters(algorithm))}",
-        f"problem {type(problem).__name__}: {_assignments({'dim': problem.dim, **numbers})}",
-        f"network: {graph.n_agents} agents, {edges} edges",
+        f"algorithm {contents['algorithm']}: {_assignments(parameters(algorithm))}",
+        f"problem {contents['problem']}: {_assignments(contents['problem_parameters'])}",
+        f"network: {graph['agents']} agents, {graph['edges']} edges",
         f"budget: epsilon={budget.epsilon:g}, delta={budget.delta:g}; horizon={horizon}",
     ]
     for line in lines:
@@ -484,6 +684,29 @@ def _print_setting(setting: tuple[Any, Any, Any, Any, int]) -> None:
             f"gradient descent; set a smaller one by --set algorithm.{name}=VALUE"
         )
         print(text, file=sys.stderr)
+
+
+def _setting_contents(setting: tuple[Any, Any, Any, Any, int]) -> dict[str, Any]:
+    """Return the names and numbers of a setting, for JSON."""
+    algorithm, problem, network, budget, horizon = setting
+    graph = network.of_run(0)
+    numbers = {
+        name: value
+        for name, value in vars(problem).items()
+        if isinstance(value, int | float) and not name.startswith("_")
+    }
+    return {
+        "algorithm": type(algorithm).__name__,
+        "parameters": {
+            name: getattr(value, "scale", value) for name, value in parameters(algorithm).items()
+        },
+        "problem": type(problem).__name__,
+        "problem_parameters": {"dim": problem.dim, **numbers},
+        "network": {"agents": graph.n_agents, "edges": int(np.sum(graph.degrees)) // 2},
+        "epsilon": budget.epsilon,
+        "delta": budget.delta,
+        "horizon": horizon,
+    }
 
 
 def _assignments(values: Mapping[str, Any]) -> str:
@@ -607,10 +830,11 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
     for name in names:
         known = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
         require(name in PREPARATIONS, "problem.prepared", name, known)
-        raw, provenance = acquire(
-            PREPARATIONS[name].dataset, Acquisition(mirror=options.mirror), seed=options.seed
-        )
-        OUT.print(f"data: {provenance.dataset} ({provenance.source})")
+        cache = Path(CACHE) if options.source == "surrogate" else None  # which is not used
+        acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
+        raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
+        if not options.json:
+            OUT.print(f"data: {provenance.dataset} ({provenance.source})")
         found[name] = prepare(name, raw, provenance)
     return found
 
@@ -635,51 +859,81 @@ def _privacy(options) -> None:
     if options.scale is not None:
         require(options.scale > 0, "--scale", options.scale, "a number > 0")
         guarantee = privacy.account(release(options.scale), options.delta)
-        _print_table(
-            ["quantity", "value"],
-            [
-                ("epsilon", f"{guarantee.epsilon:.6g}"),
-                ("delta", f"{options.delta:g}"),
-                ("by", guarantee.method),
-                ("proven", "yes" if guarantee.proven else "no"),
-            ],
-        )
-        return
-    scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
-    _print_table(
-        ["quantity", "value"],
-        [
-            ("scale", f"{scale:.6g}"),
-            ("epsilon", f"{options.epsilon:g}"),
-            ("delta", f"{options.delta:g}"),
-        ],
-    )
+        contents: dict[str, Any] = {
+            "epsilon": guarantee.epsilon,
+            "delta": options.delta,
+            "by": guarantee.method,
+            "proven": guarantee.proven,
+        }
+    else:
+        scale = privacy.calibrate(release, Budget(options.epsilon, options.delta))
+        contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
+    texts = {True: "yes", False: "no"}
+    rows = [
+        (name, texts[value] if isinstance(value, bool) else _number(value))
+        for name, value in contents.items()
+    ]
+    _emit(options, contents, lambda: _print_table(["quantity", "value"], rows))
+
+
+def _number(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.6g}"
 
 
 def _counterexample(options) -> None:
     from .reproduction.statements.counterexamples import COMPUTATIONS, compute
 
     if options.id is None:
-        rows = [(erratum, _about(found)) for erratum, found in COMPUTATIONS.items()]
-        _print_table(["counterexample", "what is computed"], rows)
+        rows = {erratum: _about(computation) for erratum, computation in COMPUTATIONS.items()}
+        titles = ["counterexample", "what is computed"]
+        _emit(options, rows, lambda: _print_table(titles, list(rows.items())))
         return
-    found = compute(options.id)
-    for line in found.lines:
-        print(line)
-    print(f"{found.quantity}: {found.claimed:.4g} by the text, {found.found:.4g} found")
-    print(f"{options.id}: {found.outcome}")
+    with _waiting(f"counterexample {options.id}"):
+        result = compute(options.id)
+    contents = {
+        "id": options.id,
+        "quantity": result.quantity,
+        "claimed": result.claimed,
+        "found": result.found,
+        "outcome": result.outcome,
+        "lines": result.lines,
+    }
+
+    def show() -> None:
+        for line in result.lines:
+            print(line)
+        print(f"{result.quantity}: {result.claimed:.4g} by the text, {result.found:.4g} found")
+        print(f"{options.id}: {result.outcome}")
+
+    _emit(options, contents, show)
 
 
 def _theorem(options) -> None:
     from .reproduction.statements import compute
 
-    found = compute(options.computation)
-    for line in found.lines:
-        print(line)
-    for part in found.parts:
-        outcome = "holds" if part.holds else "does not hold"
-        print(f"{part.what}: {part.stated:.4g} stated, {part.measured:.4g} measured: {outcome}")
-    print(f"{options.computation}: {found.verdict}")
+    with _waiting(f"theorem {options.computation}"):
+        result = compute(options.computation)
+    parts = [
+        {"part": part.what, "stated": part.stated, "measured": part.measured, "holds": part.holds}
+        for part in result.parts
+    ]
+
+    def show() -> None:
+        for line in result.lines:
+            print(line)
+        for part in parts:
+            outcome = "holds" if part["holds"] else "does not hold"
+            numbers = f"{part['stated']:.4g} stated, {part['measured']:.4g} measured"
+            print(f"{part['part']}: {numbers}: {outcome}")
+        print(f"{options.computation}: {result.verdict}")
+
+    contents = {
+        "computation": options.computation,
+        "parts": parts,
+        "lines": result.lines,
+        "verdict": result.verdict,
+    }
+    _emit(options, contents, show)
 
 
 def _data(options) -> None:
@@ -687,8 +941,14 @@ def _data(options) -> None:
 
     asked = Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
     asked.check()
-    for row in summary(asked):
-        _print_table([row["dataset"], row["title"]], _card(row))
+    with _waiting("data sets"):
+        rows = summary(asked)
+
+    def show() -> None:
+        for row in rows:
+            _print_table([row["dataset"], row["title"]], _card(row))
+
+    _emit(options, {"data_sets": rows}, show)
 
 
 def _new_algorithm(options) -> None:
@@ -696,60 +956,81 @@ def _new_algorithm(options) -> None:
 
     folder = options.package or "."
     files = new_algorithm(options.name, folder, package=options.package is not None)
-    for path in files:
-        print(path)
-    if options.package is not None:
-        print(f"next: python -m pip install -e {folder}")
-    print(f"next: python -m pytest {files[1]}")
-    print(f"next: private-consensus rank {options.name} --scale smoke")
+    install = [] if options.package is None else [f"python -m pip install -e {folder}"]
+    steps = [
+        *install,
+        f"python -m pytest {files[1]}",
+        f"private-consensus rank {options.name} --scale smoke",
+    ]
+    lines = [*map(str, files), *(f"next: {step}" for step in steps)]
+    _emit(options, {"files": files, "next": steps}, lambda: print(*lines, sep="\n"))
 
 
 def _rank(options) -> None:
     from .comparison.ranking import ranked
 
-    with Progress(console=OUT, transient=True) as bar:
+    with _progress() as bar:
         task = bar.add_task("", total=None)
-        found = ranked(
-            options.given, options.design, options.scale,
+        result = ranked(
+            options.given, _design(options.design), options.scale,
             against=options.against, out=options.out,
             prepared=lambda names: _prepared_data(names, options),
             progress=lambda problem: bar.update(task, description=problem),
         )  # fmt: skip
-    for line in found.absent:
-        OUT.print(f"not entered: {line}", highlight=False, markup=False)
-    _print_table(found.heads, found.rows, caption=found.caption)
+
+    def show() -> None:
+        for line in result.absent:
+            OUT.print(f"not entered: {line}", highlight=False, markup=False)
+        _print_table(result.heads, result.rows, caption=result.caption)
+
+    rows = [dict(zip(result.heads, row, strict=True)) for row in result.rows]
+    contents = {"ranking": rows, "caption": result.caption, "not_entered": result.absent}
+    _emit(options, contents, show)
+
+
+def _design(path: str | None) -> str:
+    """Return the file of the design: the requested one, that of this folder, or the shipped one."""
+    from .reproduction.studies.places import HOME
+
+    if path is not None or Path(DESIGN).is_file():
+        return path or DESIGN
+    return str(HOME / DESIGN)
 
 
 def _compare(options) -> int:
     from .reproduction.publishing import compare, compare_exactly
 
     if options.exact:
-        exact = compare_exactly(options.run, options.reference)
-        for title in ("different", "missing"):
-            for line in getattr(exact, title):
-                print(f"{title}: {line}")
-        print(
+        with _waiting("comparison"):
+            exact = compare_exactly(options.run, options.reference)
+        titles, result = ("different", "missing"), exact
+        summary = (
             f"{exact.compared} values compared exactly: {len(exact.different)} columns or entries "
             f"differ, {len(exact.missing)} tables missing"
         )
-        return 0 if exact.same else 1
-    result = compare(options.run, options.reference)
-    for title in ("machines", "moved", "missing", "verdicts"):
-        for line in getattr(result, title):
-            print(f"{title}: {line}")
-    print(
-        f"{result.compared} numbers compared: {len(result.moved)} moved beyond their error, "
-        f"{len(result.missing)} missing, {len(result.verdicts)} verdicts changed"
-    )
+    else:
+        with _waiting("comparison"):
+            result = compare(options.run, options.reference)
+        titles = ("machines", "moved", "missing", "verdicts")
+        summary = (
+            f"{result.compared} numbers compared: {len(result.moved)} moved beyond their error, "
+            f"{len(result.missing)} missing, {len(result.verdicts)} verdicts changed"
+        )
+    lists = {title: list(getattr(result, title)) for title in titles}
+    lines = [f"{title}: {line}" for title, found in lists.items() for line in found]
+    contents = {**lists, "compared": result.compared, "same": result.same}
+    _emit(options, contents, lambda: print(*lines, summary, sep="\n"))
     return 0 if result.same else 1
 
 
 def _profile(options) -> None:
     from .reproduction.publishing import beyond_limits, profile_table
 
-    print(profile_table(options.run, options.before, options.count), end="")
-    for sentence in beyond_limits(options.run):
-        print(sentence)
+    table = profile_table(options.run, options.before, options.count)
+    sentences = list(beyond_limits(options.run))
+    text = table + "".join(f"{sentence}\n" for sentence in sentences)
+    contents = {"table": table, "beyond_limits": sentences}
+    _emit(options, contents, lambda: print(text, end=""))
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

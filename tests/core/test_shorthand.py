@@ -7,7 +7,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.migration import migrated, old_keys
 from private_consensus.reproduction.experiments.schema import (
     ConfigurationError,
     Paper,
@@ -21,7 +23,7 @@ from private_consensus.reproduction.experiments.shorthand.models import File
 
 CONFIG = Path(__file__).parents[2] / "config"
 PAPERS = sorted((CONFIG / "papers").rglob("*.yaml"))
-WIDTH = 110
+WIDTH = 130
 
 SHORT = """
 titles: {epsilon: privacy, released.normalised_error: error}
@@ -38,80 +40,80 @@ defaults:
 axes:
   epsilon: {set: budget.epsilon, values: [0.5, 1.0]}
   steps: {set: horizon, values: [1, 10], because: decades}
-choices:
+unspecified_details:
   noise: {resolved: Gaussian, because: simple}
 variants:
   gradient_descent:
     plain: {because: as it is}
-    exact: {of: plain, calibration: gaussian_dp, because: exact}
-    single: {of: exact, set: {horizon: 1}, because: one step}
+    exact: {extends: plain, calibration: gaussian_dp, because: exact}
+    single: {extends: exact, set: {horizon: 1}, because: one step}
   dgd:
-    network: {reading: literal, because: other weights}
+    network: {interpretation: literal, because: other weights}
 curves:
-  exact: {of: gradient_descent.exact, as: tight, where: {steps: 1}}
+  exact: {method: gradient_descent.exact, style: tight, where: {steps: 1}}
   all: [gradient_descent.plain, exact, dgd.network]
   both:
-    of: {gradient_descent.plain: plain, gradient_descent.exact: exact}
+    method: {gradient_descent.plain: plain, gradient_descent.exact: exact}
     measures: {released.normalised_error: error, seconds: time}
 claim_variants:
-  steps: {one: {where: {steps: 1}}, ten: {where: {steps: 10}, reading: ablation}}
+  steps: {one: {where: {steps: 1}}, ten: {where: {steps: 10}, interpretation: ablation}}
 experiments:
   fig1:
     title: First
-    place: Figure 1
+    location: Figure 1
     axes: [epsilon, steps]
     algorithms:
       gradient_descent: [plain, exact]
       dgd: [network]
     iterations: [{from: 1, to: 5, by: 2}, 10]
-    choices: [noise]
+    unspecified_details: [noise]
   fig2:
-    like: fig1
+    extends: fig1
     title: Second
-    place: Figure 2
+    location: Figure 2
     problem: {dim: 3, box: ~}
     axes: {epsilon: {values: [2.0], because: larger}}
     algorithms:
       gradient_descent:
         exact:
-        twice: {of: exact, decay: 2.0, because: twice}
-        again: {of: twice, reading: resolved, because: a neighbour}
+        twice: {extends: exact, decay: 2.0, because: twice}
+        again: {extends: twice, interpretation: resolved, because: a neighbour}
     scales: {smoke: {axes: {epsilon: [2.0]}}}
 figures:
   fig1:
     title: First
     caption: first
     grid: {epsilon: [0.5, 1.0]}
-    panel: "{title}, epsilon = {epsilon}"
+    panel_title: "{title}, epsilon = {epsilon}"
     measure: released.normalised_error
     x: steps
     panels:
       - {title: all, curves: all}
       - {title: one, curves: both, where: {steps: 1}, x: epsilon}
   fig1_extra_more:
-    like: fig1
+    extends: fig1
     title: More
     caption: more
     grid: {epsilon: [0.25]}
 claims:
   c01:
     claim: One.
-    place: here
+    location: here
     figure: fig1
     because: an ordering
     test: {kind: below, x: epsilon}
-    series: {of: [gradient_descent.exact, gradient_descent.plain], measure: seconds}
+    series: {method: [gradient_descent.exact, gradient_descent.plain], measure: seconds}
     against: [dgd.network, gradient_descent.plain]
     variants:
       steps:
-      last: {over: steps, last: true}
-      other: {reading: literal, series: {experiment: fig2, where: {epsilon: 2.0}}}
+      last: {for_each_variant_of: steps, last_iteration_only: true}
+      other: {interpretation: literal, series: {experiment: fig2, where: {epsilon: 2.0}}}
   c02:
     claim: Two.
-    place: here
+    location: here
     figure: fig1
     because: the best
-    test: {kind: largest, x: steps, at: 3, of: gradient_descent.plain, where: {steps: [1, 10]}}
+    test: {kind: largest, x: steps, best_at: 3, method: gradient_descent.plain, where: {steps: [1, 10]}}
     tests:
       - {grid: {epsilon: [0.5, 1.0]}, measure: released.normalised_error}
 """
@@ -214,11 +216,11 @@ def test_a_panel_says_for_its_curves_what_they_leave_open():
         {
             "curves": [
                 "gradient_descent",
-                {"of": "gradient_descent.exact", "quantity": "internal"},
-                {"of": "gradient_descent.exact", "measure": "seconds"},
+                {"method": "gradient_descent.exact", "quantity": "internal"},
+                {"method": "gradient_descent.exact", "measure": "seconds"},
             ],
-            "run": "plain",
-            "last": True,
+            "variant": "plain",
+            "last_iteration_only": True,
             "experiments": {"gradient_descent": "fig1"},
         }
     ]
@@ -265,7 +267,7 @@ def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a
     file = short()
     file["claims"]["c02"] |= {
         "test": {
-            "kind": "below", "x": "epsilon", "of": "gradient_descent", "run": "plain",
+            "kind": "below", "x": "epsilon", "method": "gradient_descent", "variant": "plain",
             "measure": "seconds", "where": {"steps": 1, "epsilon": 1.0},
             "against": [{"where": {"steps": None}}, "dgd"],
         },
@@ -289,31 +291,31 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ((*EXPERIMENT, "like"), "fig9", r"mine.experiments.fig2.like: found 'fig9', expected one"),
-        (("experiments", "fig1", "like"), "fig2", r"fig1.like: found 'fig2', expected one that is"),
+        ((*EXPERIMENT, "extends"), "fig9", r"mine.experiments.fig2.extends: found 'fig9', expected one"),
+        (("experiments", "fig1", "extends"), "fig2", r"fig1.extends: found 'fig2', expected an exp"),
         ((*EXPERIMENT, "runns"), 3, r"mine.experiments.fig2.runns: unknown key \(found 3\)"),
         ((*EXPERIMENT, "runs"), True, r"mine.experiments.fig2.runs: .*found True"),
         ((*EXPERIMENT, "axes"), ["delta"], r"fig2.axes: found 'delta', expected one of epsilon"),
-        ((*EXPERIMENT, "choices"), ["graph"], r"fig2.choices: found 'graph', expected one of noi"),
+        ((*EXPERIMENT, "unspecified_details"), ["graph"], r"fig2.unspecified_details: found 'graph'"),
         ((*EXPERIMENT, "algorithms"), {"dgd": ["x"]}, r"algorithms.dgd: found 'x', expected one"),
         ((*EXPERIMENT, "algorithms"), {"magic": []}, r"algorithms.*expected one of .*dgd"),
         (
             ("variants", "gradient_descent", "plain"),
-            {"of": "single"},
-            r"variants.gradient_descent.exact.of: found 'plain', expected a variant that",
+            {"extends": "single"},
+            r"variants.gradient_descent.exact.extends: found 'plain', expected a variant that",
         ),
-        (("variants", "dgd", "network", "of"), NOTHING, r"dgd.network.of: expected a value"),
+        (("variants", "dgd", "network", "extends"), NOTHING, r"dgd.network.extends: expected a value"),
         ((*EXPERIMENT, "axes"), NOTHING, r"experiments.fig2.axes: expected a value"),
-        ((*FIGURE, "like"), "fig9", r"figures.fig1.like: found 'fig9'"),
+        ((*FIGURE, "extends"), "fig9", r"figures.fig1.extends: found 'fig9'"),
         ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),
         ((*FIGURE, "panels", 0, "curves"), ["dgd.x"], r"curves: found 'dgd.x', expected one of dg"),
         ((*FIGURE, "panels", 0, "log_x"), "yes", r"figures.fig1.panels.0.log_x: .*found 'yes'"),
-        ((*FIGURE, "panels", 0, "curves"), [{"of": "dgd.network", "las": 1}], r"curves.0.las: unk"),
+        ((*FIGURE, "panels", 0, "curves"), [{"method": "dgd.network", "las": 1}], r"curves.0.las: unk"),
         (("claims", "c01", "test", "kind"), "guess", r"claims.c01.test.kind: .*found 'guess'"),
         (("claims", "c01", "variants"), "nothing", r"c01.variants: found 'nothing', expected one"),
-        (("claims", "c01", "series", "of"), "dgd", r"variants.one.of: found 'dgd', expected al"),
-        (("claims", "c01", "series"), {"of": "dgd.network"}, r"variants.one.measure: found None"),
-        (("claims", "c02", "test", "at"), "no", r"claims.c02.test.at: .*found 'no'"),
+        (("claims", "c01", "series", "method"), "dgd", r"variants.one.method: found 'dgd', expected al"),
+        (("claims", "c01", "series"), {"method": "dgd.network"}, r"variants.one.measure: found None"),
+        (("claims", "c02", "test", "best_at"), "no", r"claims.c02.test.best_at: .*found 'no'"),
     ],
 )  # fmt: skip
 def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
@@ -341,6 +343,40 @@ def test_a_paper_may_have_parts_that_add_to_it(tmp_path):
     (tmp_path / "whole" / "second.yaml").write_text(SHORT)
     with pytest.raises(InvalidInput, match=r"whole.experiments.fig1: found 'second', expected a n"):
         read_paper(tmp_path / "whole.yaml")
+
+
+def test_old_keys_are_refused_with_their_new_names_and_migrate_replaces_them(tmp_path, capsys):
+    old = """
+# A comment stays.
+experiments:
+  fig1: {place: Figure 1, choices: {a: {resolved: r, because: b}}, scales: {smoke: {block: 2}}}
+  fig2: {like: fig1, algorithms: {dgd: {a: {of: b, reading: literal, tuned: {over: {}}}}}}
+figures:
+  fig1: {panel: t, last: true, where: {run: 0}, curves: [{of: {dgd: [a]}, as: s, run: a}]}
+claims:
+  c1: {place: here, headline: a, series: {of: dgd.a, run: x}, against: [{of: dgd.b, last: true}]}
+  c2: {test: {at: 3, of: dgd.a}, variants: {a: {over: b, tests: [{series: {of: dgd.a}}]}}}
+"""
+    new = """
+# A comment stays.
+experiments:
+  fig1: {location: Figure 1, unspecified_details: {a: {resolved: r, because: b}}, scales: {smoke: {runs_per_batch: 2}}}
+  fig2: {extends: fig1, algorithms: {dgd: {a: {extends: b, interpretation: literal, tuned: {axes: {}}}}}}
+figures:
+  fig1: {panel_title: t, last_iteration_only: true, where: {run: 0}, curves: [{method: {dgd: [a]}, style: s, variant: a}]}
+claims:
+  c1: {location: here, primary_variant: a, series: {method: dgd.a, variant: x}, against: [{method: dgd.b, last_iteration_only: true}]}
+  c2: {test: {best_at: 3, method: dgd.a}, variants: {a: {for_each_variant_of: b, tests: [{series: {method: dgd.a}}]}}}
+"""  # noqa: E501
+    assert migrated(old) == new and migrated(new) == new
+    assert len(list(old_keys(yaml.safe_load(old)))) == 22
+    with pytest.raises(ConfigurationError, match=r"mine.experiments.fig2.like: .* 'extends'"):
+        complete(yaml.safe_load(old), "mine")
+    file = tmp_path / "old.yaml"
+    file.write_text(old)
+    assert cli.main(["migrate", str(file)]) == 0
+    assert file.read_text() == new
+    assert "rewritten" in capsys.readouterr().out
 
 
 def test_points_of_a_grid_are_its_product():

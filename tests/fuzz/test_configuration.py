@@ -31,50 +31,50 @@ PAPER = {
         "panel": {"log_x": False},
     },
     "axes": {"epsilon": {"set": "budget.epsilon", "values": [0.5, 1.0], "because": "b"}},
-    "choices": {"a": {"literal": "l", "resolved": "r", "because": "b"}},
+    "unspecified_details": {"a": {"literal": "l", "resolved": "r", "because": "b"}},
     "variants": {"gradient_descent": {
         "base": {"because": "b"},
-        "main": {"of": "base", "reading": "resolved", "set": {"algorithm.decay": 0.5}}}},
-    "curves": {"all": [{"of": MAIN, "as": "v", "grid": {"epsilon": [0.5]}}]},
+        "main": {"extends": "base", "interpretation": "resolved", "set": {"algorithm.decay": 0.5}}}},
+    "curves": {"all": [{"method": MAIN, "style": "v", "grid": {"epsilon": [0.5]}}]},
     "claim_variants": {"both": {"one": {"where": {"epsilon": [0.5, 1.0]}}, "two": {}}},
     "experiments": {
         "mine_fig1": {
             "title": "t",
-            "place": "here",
+            "location": "here",
             "horizon": 5,
             "runs": 2,
             "axes": ["epsilon"],
             "algorithms": {"gradient_descent": ["main"]},
             "measures": [ERROR],
             "iterations": [{"from": 1, "to": 2}],
-            "choices": ["a"],
+            "unspecified_details": ["a"],
             "scales": {"tiny": {"axes": {"epsilon": [1.0]}}},
         },
-        "mine_fig2": {"like": "mine_fig1", "title": "t", "place": "p", "problem": {"dim": 3}},
+        "mine_fig2": {"extends": "mine_fig1", "title": "t", "location": "p", "problem": {"dim": 3}},
     },
     "figures": {
         "mine_fig1": {
             "title": "t",
             "caption": "c",
             "grid": {"epsilon": [0.5, 1.0]},
-            "panel": "{title}, {epsilon}",
+            "panel_title": "{title}, {epsilon}",
             "measure": ERROR,
             "panels": [{"title": "p", "x": "epsilon", "goals": [0.1], "where": {"t": 5},
-                        "curves": ["all", {"of": MAIN, "as": "v"}]}],
+                        "curves": ["all", {"method": MAIN, "style": "v"}]}],
         },
-        "mine_fig2": {"like": "mine_fig1", "title": "t", "caption": "c"},
+        "mine_fig2": {"extends": "mine_fig1", "title": "t", "caption": "c"},
     },
     "tables": {"mine_table": {
         "title": "t", "caption": "c", "rows": "epsilon", "row_title": "e", "measure": ERROR,
         "values": [0.5],
         "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
-            {"label": "m", "of": MAIN, "printed": [[0.5, 1.0, 0.1]]}]}]}},
+            {"label": "m", "method": MAIN, "published": [[0.5, 1.0, 0.1]]}]}]}},
     "claims": {"mine_c01": {
-        "claim": "c", "place": "p", "because": "b", "figure": "mine_fig1", "headline": "one",
+        "claim": "c", "location": "p", "because": "b", "figure": "mine_fig1", "primary_variant": "one",
         "test": {"kind": "decreasing", "x": "epsilon", "tolerance": 0.1},
-        "series": {"of": [MAIN], "measure": ERROR},
+        "series": {"method": [MAIN], "measure": ERROR},
         "tests": [{"experiment": "mine_fig1"}],
-        "variants": {"both": None, "more": {"over": "both", "reading": "literal"}}}},
+        "variants": {"both": None, "more": {"for_each_variant_of": "both", "interpretation": "literal"}}}},
 }  # fmt: skip
 STYLES = {"gradient_descent.v": {"label": "l", "colour": "#112233"}}
 VALUES = st.one_of(

@@ -109,7 +109,7 @@ FIGURE = """
 experiments:
   {name}_fig1:
     title: Error
-    place: this study
+    location: this study
     problem: {{name: mean_estimation, records: 100, dim: 2, box: 1.0}}
     network: {{name: ring, agents: 4, weights: metropolis}}
     budget: {{epsilon: 1.0, delta: 1.0e-5}}

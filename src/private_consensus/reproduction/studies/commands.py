@@ -6,6 +6,8 @@ import argparse
 import os
 from pathlib import Path
 
+from private_consensus.common.json_values import to_json
+
 from .reproduction import reproduce
 from .writing import write_study
 
@@ -24,16 +26,23 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _init(options: argparse.Namespace) -> None:
-    for path in write_study(options.study):
-        print(os.path.relpath(path))
-    print(f"Next: private-consensus reproduce {options.study} --scale smoke")
+    files = [os.path.relpath(path) for path in write_study(options.study)]
+    step = f"private-consensus reproduce {options.study} --scale smoke"
+    if options.json:
+        print(to_json({"files": files, "next": [step]}))
+    else:
+        print(*files, f"Next: {step}", sep="\n")
 
 
 def _reproduce(options: argparse.Namespace) -> int:
-    code = reproduce(options.study, options.scale, options.cores)
+    code = reproduce(options.study, options.scale, options.cores, log_to_stderr=options.json)
     made = Path(options.study, "results").glob("*/summary.md")
     from ..report.closing import closing_lines  # with packages of an extra
 
-    if not code and (newest := max(made, key=os.path.getmtime, default=None)):
-        print(f"What was found: {newest}", *closing_lines(newest.parent), sep="\n")
+    newest = None if code else max(made, key=os.path.getmtime, default=None)
+    lines = [] if newest is None else list(closing_lines(newest.parent))
+    if options.json:
+        print(to_json({"exit_code": code, "summary": newest, "lines": lines}))
+    elif newest is not None:
+        print(f"What was found: {newest}", *lines, sep="\n")
     return code

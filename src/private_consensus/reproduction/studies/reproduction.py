@@ -20,7 +20,9 @@ KEPT = Path(".snakemake", "private-consensus")
 """Folder of what a study's own package is found by, where it is not installed."""
 
 
-def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
+def reproduce(
+    study: str | Path, scale: str | None, cores: int, *, log_to_stderr: bool = False
+) -> int:
     """Compute all results of a study with the workflow of this package.
 
     Parameters
@@ -31,6 +33,8 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
         Scale of the study; that of its configuration if omitted.
     cores : int
         Maximum number of parallel jobs.
+    log_to_stderr : bool, default False
+        Whether all output of Snakemake goes to standard error.
 
     Returns
     -------
@@ -52,8 +56,9 @@ def reproduce(study: str | Path, scale: str | None, cores: int) -> int:
     require(cores >= 1, "--cores", cores, "a number >= 1")
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("No module named 'snakemake'", name="snakemake")
+    log = sys.stderr if log_to_stderr else None
     done = subprocess.run(
-        command(folder, scale, cores), cwd=folder, env=environment(folder), check=False
+        command(folder, scale, cores), cwd=folder, env=environment(folder), stdout=log, check=False
     )
     return done.returncode
 

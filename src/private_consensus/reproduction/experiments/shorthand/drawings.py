@@ -8,19 +8,27 @@ from typing import Any
 
 from .merging import chosen, measured, named, shown, without, wrong
 
-WORDS = {"like", "title", "caption", "note"}
-"""What a figure says about itself alone."""
-FIGURE = {"title", "caption", "note", "columns", "panel", "panels", "like"}
+DESCRIPTION = {"extends", "title", "caption", "note"}
+"""Keys of a figure that an extending figure does not inherit."""
+FIGURE = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
+STORED = {
+    "extra_columns": "beside",
+    "published": "printed",
+    "published_runs": "printed_runs",
+}
+"""Keys of a table's complete form, by the keys of the file."""
 ADDED = "_extra_"
 """In the name of a figure that is ours, not one of the paper's."""
-OF_CURVES = ("run", "measure", "quantity", "metric", "reading", "last", "interval")
-"""What a panel says for all of its curves."""
+OF_CURVES = (
+    "variant", "measure", "quantity", "metric", "interpretation", "last_iteration_only", "interval",
+)  # fmt: skip
+"""Keys of a panel that apply to all of its curves."""
 OF_PANELS = (
     "title", "x", "x_title", "y_title", "log_x", "log_y", "y_domain", "statistic", "goals",
 )  # fmt: skip
 BOTH = ("x", "statistic")
 """Keys of a panel that a curve may have for itself."""
-AS_THEY_ARE = (*BOTH, "where", "last", "band", "interval", "by", "by_title")
+AS_THEY_ARE = (*BOTH, "where", "band", "interval", "by", "by_title")
 Runs = Mapping[str, Mapping[str, Any]]
 
 
@@ -46,14 +54,15 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
     found = {}
     for name, figure in own.items():
         where = f"{key}.figures.{name}"
-        if "like" in figure:
-            model = named(own, figure["like"], f"{where}.like")
-            if "like" in model:
-                raise wrong(f"{where}.like", figure["like"], "one that is not like another")
-            # What a figure is like shows the experiment of that figure.
-            inherited = {"experiment": figure["like"], **without(model, WORDS)}
-            if figure["like"] not in runs:
-                inherited = without(model, WORDS)
+        if "extends" in figure:
+            base = figure["extends"]
+            model = named(own, base, f"{where}.extends")
+            if "extends" in model:
+                raise wrong(f"{where}.extends", base, "a figure that extends no other")
+            # An extending figure shows the experiment of the figure that it extends.
+            inherited = without(model, DESCRIPTION)
+            if base in runs:
+                inherited = {"experiment": base, **inherited}
             figure = {**inherited, **figure}
         elif name in runs:
             figure = {"experiment": name, **figure}
@@ -122,20 +131,22 @@ class _Panels:
             for curve in self._named(one):
                 # A set may name curves, and no other set.
                 for found in self._named(curve):
-                    yield {"of": found} if isinstance(found, str) else found
+                    yield {"method": found} if isinstance(found, str) else found
 
     def _named(self, one: Any) -> list[Any]:
         return _listed(self.sets.get(one, one) if isinstance(one, str) else one)
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
         own = {**chosen(panel, OF_CURVES), **curve}
-        algorithm, _, run = own["of"].partition(".")
-        run = run or own.get("run")
+        algorithm, _, run = own["method"].partition(".")
+        run = run or own.get("variant")
         if not run:
             known = ", ".join(self.sets)
-            raise wrong(f"{self.where}.curves", own["of"], f"algorithm.variant, or one of {known}")
+            raise wrong(
+                f"{self.where}.curves", own["method"], f"algorithm.variant, or one of {known}"
+            )
         if "measure" not in own:
-            raise wrong(f"{self.where}.curves.{own['of']}.measure", None, "quantity.metric")
+            raise wrong(f"{self.where}.curves.{own['method']}.measure", None, "quantity.metric")
         quantity, metric = measured(own["measure"])
         if "measure" not in curve:
             quantity, metric = own.get("quantity", quantity), own.get("metric", metric)
@@ -144,8 +155,9 @@ class _Panels:
         found = {
             "algorithm": algorithm,
             "run": run,
-            "variant": own.get("as", run),
-            "reading": own.get("reading") or self._reading(experiment, panel, algorithm, run),
+            "variant": own.get("style", run),
+            "reading": own.get("interpretation")
+            or self._reading(experiment, panel, algorithm, run),
             "quantity": quantity,
             "metric": metric,
             # A panel's x and statistic are its own, and no curve's.
@@ -153,6 +165,8 @@ class _Panels:
             **chosen(own, [key for key in AS_THEY_ARE if key not in BOTH]),
         }
         found |= {key: list(measured(own[key])) for key in ("low", "high") if key in own}
+        if "last_iteration_only" in own:
+            found["last"] = own["last_iteration_only"]
         if experiment:
             found["experiment"] = experiment
         if "label" in own:
@@ -177,7 +191,7 @@ def _title(figure: Mapping[str, Any], panel: Mapping[str, Any], place: Mapping[s
     """Return the title of a panel; only the braces of its grid are replaced."""
     values = {axis: shown(value) for axis, value in place.items()}
     title = _filled(panel.get("title", ""), values)
-    return _filled(figure.get("panel", "{title}"), {"title": title, **values})
+    return _filled(figure.get("panel_title", "{title}"), {"title": title, **values})
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
@@ -188,29 +202,29 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one curve per variant, measure and point of the grid, in this order."""
-    rest = without(curve, {"of", "measures", "grid"})
+    rest = without(curve, {"method", "measures", "grid"})
     measures = curve.get("measures") or {None: ""}
-    for of in _labelled(curve["of"]):
+    for method, words in _labelled(curve["method"]):
         for measure, part in measures.items():
             for point in points(curve.get("grid", {})):
-                found = {**rest, "of": of[0]}
+                found = {**rest, "method": method}
                 if measure:
                     found["measure"] = measure
                 if point:
                     found["where"] = {**curve.get("where", {}), **point}
                 values = [f"{axis} = {shown(value)}" for axis, value in point.items()]
-                parts = [word for word in (of[1], part, *values) if word]
-                if any((of[1], part)) and "label" not in rest:
+                parts = [word for word in (words, part, *values) if word]
+                if any((words, part)) and "label" not in rest:
                     found["label"] = ", ".join(parts)
                 yield found
 
 
-def _labelled(of: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _labelled(methods: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield each variant with its part of the label."""
-    if not isinstance(of, Mapping):
-        yield from ((one, "") for one in _listed(of))
+    if not isinstance(methods, Mapping):
+        yield from ((method, "") for method in _listed(methods))
         return
-    for name, what in of.items():
+    for name, what in methods.items():
         if isinstance(what, list):
             yield from ((f"{name}.{variant}", "") for variant in what)
         else:
@@ -238,10 +252,10 @@ def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str,
     for name, table in file.get("tables", {}).items():
         quantity, metric = measured(table["measure"])
         found[name] = {
-            **without(table, {"measure"}),
+            **{STORED.get(key, key): value for key, value in table.items() if key != "measure"},
             "quantity": quantity,
             "metric": metric,
-            "beside": {t: list(measured(m)) for t, m in table.get("beside", {}).items()},
+            "beside": {t: list(measured(m)) for t, m in table.get("extra_columns", {}).items()},
             "blocks": [_block(b, runs, f"{key}.tables.{name}") for b in table["blocks"]],
         }
     return found
@@ -251,10 +265,10 @@ def _block(block: Mapping[str, Any], runs: Runs, where: str) -> dict[str, Any]:
     algorithms = named(runs, block["experiment"], f"{where}.experiment").get("algorithms", {})
     methods = []
     for method in block["methods"]:
-        algorithm, _, run = method["of"].partition(".")
-        variants = named(algorithms, algorithm, f"{where}.of")
-        reading = method.get("reading") or named(variants, run, f"{where}.of")["reading"]
-        methods.append(
-            {**without(method, {"of"}), "algorithm": algorithm, "run": run, "reading": reading}
-        )
+        algorithm, _, run = method["method"].partition(".")
+        variants = named(algorithms, algorithm, f"{where}.method")
+        reading = method.get("interpretation") or named(variants, run, f"{where}.method")["reading"]
+        rest = without(method, {"method", "interpretation"})
+        stored = {STORED.get(key, key): value for key, value in rest.items()}
+        methods.append({**stored, "algorithm": algorithm, "run": run, "reading": reading})
     return {**block, "methods": methods}

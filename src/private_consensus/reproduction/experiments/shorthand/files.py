@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from private_consensus.common.errors import InvalidInput
 
+from ..migration import old_keys
 from ..schema import Config, ConfigurationError, Style, line_of, read_yaml
 from .drawings import figures, tables
 from .models import File
@@ -86,6 +87,14 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def _check(found: Mapping[str, Any], key: str) -> None:
+    if renamed := list(old_keys(found)):
+        raise ConfigurationError(
+            [
+                f"{key}.{path.replace('/', '.')}: the key is now {name!r}; "
+                "`private-consensus migrate FILE` rewrites the file"
+                for path, name in renamed
+            ]
+        )
     try:
         File.model_validate(found)
     except ValidationError as error:

@@ -14,9 +14,9 @@ from ..schema import Name, Open, PaperInfo, Partition, Reading, Slug, one_of
 from ..schema import Strict as Exact
 
 Measure = Annotated[str, Field(pattern=r"^[a-z]\w*(\.[a-z]\w*)?$")]
-"""``quantity.metric``; of a quantity that is a number already its name alone."""
+"""``quantity.metric``; the name alone for a quantity that is a number."""
 Ref = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
-"""``algorithm.variant``, or one of the two where the other is said elsewhere."""
+"""``algorithm.variant``, or one of both if the other key states the rest."""
 Where = dict[str, Any]
 Grid = dict[Slug, Annotated[list[Number | Whole | str], Field(min_length=1)]]
 
@@ -36,63 +36,69 @@ def _said(value: Any) -> Any:
 
 
 class Strict(Exact):
-    """A mapping whose keys are known; what it does not say it leaves out."""
+    """Mapping with known keys; an absent key has no value."""
 
     _each_says_something = field_validator("*", mode="before")(_said)
 
 
 class Axis(Strict):
-    """A grid, or what an experiment changes of a grid that has a name."""
+    """Grid of values, or changes of a named grid."""
 
-    set: str | None = Field(default=None, description="dotted path of what it sets")
-    values: list[Number | Whole | str] | None = Field(default=None, min_length=1)
+    set: str | None = Field(default=None, description="dotted path of the value that the axis sets")
+    values: list[Number | Whole | str] | None = Field(
+        default=None, min_length=1, description="values of the grid"
+    )
     because: str | None = Field(
-        default=None, description="why these values, where the paper does not print them"
+        default=None, description="reason for these values, if the paper does not state them"
     )
 
 
-class Choice(Strict):
-    """Where a text is silent or contradicts itself: what it says and what we do."""
+class UnspecifiedDetail(Strict):
+    """Detail that a paper omits or contradicts, with its literal and its resolved form."""
 
-    literal: str = "not given"
-    resolved: str
-    because: str
+    literal: str = Field(default="not given", description="text of the paper")
+    resolved: str = Field(description="what this reproduction does")
+    because: str = Field(description="reason for the resolution")
 
 
 class Tuning(Strict):
-    """Parameters found by a grid of the same algorithm in an experiment on runs of its own."""
+    """Parameters selected on a grid of the same algorithm, in an experiment with separate runs."""
 
-    experiment: str | None = None
-    run: str | None = Field(default=None, description="variant of that experiment")
-    measure: Measure | None = None
-    criterion: Literal["last", "mean"] | None = None
-    over: dict[str, str] | None = Field(
-        default=None, description="axes of the grid, each with the path of what it sets here"
+    experiment: str | None = Field(default=None, description="experiment that runs the grid")
+    variant: str | None = Field(default=None, description="variant of the algorithm on the grid")
+    measure: Measure | None = Field(default=None, description="measure that is minimised")
+    criterion: Literal["last", "mean"] | None = Field(
+        default=None, description="measure at the last iteration, or its mean over all iterations"
+    )
+    axes: dict[str, str] | None = Field(
+        default=None, description="axes of the grid, each with the path of the value that it sets"
     )
 
 
 class Variant(Open):
-    """One combination of switches, or what it changes of another; further keys are parameters."""
+    """Variant of an algorithm; keys that are not listed are parameters of the algorithm."""
 
     _each_says_something = field_validator("*", mode="before")(_said)
 
-    of: Ref | None = Field(default=None, description="the variant that this one changes")
-    reading: Reading | None = Field(
-        default=None, description="resolved; of one that changes another: ablation"
+    extends: Ref | None = Field(
+        default=None, description="variant whose parameters this one changes"
     )
-    because: str | None = None
+    interpretation: Reading | None = Field(
+        default=None, description="default: resolved, or ablation if the variant extends another"
+    )
+    because: str | None = Field(default=None, description="reason for the variant")
     set: dict[str, Any] | None = Field(
-        default=None, description="by dotted path, what is no parameter of the algorithm"
+        default=None, description="values outside the algorithm, by dotted path"
     )
-    tuned: Tuning | None = None
+    tuned: Tuning | None = Field(default=None, description="parameters selected on a grid")
 
 
 class Span(Strict):
-    """Iterations from one to another, in steps."""
+    """Range of iterations with a step."""
 
-    from_: Whole = Field(alias="from", ge=1)
-    to: Whole = Field(ge=1)
-    by: Whole = Field(default=1, ge=1)
+    from_: Whole = Field(alias="from", ge=1, description="first iteration")
+    to: Whole = Field(ge=1, description="last iteration")
+    by: Whole = Field(default=1, ge=1, description="step")
 
     @model_validator(mode="after")
     def _some(self):
@@ -102,117 +108,148 @@ class Span(Strict):
 
 
 class Scale(Strict):
-    """What a smaller scale changes."""
+    """Changes of an experiment at a smaller scale."""
 
-    runs: Whole | None = Field(default=None, ge=1)
-    block: Whole | None = Field(
-        default=None, ge=1, description="runs computed together: a last block is filled up"
+    runs: Whole | None = Field(default=None, ge=1, description="number of Monte-Carlo runs")
+    runs_per_batch: Whole | None = Field(
+        default=None, ge=1, description="runs computed together; the last batch is filled up"
     )
-    axes: dict[str, list[Number | Whole | str]] | None = None
-    set: dict[str, Any] | None = None
+    axes: dict[str, list[Number | Whole | str]] | None = Field(
+        default=None, description="values of axes"
+    )
+    set: dict[str, Any] | None = Field(default=None, description="values by dotted path")
 
 
-class Courses(Strict):
-    """What of the iterations besides the last is measured, if not all of it."""
+class IntermediateMeasures(Strict):
+    """Restriction of the measurements before the last iteration."""
 
     where: dict[str, Any] | None = Field(
-        default=None, description="values of axes; other settings are measured at their end alone"
+        default=None,
+        description="values of axes; other settings are measured at the last iteration only",
     )
-    measures: list[Measure] | None = Field(default=None, min_length=1)
+    measures: list[Measure] | None = Field(
+        default=None, min_length=1, description="measures at intermediate iterations"
+    )
 
 
 class Experiment(Strict):
-    """What an experiment says over the defaults of its file, or over another experiment."""
+    """Experiment: its keys override the defaults of the file or the extended experiment."""
 
-    like: str | None = Field(
-        default=None, description="an experiment of this file, all of it but its words"
+    extends: str | None = Field(
+        default=None,
+        description="experiment of this file whose keys are inherited, except title, location and "
+        "unspecified_details",
     )
-    title: str | None = None
-    place: str | None = Field(default=None, description="where in the paper")
-    problem: dict[str, Any] | None = None
-    network: dict[str, Any] | None = None
-    budget: dict[str, Any] | None = None
-    horizon: Whole | None = Field(default=None, ge=1)
-    runs: Whole | None = Field(default=None, ge=1)
-    block: Whole | None = Field(default=None, ge=1, description="runs computed together")
-    axes: list[Slug] | dict[Slug, Axis | None] | None = None
-    algorithms: dict[Algorithm, list[Slug] | dict[Slug, Variant | None]] | None = None
-    measures: list[Measure] | None = Field(default=None, min_length=1)
+    title: str | None = Field(default=None, description="what the experiment computes")
+    location: str | None = Field(default=None, description="location in the paper")
+    problem: dict[str, Any] | None = Field(default=None, description="name and parameters")
+    network: dict[str, Any] | None = Field(default=None, description="name and parameters")
+    budget: dict[str, Any] | None = Field(default=None, description="epsilon and delta")
+    horizon: Whole | None = Field(default=None, ge=1, description="number of iterations")
+    runs: Whole | None = Field(default=None, ge=1, description="number of Monte-Carlo runs")
+    runs_per_batch: Whole | None = Field(default=None, ge=1, description="runs computed together")
+    axes: list[Slug] | dict[Slug, Axis | None] | None = Field(
+        default=None, description="names of grids, or grids by name"
+    )
+    algorithms: dict[Algorithm, list[Slug] | dict[Slug, Variant | None]] | None = Field(
+        default=None, description="variants of each algorithm"
+    )
+    measures: list[Measure] | None = Field(
+        default=None, min_length=1, description="recorded measures"
+    )
     iterations: list[Whole | Span] | Literal["all"] | None = Field(
-        default=None, description="measured besides the last"
+        default=None, description="recorded iterations in addition to the last"
     )
-    courses: Courses | None = Field(
-        default=None, description="what is measured before the end, if not everything"
+    intermediate_measures: IntermediateMeasures | None = Field(
+        default=None, description="restriction of the measurements before the last iteration"
     )
     averages: list[Measure] | None = Field(
-        default=None, description="measured as their mean over all iterations"
+        default=None, description="measures recorded as their mean over all iterations"
     )
-    divergence: Literal["raise", "record"] | None = None
+    divergence: Literal["raise", "record"] | None = Field(
+        default=None, description="treatment of runs whose values become infinite"
+    )
     groups: (
         dict[Literal["data", "graph", "noise", "sampling"], str | dict[str, str] | None] | None
-    ) = Field(default=None, description="names of streams, or these by algorithm")
-    choices: list[str] | dict[str, Choice | None] | None = Field(
-        default=None, description="by what they are about"
+    ) = Field(
+        default=None,
+        description="names of random streams that experiments share, for all algorithms or each",
     )
-    oracles: list[str] | None = Field(
-        default=None, description="choices that were made by looking at outcomes"
+    unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] | None = Field(
+        default=None, description="details that the paper omits, by topic"
     )
-    scales: dict[str, Scale] | None = None
+    unaccounted_data_use: list[str] | None = Field(
+        default=None, description="choices made with private outcomes and outside the budget"
+    )
+    scales: dict[str, Scale] | None = Field(default=None, description="smaller scales by name")
 
 
 class CurveKeys(Strict):
-    """What a curve has; a panel or a figure may say it for all of its curves."""
+    """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
-    experiment: str | None = None
-    run: str | None = Field(default=None, description="variant, where `of` names an algorithm")
-    measure: Measure | None = None
-    quantity: str | None = Field(default=None, description="instead of the measure's")
-    metric: str | None = Field(default=None, description="instead of the measure's")
-    reading: Reading | None = Field(default=None, description="instead of the variant's")
-    last: Flag | None = Field(default=None, description="of all iterations only the last")
-    interval: Literal["standard error", "standard deviation", "range"] | None = None
-    x: str | None = None
-    statistic: Literal["mean", "median"] | None = None
+    experiment: str | None = Field(default=None, description="experiment with the measurements")
+    variant: str | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    measure: Measure | None = Field(default=None, description="plotted measure")
+    quantity: str | None = Field(default=None, description="replaces the quantity of the measure")
+    metric: str | None = Field(default=None, description="replaces the metric of the measure")
+    interpretation: Reading | None = Field(
+        default=None, description="replaces the interpretation of the variant"
+    )
+    last_iteration_only: Flag | None = Field(
+        default=None, description="true: use the last iteration only"
+    )
+    interval: Literal["standard error", "standard deviation", "range"] | None = Field(
+        default=None, description="band around the curve"
+    )
+    x: str | None = Field(default=None, description="axis or measure on the horizontal axis")
+    statistic: Literal["mean", "median"] | None = Field(
+        default=None, description="mean with standard error, or median with quartiles"
+    )
 
 
 class Curve(CurveKeys):
-    """One curve, or the product of several variants, measures and values of axes."""
+    """Curve, or the product of several variants, measures and values of axes."""
 
-    of: Ref | Refs | Annotated[dict[Ref, str | list[Slug]], Field(min_length=1)] = Field(
-        description="algorithm.variant: one, several, or each with its part of the label; or "
-        "algorithms with their variants"
+    method: Ref | Refs | Annotated[dict[Ref, str | list[Slug]], Field(min_length=1)] = Field(
+        description="algorithm.variant; several; each with its part of the label; or algorithms "
+        "with lists of variants"
     )
-    as_: Slug | None = Field(
-        default=None, alias="as", description="name of its style, if not the variant's"
+    style: Slug | None = Field(
+        default=None, description="name of the style, if it is not the name of the variant"
     )
-    label: str | None = Field(default=None, description="instead of that of its style")
+    label: str | None = Field(default=None, description="replaces the label of the style")
     measures: dict[Measure, str] | None = Field(
-        default=None, description="several, each with its part of the label"
+        default=None, description="several measures, each with its part of the label"
     )
-    grid: Grid | None = Field(default=None, description="values of axes, a curve for each")
-    where: Where | None = None
-    low: Measure | None = Field(default=None, description="of the band, with high and band")
-    high: Measure | None = None
-    band: str | None = Field(default=None, description="what low and high are, in words")
-    by: str | None = Field(default=None, description="axis with one curve a value")
-    by_title: str | None = None
+    grid: Grid | None = Field(default=None, description="values of axes, one curve per point")
+    where: Where | None = Field(default=None, description="values of axes to plot")
+    low: Measure | None = Field(default=None, description="measure at the lower end of the band")
+    high: Measure | None = Field(default=None, description="measure at the upper end of the band")
+    band: str | None = Field(default=None, description="meaning of the band, in words")
+    by: str | None = Field(default=None, description="axis with one curve per value")
+    by_title: str | None = Field(default=None, description="title of that axis in the legend")
 
 
 class PanelKeys(CurveKeys):
-    """What a panel has; a figure may say it for all of its panels."""
+    """Keys of a panel, which a figure may set for all of its panels."""
 
     experiments: dict[Algorithm, str] | None = Field(
-        default=None, description="of some algorithms, instead of `experiment`"
+        default=None, description="experiments of single algorithms, instead of `experiment`"
     )
-    where: Where | None = Field(default=None, description="for all curves")
-    grid: Grid | None = Field(default=None, description="values of axes, a panel for each")
-    x_title: str | None = None
-    y_title: str | None = None
-    log_x: Flag | None = None
-    log_y: Flag | None = None
-    y_domain: tuple[Number, Number] | None = None
+    where: Where | None = Field(default=None, description="values of axes for all curves")
+    grid: Grid | None = Field(default=None, description="values of axes, one panel per point")
+    x_title: str | None = Field(default=None, description="title of the horizontal axis")
+    y_title: str | None = Field(default=None, description="title of the vertical axis")
+    log_x: Flag | None = Field(default=None, description="true: logarithmic horizontal axis")
+    log_y: Flag | None = Field(default=None, description="true: logarithmic vertical axis")
+    y_domain: tuple[Number, Number] | None = Field(
+        default=None, description="range of the vertical axis"
+    )
     goals: list[Number] | None = Field(
-        default=None, description="the least x that reaches each of these for good"
+        default=None,
+        description="values of the measure; the figure shows the smallest x from which each is kept",
     )
     curves: str | list[str | Curve] | Curve | None = Field(
         default=None, description="names of sets, algorithm.variant, or curves"
@@ -220,192 +257,224 @@ class PanelKeys(CurveKeys):
 
 
 class Panel(PanelKeys):
-    """Curves, or a communication graph, or what agents hold or learn."""
+    """Panel with curves, a communication graph, a partition, or views of observers."""
 
     title: str = Field(default="", description="may contain {axis} of the grid")
-    graph: Flag | None = None
-    partition: Partition | None = None
+    graph: Flag | None = Field(default=None, description="true: draw the communication graph")
+    partition: Partition | None = Field(
+        default=None, description="distribution of the records to the agents"
+    )
     views: dict[str, Any] | None = Field(
-        default=None, description="what observers learn; what the figure says of it is for all"
+        default=None, description="privacy loss to observers; merged with that of the figure"
     )
 
 
 class Figure(PanelKeys):
-    """Panels, and what they have in common."""
+    """Figure: panels and their common keys."""
 
-    like: str | None = Field(
-        default=None, description="a figure of this file, all of it but its words"
+    extends: str | None = Field(
+        default=None,
+        description="figure of this file whose keys are inherited, except title, caption and note",
     )
-    title: str
-    caption: str
-    note: str | None = Field(default=None, description="of the data, below the figure's title")
-    columns: Whole | None = Field(default=None, ge=1, description="panels beside each other")
-    panel: str | None = Field(
-        default=None, description="what a panel is called; may contain {title} and {axis}"
+    title: str = Field(description="quantity of which method against what")
+    caption: str = Field(description="complete description that can be read without the text")
+    note: str | None = Field(default=None, description="remark on the data, below the title")
+    columns: Whole | None = Field(default=None, ge=1, description="panels per row")
+    panel_title: str | None = Field(
+        default=None, description="title of each panel; may contain {title} and {axis}"
     )
-    graph: Flag | None = None
+    graph: Flag | None = Field(default=None, description="true: draw the communication graph")
     views: dict[str, Any] | None = Field(
-        default=None, description="of what observers learn what all panels have in common"
+        default=None, description="privacy loss to observers, common keys of all panels"
     )
-    panels: list[Panel] | None = Field(default=None, min_length=1)
+    panels: list[Panel] | None = Field(default=None, min_length=1, description="list of panels")
 
 
 class Method(Strict):
-    """One method of a table, with what the paper prints for it."""
+    """Method of a table, with the published values."""
 
-    label: str
-    of: Ref
-    reading: Reading | None = None
-    where: Where | None = None
-    printed: list[tuple[Number, Number, Number]] | None = Field(
-        default=None, description="(value of the rows' axis, mean, spread)"
+    label: str = Field(description="name in the table")
+    method: Ref = Field(description="algorithm.variant")
+    interpretation: Reading | None = Field(
+        default=None, description="replaces the interpretation of the variant"
+    )
+    where: Where | None = Field(default=None, description="values of axes")
+    published: list[tuple[Number, Number, Number]] | None = Field(
+        default=None, description="value of the rows' axis, mean and standard deviation"
     )
 
 
 class Block(Strict):
     """Rows of a table that share an experiment."""
 
-    label: str
-    experiment: str
-    methods: list[Method] = Field(min_length=1)
+    label: str = Field(description="title of the block")
+    experiment: str = Field(description="experiment with the measurements")
+    methods: list[Method] = Field(min_length=1, description="methods of the block")
 
 
 class Table(Strict):
-    """Measurements beside printed ones."""
+    """Table of measurements next to the published values."""
 
-    title: str
-    caption: str
-    rows: str = Field(description="axis whose values are rows")
-    row_title: str
-    values: list[Number] | None = None
-    measure: Measure
-    beside: dict[str, Measure] | None = Field(default=None, description="further columns")
-    printed_runs: Whole | None = Field(default=None, ge=1)
-    blocks: list[Block] = Field(min_length=1)
+    title: str = Field(description="title of the table")
+    caption: str = Field(description="complete description that can be read without the text")
+    rows: str = Field(description="axis with one row per value")
+    row_title: str = Field(description="title of that axis")
+    values: list[Number] | None = Field(default=None, description="values of that axis")
+    measure: Measure = Field(description="tabulated measure")
+    extra_columns: dict[str, Measure] | None = Field(
+        default=None, description="measures of further columns, by title"
+    )
+    published_runs: Whole | None = Field(
+        default=None, ge=1, description="number of runs behind the published values"
+    )
+    blocks: list[Block] = Field(min_length=1, description="blocks of rows")
 
 
 class Other(Strict):
-    """The series that another is compared with: what is not said is the first one's."""
+    """Second series of a comparison; absent keys are those of the first series."""
 
-    experiment: str | None = None
-    of: Ref | None = None
-    run: str | None = None
-    measure: Measure | None = None
-    where: Where | None = None
-    last: Flag | None = None
+    experiment: str | None = Field(default=None, description="experiment with the measurements")
+    method: Ref | None = Field(default=None, description="algorithm.variant, or the algorithm")
+    variant: str | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    measure: Measure | None = Field(default=None, description="measure of the series")
+    where: Where | None = Field(default=None, description="values of axes")
+    last_iteration_only: Flag | None = Field(
+        default=None, description="true: use the last iteration only"
+    )
 
 
 class Series(Strict):
-    """Measurements of a variant; of lists each."""
+    """Measurements of a variant; lists give one test per entry."""
 
-    experiment: str | Words | None = None
-    of: Ref | Refs | None = None
-    run: str | Words | None = Field(
-        default=None, description="variant, where `of` names an algorithm"
+    experiment: str | Words | None = Field(
+        default=None, description="experiment with the measurements"
     )
-    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
-    where: Where | None = None
-    last: Flag | None = None
+    method: Ref | Refs | None = Field(
+        default=None, description="algorithm.variant, or the algorithm"
+    )
+    variant: str | Words | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = Field(
+        default=None, description="measure of the series"
+    )
+    where: Where | None = Field(default=None, description="values of axes")
+    last_iteration_only: Flag | None = Field(
+        default=None, description="true: use the last iteration only"
+    )
 
 
 Against = Ref | Other | Annotated[list[Ref | Other], Field(min_length=1)]
 
 
 class Test(Series):
-    """A statement about one series or two; lists and grids are products of such statements."""
+    """Statement about one series or two; lists and grids are products of statements."""
 
     __test__ = False
 
-    kind: Kind | None = None
-    at: Number | Whole | None = Field(default=None, description="the value of x that is best")
+    kind: Kind | None = Field(default=None, description="kind of the statement")
+    best_at: Number | Whole | None = Field(
+        default=None, description="value of x at which the measure is best"
+    )
     quantifier: Quantifier | None = Field(
-        default=None, description="said of the points: of each, of all at once, of most, of some"
+        default=None, description="number of points that must agree: each, all, most or some"
     )
     part: str | None = Field(
-        default=None, description="of a compound claim: tests whose points are counted together"
+        default=None, description="part of a compound claim, whose points are counted together"
     )
-    x: str | None = None
-    each: list[str] | None = None
-    grid: Grid | None = None
-    expected: Number | None = None
-    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
-    tolerance: Number | None = Field(default=None, ge=0)
-    at_least: Number | None = None
-    at_most: Number | None = None
-    series: Series | None = Field(default=None, description="its keys, on a line of their own")
-    against: Against | None = None
+    x: str | None = Field(default=None, description="axis with one point per value")
+    each: list[str] | None = Field(
+        default=None, description="further axes with one point per combination of values"
+    )
+    grid: Grid | None = Field(default=None, description="values of axes, one test per point")
+    expected: Number | None = Field(default=None, description="expected value")
+    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = Field(
+        default=None, description="value of the measure that has to be reached"
+    )
+    tolerance: Number | None = Field(default=None, ge=0, description="allowed difference")
+    at_least: Number | None = Field(default=None, description="lower bound")
+    at_most: Number | None = Field(default=None, description="upper bound")
+    series: Series | None = Field(default=None, description="tested series, as a mapping")
+    against: Against | None = Field(default=None, description="second series")
 
 
 class Statement(Strict):
-    """Tests, and what they have in common."""
+    """Tests and their common keys."""
 
-    test: Test | None = Field(default=None, description="what all tests have; alone, the only one")
-    series: Series | None = Field(default=None, description="of all tests")
-    against: Against | None = None
-    tests: list[Test] | None = Field(default=None, min_length=1)
+    test: Test | None = Field(
+        default=None, description="common keys of all tests; the only test without `tests`"
+    )
+    series: Series | None = Field(default=None, description="tested series of all tests")
+    against: Against | None = Field(default=None, description="second series of all tests")
+    tests: list[Test] | None = Field(default=None, min_length=1, description="list of tests")
 
 
 class ClaimVariant(Test):
-    """What a variant of a claim changes of its tests."""
+    """Changes of a claim's tests in one variant."""
 
     claim: str | None = Field(
-        default=None,
-        description="the sentence that this variant tests, if it is not the sentence of the claim",
+        default=None, description="sentence that this variant tests, if it differs from the claim's"
     )
-    reading: Reading | None = None
-    over: Slug | None = Field(
-        default=None, description="a set of variants: one of this for each, `that_this`"
+    interpretation: Reading | None = Field(
+        default=None, description="literal, resolved or ablation"
     )
-    tests: list[Test] | None = Field(default=None, min_length=1)
+    for_each_variant_of: Slug | None = Field(
+        default=None, description="set of claim variants; gives one variant `that_this` for each"
+    )
+    tests: list[Test] | None = Field(default=None, min_length=1, description="list of tests")
 
 
 class Claim(Statement):
-    """A statement of a paper, in our words, and how it is put to the test in each variant."""
+    """Claim of a paper in our words, and its test in each variant."""
 
-    claim: str
-    place: str
-    figure: str
-    because: str = Field(description="where the tolerance comes from")
-    headline: str | None = Field(
-        default=None, description="the variant whose verdict counts; the first, or `resolved`"
+    claim: str = Field(description="sentence that is tested")
+    location: str = Field(description="location in the paper")
+    figure: str = Field(description="figure that shows the measurements")
+    because: str = Field(description="origin of the tolerance")
+    primary_variant: str | None = Field(
+        default=None, description="variant that decides the verdict; default: the first"
     )
-    untestable: str | None = Field(default=None, description="why no runs can test it")
+    untestable: str | None = Field(default=None, description="reason why no runs can test it")
     variants: str | dict[str, ClaimVariant | None] | None = Field(
-        default=None, description="or the name of a set of them"
+        default=None, description="variants by name, or the name of a set of variants"
     )
 
 
 class Defaults(Strict):
-    """What experiments and panels have that say nothing else."""
+    """Default keys of all experiments and panels of a file."""
 
-    experiment: Experiment | None = None
-    panel: PanelKeys | None = None
+    experiment: Experiment | None = Field(default=None, description="defaults of experiments")
+    panel: PanelKeys | None = Field(default=None, description="defaults of panels")
 
 
 class File(Strict):
-    """One file of ``config/papers``: a paper, or a part of one."""
+    """File of ``config/papers``: a paper, or a part of one."""
 
-    paper: PaperInfo | None = None
+    paper: PaperInfo | None = Field(default=None, description="title, authors and source")
     parts: list[str] | None = Field(default=None, description="files of the folder `<key>/`")
-    scales: list[Slug] | None = Field(default=None, description="of a study, besides smoke")
-    titles: dict[str, str] = Field(
-        default_factory=dict, description="of x and of measures, where a panel says no other"
+    scales: list[Slug] | None = Field(
+        default=None, description="scales of a study in addition to smoke"
     )
-    defaults: Defaults = Defaults()
+    titles: dict[str, str] = Field(
+        default_factory=dict, description="default titles of x axes and measures"
+    )
+    defaults: Defaults = Field(default=Defaults(), description="defaults of experiments and panels")
     axes: dict[Slug, Axis] = Field(default_factory=dict, description="grids by name")
-    choices: dict[str, Choice] = Field(
-        default_factory=dict, description="of several experiments, by what they are about"
+    unspecified_details: dict[str, UnspecifiedDetail] = Field(
+        default_factory=dict, description="unspecified details of several experiments, by topic"
     )
     variants: dict[Algorithm, dict[Slug, Variant]] = Field(
-        default_factory=dict, description="of algorithms, by name"
+        default_factory=dict, description="variants of algorithms, by name"
     )
     curves: dict[Slug, list[Ref | Curve] | Curve] = Field(
         default_factory=dict, description="sets of curves, by name"
     )
     claim_variants: dict[Slug, dict[str, ClaimVariant]] = Field(
-        default_factory=dict, description="sets of variants of claims, by name"
+        default_factory=dict, description="sets of claim variants, by name"
     )
-    experiments: dict[Slug, Experiment] = Field(default_factory=dict)
-    figures: dict[Name, Figure] = Field(default_factory=dict)
-    tables: dict[Name, Table] = Field(default_factory=dict)
-    claims: dict[Name, Claim] = Field(default_factory=dict)
+    experiments: dict[Slug, Experiment] = Field(default_factory=dict, description="by name")
+    figures: dict[Name, Figure] = Field(default_factory=dict, description="by name")
+    tables: dict[Name, Table] = Field(default_factory=dict, description="by name")
+    claims: dict[Name, Claim] = Field(default_factory=dict, description="by name")

@@ -7,12 +7,12 @@ from typing import Any
 
 from .merging import chosen, measured, named, refined, renamed, without, wrong
 
-WORDS = {"like", "title", "place", "choices"}
-"""What an experiment says about itself alone."""
+DESCRIPTION = {"extends", "title", "location", "unspecified_details"}
+"""Keys of an experiment that an extending experiment does not inherit."""
 SILENT = "not given"
 GRID = ("values", "because")
-"""What belongs together: other values have other reasons."""
-VARIANT = ("of", "reading", "because", "set", "tuned")
+"""Keys of an axis that are replaced together, since other values have other reasons."""
+VARIANT = ("extends", "interpretation", "because", "set", "tuned")
 """Keys of a variant; all others are parameters of the algorithm."""
 
 
@@ -37,12 +37,13 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
     for name, experiment in own.items():
         where = f"{key}.experiments.{name}"
         base = default
-        if "like" in experiment:
-            model = named(own, experiment["like"], f"{where}.like")
-            if "like" in model:
-                raise wrong(f"{where}.like", experiment["like"], "one that is not like another")
-            base = without(_merged(default, model), WORDS)
-        found[name] = _spelled_out(_merged(base, without(experiment, {"like"})), file, where)
+        if "extends" in experiment:
+            model = named(own, experiment["extends"], f"{where}.extends")
+            if "extends" in model:
+                expected = "an experiment that extends no other"
+                raise wrong(f"{where}.extends", experiment["extends"], expected)
+            base = without(_merged(default, model), DESCRIPTION)
+        found[name] = _spelled_out(_merged(base, without(experiment, {"extends"})), file, where)
     return found
 
 
@@ -63,30 +64,45 @@ def _spelled_out(found: dict[str, Any], file: Mapping[str, Any], where: str) -> 
     for key in ("measures", "averages"):
         if key in found:
             found[key] = [list(measured(measure)) for measure in found[key]]
-    if found.get("courses"):
-        courses = found["courses"]
-        pairs = [list(measured(measure)) for measure in courses.get("measures", [])]
-        found["courses"] = {**courses, "measures": pairs}
+    if "intermediate_measures" in found:
+        found["courses"] = intermediate = found.pop("intermediate_measures")
+        if intermediate:
+            pairs = [list(measured(measure)) for measure in intermediate.get("measures", [])]
+            found["courses"] = {**intermediate, "measures": pairs}
     if isinstance(found.get("iterations"), list):
         found["iterations"] = [t for one in found["iterations"] for t in _iterations(one)]
     if "axes" in found:
         found["axes"] = _axes(found["axes"], file.get("axes", {}), f"{where}.axes")
-    if "choices" in found:
-        known = file.get("choices", {})
+    if "unspecified_details" in found:
+        known = file.get("unspecified_details", {})
         found["choices"] = [
             {
                 "about": about,
                 "literal": SILENT,
-                **(choice or named(known, about, f"{where}.choices")),
+                **(detail or named(known, about, f"{where}.unspecified_details")),
             }
-            for about, choice in _by_name(found["choices"]).items()
+            for about, detail in _by_name(found.pop("unspecified_details")).items()
         ]
+    if "scales" in found:
+        found["scales"] = {scale: _stored_keys(own) for scale, own in found["scales"].items()}
     if "algorithms" in found:
         found["algorithms"] = {
             algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
             for algorithm, variants in found["algorithms"].items()
         }
-    return found
+    return _stored_keys(found)
+
+
+STORED = {
+    "location": "place",
+    "runs_per_batch": "block",
+    "unaccounted_data_use": "oracles",
+}
+"""Keys of the complete form, by the keys of the file."""
+
+
+def _stored_keys(found: Mapping[str, Any]) -> dict[str, Any]:
+    return {STORED.get(key, key): value for key, value in found.items()}
 
 
 def _iterations(one: int | Mapping[str, int]) -> list[int]:
@@ -119,7 +135,7 @@ def _variants(
     here = {name: variant for name, variant in _by_name(own).items() if variant}
     found = {}
     for name, variant in _by_name(own).items():
-        # `of` names a variant of the file or, where that has none of the name, a neighbour.
+        # `extends` names a variant of the file or, if the file has none of that name, a neighbour.
         near = {**known, algorithm: without(here, {name}) | known.get(algorithm, {})}
         found[name] = _stored(
             _variant(algorithm, variant, near, f"{where}.{name}", ())
@@ -149,10 +165,10 @@ def _variant(
     where: str,
     seen: tuple[str, ...],
 ) -> dict[str, Any]:
-    if "of" not in own:
+    if "extends" not in own:
         return dict(own)
-    base = _of(own["of"], algorithm, known, f"{where}.of", seen)
-    found = refined({**base, "reading": "ablation"}, without(own, {"of"}))
+    base = _of(own["extends"], algorithm, known, f"{where}.extends", seen)
+    found = refined({**base, "interpretation": "ablation"}, without(own, {"extends"}))
     for part in ("set", "tuned"):
         if part in base and part in own:
             found[part] = refined(base[part], own[part])
@@ -164,11 +180,12 @@ def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
     changes = {
         f"algorithm.{key}": value for key, value in variant.items() if key not in VARIANT
     } | variant.get("set", {})
-    found = {"reading": "resolved", **chosen(variant, ("reading", "because"))}
+    found = {"reading": variant.get("interpretation", "resolved"), **chosen(variant, ("because",))}
     if changes:
         found["set"] = changes
     if tuned := variant.get("tuned"):
-        found["tuned"] = without(tuned, {"measure"})
+        stored = {"variant": "run", "axes": "over"}
+        found["tuned"] = {stored.get(key, key): tuned[key] for key in tuned if key != "measure"}
         if "measure" in tuned:
             found["tuned"]["quantity"], found["tuned"]["metric"] = measured(tuned["measure"])
     return found
