@@ -57,7 +57,7 @@ NUMBERED = {
         "Sentence": 7,
     },
     "xiao": {"Theorem": 9, "Lemma": 1, "Equation": 3, "Footnote": 1, "Sentence": 3},
-    "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1},
+    "gratton": {"Theorem": 3, "Lemma": 3, "Corollary": 1, "Equation": 1, "Sentence": 3},
     "wang": {"Theorem": 6, "Lemma": 4, "Remark": 10, "Sentence": 2},
     "observers": {
         "Muffliato": 2,
@@ -124,6 +124,9 @@ KNOWN = {
     "admm_remarks.sentence_3": IN_PART,  # the noise itself is as large
     "admm_remarks.sentence_4": HELD,
     "zeroth_order.theorem_2": NOT_HELD,
+    "zeroth_order_remarks.sentence_1": IN_PART,  # tuning explains more
+    "zeroth_order_remarks.sentence_2": IN_PART,  # not in the tails
+    "zeroth_order_remarks.sentence_3": HELD,
     "consensus_innovation.theorem_4_17": HELD,
     "consensus_remarks.remark_3_6": HELD,
     "consensus_remarks.remark_4_7": IN_PART,  # noise for each agent's rows is more accurate

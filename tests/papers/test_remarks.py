@@ -13,6 +13,7 @@ from private_consensus.reproduction.statements import (
     consensus_remarks,
     descent_remarks,
     local_remarks,
+    zeroth_order_remarks,
 )
 
 # Paper 000.
@@ -326,3 +327,60 @@ def test_one_attribute_moves_its_coefficients_as_the_lemma_counts_them():
         largest = max(largest, change)
     stated = admm_remarks.attribute_loss(5, 1.0) * (25 / 4 + 15)
     assert 0.97 * stated < largest <= stated
+
+
+# Paper 002.
+
+
+def test_admm_without_noise_needs_as_many_iterations_as_the_implementation():
+    """The solver of the product on the same objective, and the coordinator by its stationarity."""
+    count = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=False)
+    X, y = zeroth_order_remarks._records(0)
+    best = np.linalg.lstsq(X.reshape(-1, 10), y.ravel(), rcond=None)[0]
+    links = [{1, 4, 2}, {0, 2}, {1, 3, 0}, {2, 4}, {3, 0}]
+    models, duals, errors = np.zeros((5, 10)), np.zeros((5, 10)), []
+    for _ in range(30):
+        old = models.copy()
+        for k, others in enumerate(links):
+            duals[k] += 4 * sum(old[k] - old[l] for l in others)
+        for k, others in enumerate(links):
+            # argmin ||X b - y||^2 + dual'b + 4 sum over N_k of ||b - (b_k + b_l)/2||^2
+            rows = [X[k]] + [2 * np.eye(10)] * (len(others) + 1)
+            right = [y[k]] + [old[k] + old[l] for l in (*others, k)]
+            A, b = np.vstack(rows), np.concatenate(right)
+            models[k] = np.linalg.solve(A.T @ A, A.T @ b - duals[k] / 2)
+        errors.append(((models - best) ** 2).sum() / (5 * (best**2).sum()))
+    assert count == 1 + max(i for i, error in enumerate(errors, 1) if error > 0.01)
+    fewer = zeroth_order_remarks.iterations_of_admm(0, 4.0, coordinator=True)
+    assert fewer < count / 2
+    both, alone = zeroth_order_remarks.sentence_1().parts
+    assert both.holds and not alone.holds
+
+
+def test_thirty_estimates_have_the_tail_of_simulated_gradients():
+    """Estimates of a linear function, by the two-point formula itself."""
+    rng = np.random.default_rng(8)
+    nu = rng.standard_normal((200_000, 30))
+    means = (nu * nu).mean(1)  # slope 1 along the coordinate, times nu
+    exceeded = (means > 1 + norm.isf(1e-2) * math.sqrt(2 / 30)).mean()
+    middle, tail = zeroth_order_remarks.sentence_2().parts
+    assert middle.holds and not tail.holds and tail.stated == 1e-6
+    text = " ".join(zeroth_order_remarks.sentence_2().lines)
+    at_thousandth = float(re.search(r"0.001 the tail has (\S+) times", text)[1])
+    beyond = (means > 1 + norm.isf(1e-3) * math.sqrt(2 / 30)).mean()
+    assert beyond / 1e-3 == pytest.approx(at_thousandth, rel=0.2) and exceeded > 0.012
+
+
+def test_the_median_fit_is_optimal_and_its_update_moves_as_lemma_3_says():
+    rng = np.random.default_rng(9)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+
+    def objective(point):
+        return np.abs(X @ point - y).sum() + np.abs(point).sum()
+
+    best = zeroth_order_remarks.centralised_median_fit(X, y)
+    assert all(objective(best) <= objective(best + 1e-3 * rng.normal(size=3)) for _ in range(200))
+    # One record, |x - k|: the minimiser is the kink, or 1 / curvature towards it.
+    for kink, expected in ((5.0, 0.125), (-5.0, -0.125), (0.05, 0.05)):
+        found = zeroth_order_remarks._proximal_minimiser(np.ones(1), np.array([kink]), 8.0)
+        assert found == pytest.approx(expected)

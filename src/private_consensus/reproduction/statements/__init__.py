@@ -33,6 +33,7 @@ from . import (
     sgd,
     sgd_remarks,
     zeroth_order,
+    zeroth_order_remarks,
 )
 from .base import Finding, Part
 
@@ -51,6 +52,7 @@ MODULES = (
     local_remarks,
     constrained,
     zeroth_order,
+    zeroth_order_remarks,
     consensus_innovation,
     consensus_remarks,
     concentrated,
