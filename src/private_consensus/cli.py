@@ -1023,6 +1023,20 @@ def _compare(options) -> int:
     return 0 if result.same else 1
 
 
+def _migrate(options) -> None:
+    from .common.provenance import write_text
+    from .reproduction.experiments.migration import migrated
+
+    rewritten = []
+    for file in map(Path, options.files):
+        text = file.read_text(encoding="utf-8")
+        if (new := migrated(text, str(file))) != text:
+            write_text(file, new)
+            rewritten.append(str(file))
+    lines = [f"{file}: rewritten" for file in rewritten] or ["all files are up to date"]
+    _emit(options, {"rewritten": rewritten}, lambda: print(*lines, sep="\n"))
+
+
 def _profile(options) -> None:
     from .reproduction.publishing import beyond_limits, profile_table
 

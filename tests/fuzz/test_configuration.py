@@ -34,7 +34,8 @@ PAPER = {
     "unspecified_details": {"a": {"literal": "l", "resolved": "r", "because": "b"}},
     "variants": {"gradient_descent": {
         "base": {"because": "b"},
-        "main": {"extends": "base", "interpretation": "resolved", "set": {"algorithm.decay": 0.5}}}},
+        "main": {"extends": "base", "interpretation": "resolved",
+                 "set": {"algorithm.decay": 0.5}}}},
     "curves": {"all": [{"method": MAIN, "style": "v", "grid": {"epsilon": [0.5]}}]},
     "claim_variants": {"both": {"one": {"where": {"epsilon": [0.5, 1.0]}}, "two": {}}},
     "experiments": {
@@ -70,11 +71,13 @@ PAPER = {
         "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
             {"label": "m", "method": MAIN, "published": [[0.5, 1.0, 0.1]]}]}]}},
     "claims": {"mine_c01": {
-        "claim": "c", "location": "p", "because": "b", "figure": "mine_fig1", "primary_variant": "one",
+        "claim": "c", "location": "p", "because": "b", "figure": "mine_fig1",
+        "primary_variant": "one",
         "test": {"kind": "decreasing", "x": "epsilon", "tolerance": 0.1},
         "series": {"method": [MAIN], "measure": ERROR},
         "tests": [{"experiment": "mine_fig1"}],
-        "variants": {"both": None, "more": {"for_each_variant_of": "both", "interpretation": "literal"}}}},
+        "variants": {"both": None, "more": {
+            "for_each_variant_of": "both", "interpretation": "literal"}}}},
 }  # fmt: skip
 STYLES = {"gradient_descent.v": {"label": "l", "colour": "#112233"}}
 VALUES = st.one_of(

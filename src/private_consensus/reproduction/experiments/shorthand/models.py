@@ -249,7 +249,7 @@ class PanelKeys(CurveKeys):
     )
     goals: list[Number] | None = Field(
         default=None,
-        description="values of the measure; the figure shows the smallest x from which each is kept",
+        description="values of the measure; the figure shows the smallest x that keeps each",
     )
     curves: str | list[str | Curve] | Curve | None = Field(
         default=None, description="names of sets, algorithm.variant, or curves"
