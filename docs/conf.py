@@ -5,7 +5,6 @@ import os
 import sys
 from pathlib import Path
 
-import altair as alt
 import vl_convert as vlc
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
@@ -30,14 +29,7 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
 ]
-exclude_patterns = [
-    "_build",
-    "_templates",
-    "tutorials/*.ipynb",
-    "tutorials/*.py",
-    "gallery/*.ipynb",
-    "gallery/*.py",
-]
+exclude_patterns = ["_build", "_templates", "tutorials/**/*.ipynb", "tutorials/**/*.py"]
 default_role = "literal"
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
@@ -65,25 +57,22 @@ html_sidebars = {"index": []}
 
 
 def charts(block, variables, gallery):
-    """Return the Altair charts of a block of a script as pictures, each once."""
-    drawn = variables.setdefault("drawn", [])
-    new = [
-        value
-        for value in variables["example_globals"].values()
-        if isinstance(value, alt.TopLevelMixin) and not any(value is one for one in drawn)
-    ]
-    drawn += new
-    paths = [next(variables["image_path_iterator"]) for _ in new]
-    for path, chart in zip(paths, new, strict=True):
-        Path(path).write_bytes(vlc.vegalite_to_png(chart.to_json(), scale=2))
-    return figure_rst(paths, gallery["src_dir"]) if paths else ""
+    """Return the ``chart`` of a script as a picture, at the block that assigns it."""
+    chart = variables["example_globals"].get("chart")
+    if chart is None or chart is variables.get("drawn"):
+        return ""
+    variables["drawn"] = chart
+    path = next(variables["image_path_iterator"])
+    Path(path).write_bytes(vlc.vegalite_to_png(chart.to_dict(), scale=2))
+    return figure_rst([path], gallery["src_dir"])
 
 
 sphinx_gallery_conf = {
-    "examples_dirs": ["../examples", "../examples/gallery"],
-    "gallery_dirs": ["tutorials", "gallery"],
+    "examples_dirs": "../examples",
+    "gallery_dirs": "tutorials",
     "filename_pattern": "plot_",
-    "ignore_pattern": r"tour\.ipynb",
+    # Scripts without a figure are not part of the gallery.
+    "ignore_pattern": r"(^|[\\/])(?!plot_)[^\\/]*$",
     "image_scrapers": (charts,),
     "reset_modules": (),
     "remove_config_comments": True,

@@ -144,8 +144,9 @@ def algorithms() -> str:
         )
     head = ["name", "kind", "paper", "problems", "relation", "observers", "proven"]
     text = (
-        "*Proven* counts the private settings of the reference results in which every sensitivity has\n"
-        "a derivation. *Observers* are those of the comparison; the default is the eavesdropper.\n"
+        "*Proven* counts the private settings of the reference results in which every sensitivity\n"
+        "has a derivation. *Observers* are those of the comparison; the default is the\n"
+        "eavesdropper.\n"
     )
     return "\n".join([title("Algorithms by paper"), text, table(head, rows)])
 
@@ -194,8 +195,8 @@ def measurements() -> str:
     ]
     quantities = [(code(n), ", ".join(map(code, quantities_of(n)))) for n in built_in()]
     text = (
-        "A measurement is ``quantity.metric``, such as ``released.excess_loss``. A quantity that is\n"
-        "a number has no metric. Algorithms return quantities; problems provide metrics.\n"
+        "A measurement is ``quantity.metric``, such as ``released.excess_loss``. A quantity that\n"
+        "is a number has no metric. Algorithms return quantities; problems provide metrics.\n"
     )
     return "\n".join(
         [

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import altair as alt
 
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.cells import run_cell
@@ -50,4 +49,4 @@ print(
 
 drawing = asked.drawing(name)
 numbers = figure_numbers(drawing["panels"], {pair: (runs, privacy)}, source="drawn here")
-chart: alt.Chart = draw(name, "mine", numbers, drawing, asked.figure_styles(name))
+chart = draw(name, "mine", numbers, drawing, asked.figure_styles(name))

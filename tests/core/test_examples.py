@@ -7,6 +7,7 @@ from pathlib import Path
 
 import altair as alt
 import numpy as np
+import polars as pl
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -94,3 +95,94 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_output(capsys)
     assert 0 < shown["done"].guarantee.epsilon <= 1
     assert not shown["found"].flagged
     assert "guaranteed" in capsys.readouterr().out
+
+
+def _by(table: pl.DataFrame, key: str, value: str) -> dict:
+    """Return the column ``value`` as a list, by the values of ``key``."""
+    groups = table.group_by(key, maintain_order=True)
+    return {name: rows[value].to_list() for (name,), rows in groups}
+
+
+def _noise_grows_like_the_root_of_the_releases(shown):
+    noise = {count: np.array(v) for count, v in _by(shown["noise"], "releases", "noise").items()}
+    assert noise[100] / noise[1] == pytest.approx(10, rel=1e-6)
+
+
+def _exact_composition_is_smaller_than_the_sum(shown):
+    bounds = _by(shown["bounds"], "bound", "epsilon")
+    exact, total = bounds["exact composition"], bounds["sum of single epsilons"]
+    assert exact[0] == pytest.approx(total[0])
+    assert all(a < b for a, b in zip(exact[1:], total[1:], strict=True))
+
+
+def _laplace_noise_is_smaller_for_one_release_only(shown):
+    deviations = _by(shown["noise"], "mechanism", "deviation")
+    assert deviations["laplace"][0] < deviations["gaussian"][0]
+    assert deviations["laplace"][-1] > deviations["gaussian"][-1]
+
+
+def _fewer_records_have_a_smaller_loss(shown):
+    assert (np.diff(shown["epsilons"]) > 0).all()
+
+
+def _averaging_approaches_consensus_slowest_on_the_ring(shown):
+    errors = _by(shown["consensus"], "graph", "error")
+    assert all((np.diff(error) < 0).all() for error in errors.values())
+    assert max(errors, key=lambda name: errors[name][-1]) == "ring"
+
+
+def _the_error_decreases_with_epsilon(shown):
+    means = shown["errors"].group_by("epsilon").agg(pl.col("value").mean()).sort("epsilon")
+    assert (np.diff(means["value"]) < 0).all()
+
+
+def _the_consensus_error_decreases_with_the_rounds(shown):
+    errors = _by(shown["errors"], "metric", "value")
+    assert (np.diff(errors["consensus_error"]) < 0).all()
+    assert np.argmin(errors["normalised_error"]) < len(errors["normalised_error"]) - 1
+
+
+def _every_method_meets_the_budget(shown):
+    assert all(0.9 < epsilon <= 1 for epsilon in shown["guarantees"].values())
+
+
+def _only_missing_noise_is_caught(shown):
+    verdicts = dict(shown["audits"].select("fraction", "verdict").iter_rows())
+    assert verdicts.pop(1.0) == "not contradicted"
+    assert set(verdicts.values()) == {"differs from its declaration"}
+
+
+def _distance_hides_fresh_noise_only(shown):
+    losses = _by(shown["losses"], "noise", "epsilon")
+    fresh, once = losses["fresh noise per round"], losses["noise once, then gossip"]
+    assert fresh[0] < 2 and (np.diff(fresh) < 0).all()
+    assert once == pytest.approx([2.0] * len(once))
+
+
+GALLERY = {
+    "calibrate_noise": _noise_grows_like_the_root_of_the_releases,
+    "compose_releases": _exact_composition_is_smaller_than_the_sum,
+    "compare_mechanisms": _laplace_noise_is_smaller_for_one_release_only,
+    "sample_records": _fewer_records_have_a_smaller_loss,
+    "mix_on_graphs": _averaging_approaches_consensus_slowest_on_the_ring,
+    "error_against_epsilon": _the_error_decreases_with_epsilon,
+    "choose_the_number_of_rounds": _the_consensus_error_decreases_with_the_rounds,
+    "compare_methods": _every_method_meets_the_budget,
+    "catch_missing_noise": _only_missing_noise_is_caught,
+    "loss_to_single_observers": _distance_hides_fresh_noise_only,
+}
+"""Names of the scripts of the gallery in their order, each with a check of what it shows."""
+
+
+def test_every_script_of_the_gallery_has_a_check():
+    names = [script.stem for script in sorted((EXAMPLES / "gallery").glob("*.py"))]
+    assert names == [f"plot_{i:02}_{name}" for i, name in enumerate(GALLERY, start=1)]
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_script_of_the_gallery_shows_what_its_text_says(name):
+    (script,) = (EXAMPLES / "gallery").glob(f"plot_*_{name}.py")
+    shown = runpy.run_path(str(script))
+    assert isinstance(shown["chart"], alt.TopLevelMixin)
+    assert "__file__" not in script.read_text()
+    GALLERY[name](shown)
