@@ -1,14 +1,14 @@
 r"""
-Calibrate a noise
-=================
+Calibrate noise for many releases
+=================================
 
-How much Gaussian noise do fifty releases need, so that all of them together are
-:math:`(1, 10^{-5})`-differentially private? And what does a noise that somebody else chose cost?
+This tutorial computes the Gaussian noise for which fifty releases together are
+:math:`(1, 10^{-5})`-differentially private, and the epsilon of noise by a classical formula.
 """
 
 # %%
-# A release is a mechanism, a sensitivity, a scale and a count. The accountant turns a list of
-# releases into epsilon; :func:`~private_consensus.calibrate` is its inverse.
+# A release is a mechanism, a sensitivity, a scale and a count. The accountant computes epsilon of a
+# list of releases; :func:`~private_consensus.calibrate` is its inverse.
 
 import altair as alt
 import numpy as np
@@ -28,29 +28,29 @@ scale = pc.calibrate(releases, BUDGET)
 print(f"standard deviation for epsilon 1: {scale:.3f}")
 
 # %%
-# The accountant confirms it, and says by which method and whether that is proven.
+# The accountant confirms the budget. The guarantee states the method and whether it is proven.
 
 guarantee = pc.account(releases(scale), BUDGET.delta)
 print(guarantee)
 
 # %%
 # A classical formula, :math:`\sigma = \sqrt{2\ln(1.25/\delta)}\,\Delta/\varepsilon` with the budget
-# split evenly over the releases, asks for far more noise. What it delivers in truth:
+# split evenly over the releases, requires more noise. The next lines compute its epsilon:
 
-each = BUDGET.epsilon / RELEASES
-classical = pc.privacy.classical_gaussian_scale(pc.Budget(each, BUDGET.delta / RELEASES), 1.0)
+single = BUDGET.epsilon / RELEASES
+classical = pc.privacy.classical_gaussian_scale(pc.Budget(single, BUDGET.delta / RELEASES), 1.0)
 print(f"classical: {classical:.1f}")
 print(f"it delivers epsilon = {pc.account(releases(classical), BUDGET.delta).epsilon:.3f}")
 
 # %%
-# Epsilon of one fixed noise grows with the number of releases like a square root at first:
+# For fixed noise, epsilon grows like the square root of the number of releases at first:
 
 counts = np.unique(np.geomspace(1, 1000, 25).astype(int))
 epsilons = [pc.account(releases(scale, int(count)), BUDGET.delta).epsilon for count in counts]
-spent = pl.DataFrame({"releases": counts, "epsilon": epsilons})
+losses = pl.DataFrame({"releases": counts, "epsilon": epsilons})
 
 chart = (
-    alt.Chart(spent)
+    alt.Chart(losses)
     .mark_line(point=True)
     .encode(
         alt.X("releases").scale(type="log"),

@@ -2,13 +2,13 @@ r"""
 Three algorithms on Adult
 =========================
 
-Ten agents hold 500 persons each and fit one logistic regression: does the income exceed 50,000
-dollars? Three algorithms at the same budget, and the error of each.
+Ten agents hold 500 records each. Together they fit a logistic regression that predicts whether the
+income of a person exceeds 50,000 dollars. Three algorithms run with the same budget.
 """
 
 # %%
-# The data come from the cache, a mirror, the publisher, and only then from a surrogate; the card
-# says which it was.
+# The data come from the cache, a mirror, the publisher, or last from a surrogate. ``origin`` states
+# the source.
 
 import altair as alt
 import polars as pl
@@ -22,7 +22,7 @@ rows, columns = adult.features.shape
 print(f"{rows} rows, {columns} columns, from: {origin.source}")
 
 # %%
-# Problem and network are built from named streams of random numbers, one for each run.
+# Problem and network are built from named streams of random numbers, one per run.
 
 
 def problem(streams):
@@ -35,7 +35,7 @@ def network(streams):
 
 
 # %%
-# Every algorithm is calibrated to the budget by itself, and accounted for by one accountant.
+# Each algorithm calibrates its noise to the budget. One accountant computes epsilon for all.
 
 BUDGET = pc.Budget(epsilon=1.0, delta=1e-5)
 LOSS = [("released", "excess_loss")]
@@ -55,8 +55,8 @@ for name in ("dvp", "p_admm", "pp_admm"):
 print(pl.DataFrame(guarantees))
 
 # %%
-# A claim that an accountant contradicts is not a detail: compare the two columns above before the
-# curves below.
+# Compare the claimed epsilon with the accountant's before you compare errors: a method with less
+# noise than claimed has an unfair advantage.
 
 measured = pl.concat(curves)
 means = measured.group_by("algorithm", "t").agg(pl.col("value").mean()).sort("t")

@@ -2,13 +2,13 @@ r"""
 Audit your own algorithm
 ========================
 
-An audit executes an algorithm on two data sets that differ in one record, listens to everything
-that is sent, and believes nothing that the algorithm says of itself.
+An audit executes an algorithm on two data sets that differ in one record, records all messages, and
+tests the privacy claim without relying on what the algorithm declares.
 """
 
 # %%
-# An algorithm is a frozen dataclass: what its noise has to be, what an observer sees, where it
-# starts and what one step does.
+# An algorithm is a frozen dataclass. It states how much noise a budget requires, what an observer
+# receives, where the iteration starts and what one step computes.
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyGossip(pc.Iterative):
-    """Each agent releases its mean with noise, once; then they average."""
+    """Each agent releases its noisy mean once, then agents average."""
 
     sigma: float = 0.0
 
@@ -60,11 +60,11 @@ class NoisyGossip(pc.Iterative):
 
 
 # %%
-# A copy with a fault: half of the noise is forgotten, and nothing that it declares says so.
+# The copy with a fault declares its noise and adds half of it.
 
 
 class HastyGossip(NoisyGossip):
-    """Declares sigma, adds half of it."""
+    """Declares sigma and adds half of it."""
 
     def start(self, problem, network, streams, settings):
         half = replace(self, sigma=self.sigma / 2)
@@ -72,7 +72,7 @@ class HastyGossip(NoisyGossip):
 
 
 # %%
-# Both are put before the same judge.
+# The same audit tests both algorithms.
 
 streams = pc.Streams(0, (0,))
 network = pc.networks.build(streams, "ring", 4)
@@ -80,13 +80,13 @@ means = np.random.default_rng(1).uniform(-0.2, 0.2, (1, 4, 3))
 problem = pc.problems.class_of("mean_estimation")(means, records=50, box=1.0)
 budget = pc.Budget(epsilon=3.0, delta=1e-5)
 
-found = {
+audits = {
     kind.__name__: pc.audit(
         kind(), problem, network, budget, 5, runs=1000, confidence=0.999, delta=budget.delta
     )
     for kind in (NoisyGossip, HastyGossip)
 }
-for name, result in found.items():
+for name, result in audits.items():
     print(f"{name}: {'flagged' if result.flagged else 'nothing found'}")
     for finding in result.findings:
         print(f"  {finding.text}")

@@ -2,18 +2,18 @@ r"""
 Enter a figure
 ==============
 
-A figure is configuration, not code: an experiment says what is run, a figure which of its curves
-are drawn. Here it is planned, run and drawn in one process; in a study of one's own
-``private-consensus reproduce`` does the same, and keeps what is current.
+A figure is configuration, not code. An experiment states what runs, and a figure states which
+curves are drawn. This tutorial plans, runs and draws a figure in one process. In a study,
+``private-consensus reproduce`` does the same and reuses results that are up to date.
 """
 
 # %%
-# The configuration, ``mine.yaml`` beside this tutorial, as it would stand in ``config/papers``.
+# The configuration is the file ``mine.yaml`` next to this tutorial. In a study it is a file in
+# ``config/papers``.
 
 import sys
 import tempfile
 from pathlib import Path
-
 
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.cells import run_cell
@@ -29,24 +29,24 @@ folder = Path(tempfile.mkdtemp())
 (folder / "papers" / "mine.yaml").write_text(MINE)
 
 # %%
-# Everything is checked before anything runs; what is wrong is named by its key.
+# The configuration is validated before anything runs. An error names its key.
 
 config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
-asked = plan.load(config, folder, HOME / "config")
-print(asked.cells())
+loaded = plan.load(config, folder, HOME / "config")
+print(loaded.cells())
 
 # %%
 # A cell is one algorithm in one experiment, with all of its settings.
 
 name, pair = "mine_fig1", ("mine_fig1", "gradient_descent")
-runs, privacy = run_cell(asked.cell(*pair), {})
+runs, privacy = run_cell(loaded.cell(*pair), {})
 print(
     privacy.select("variant", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "verdict")
 )
 
 # %%
-# And the figure, by the same code as those of the papers.
+# The figure is drawn by the same code as the figures of the papers.
 
-drawing = asked.drawing(name)
+drawing = loaded.drawing(name)
 numbers = figure_numbers(drawing["panels"], {pair: (runs, privacy)}, source="drawn here")
-chart = draw(name, "mine", numbers, drawing, asked.figure_styles(name))
+chart = draw(name, "mine", numbers, drawing, loaded.figure_styles(name))

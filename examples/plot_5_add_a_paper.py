@@ -2,12 +2,12 @@ r"""
 Add a paper
 ===========
 
-A paper is a file with what it claims, and a test for each claim that can fail. A study in a folder
-of one's own is such a paper with an algorithm, and it is written for you.
+A paper is a configuration file with experiments, figures and claims. Each claim has a test that can
+fail. A study is a folder with a paper and an algorithm.
 """
 
 # %%
-# ``private-consensus init`` from the command line; here by its function.
+# ``private-consensus init`` writes a study; here its function is called.
 
 import sys
 import tempfile
@@ -26,20 +26,19 @@ for path in write_study(folder):
     print(path.relative_to(folder))
 
 # %%
-# The paper is the one of the tutorial before, ``mine.yaml``, with a published algorithm, so that
-# nothing has to be installed. Its claim: exact accounting has a smaller error than the printed
-# calibration at the same claimed epsilon.
+# The paper is ``mine.yaml`` of the previous tutorial, with a published algorithm. Its claim: exact
+# accounting has a smaller error than the published calibration at the same claimed epsilon.
 
 CLAIMS = """
 claims:
   mine_c01:
     claim: Exact accounting has the smaller error.
-    place: this tutorial
+    location: this tutorial
     figure: mine_fig1
-    headline: exact
+    primary_variant: exact
     because: an ordering; no tolerance
     test: {kind: below, x: epsilon, measure: released.normalised_error}
-    series: {of: gradient_descent.exact}
+    series: {method: gradient_descent.exact}
     against: gradient_descent.literal
 """
 
@@ -47,17 +46,17 @@ mine = Path(sys.argv[0]).with_name("mine.yaml").read_text()
 (folder / "config" / "papers" / "mine.yaml").write_text(mine + CLAIMS)
 
 config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
-asked = plan.load(config, folder / "config", HOME / "config")
-measured = run_cell(asked.cell("mine_fig1", "gradient_descent"), {})
+loaded = plan.load(config, folder / "config", HOME / "config")
+measured = run_cell(loaded.cell("mine_fig1", "gradient_descent"), {})
 runs, privacy = (rows.with_columns(source=pl.lit(DRAWN)) for rows in measured)
 
 # %%
-# The judge sees runs and privacy, not words: a verdict comes with its statistic, an interval that
-# all elements share by Holm's method, and the tolerance at which it would be another.
+# ``judge_all`` receives runs and privacy rows. A verdict comes with its statistic and a confidence
+# interval.
 
 claims = {
     key: Claim(**claim.model_dump(mode="json"))
-    for key, claim in asked.papers["mine"].claims.items()
+    for key, claim in loaded.papers["mine"].claims.items()
 }
 table = judge_all(claims, runs, privacy, paper="mine", deterministic=set(), reduced=False)
 print(table.select("claim", "verdict", "value", "low", "high", "runs"))

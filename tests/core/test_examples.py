@@ -1,4 +1,4 @@
-"""What is shown in tutorials and in the notebook runs, and shows what the text says."""
+"""Tutorials, gallery and notebook run, and show what their texts state."""
 
 import ast
 import json
@@ -16,14 +16,14 @@ SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch, tmp_path):
-    """As on a machine without the internet or a mirror; files that are written vanish."""
+    """Simulate a machine without internet access and mirror; write to a temporary folder."""
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     monkeypatch.setenv("PRIVATE_CONSENSUS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
 def run(number: int) -> dict:
-    """What a tutorial's script ends with."""
+    """Return the variables of a tutorial after its run."""
     (script,) = EXAMPLES.glob(f"plot_{number}_*.py")
     return runpy.run_path(str(script))
 
@@ -66,7 +66,7 @@ def test_three_algorithms_run_on_adult_and_are_accounted_for(monkeypatch):
 
 
 def test_the_broken_copy_is_found_and_the_right_one_is_not():
-    shown = run(3)["found"]
+    shown = run(3)["audits"]
     assert not shown["NoisyGossip"].flagged and shown["HastyGossip"].flagged
 
 
@@ -93,7 +93,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_output(capsys)
         assert cell["outputs"] == [] and cell["execution_count"] is None
         exec("".join(cell["source"]), shown)
     assert 0 < shown["done"].guarantee.epsilon <= 1
-    assert not shown["found"].flagged
+    assert not shown["result"].flagged
     assert "guaranteed" in capsys.readouterr().out
 
 
