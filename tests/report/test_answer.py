@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import pytest
+
 from private_consensus.reproduction.claims.decisions import may_decide
 from private_consensus.reproduction.report.names import cited
 from private_consensus.reproduction.report.page import page

@@ -33,8 +33,14 @@ def front(site):
     return site.parents[1] / "index.html"
 
 
+def unfold(tab) -> None:
+    """Open all folded parts of the page."""
+    tab.value("for (const part of document.querySelectorAll('main details')) part.open = true; 1")
+
+
 def see_all_charts(tab) -> int:
-    """Scroll every chart into view and wait until it has been drawn."""
+    """Unfold and scroll every chart into view, and wait until it has been drawn."""
+    unfold(tab)
     count = tab.value("document.querySelectorAll('.chart').length")
     for i in range(count):
         chart = f"document.querySelectorAll('.chart')[{i}]"
@@ -67,9 +73,30 @@ def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
     )
 
 
+TEXTS = """[...document.querySelectorAll('.chart')].map(chart => {
+    const svg = chart.querySelector('.live svg');
+    const shrunk = svg.getBoundingClientRect().width / Number(svg.getAttribute('width'));
+    return [...svg.querySelectorAll('text')].filter(text => text.textContent.trim()).map(
+        text => shrunk * parseFloat(getComputedStyle(text).fontSize));
+})"""
+FILLED = """[...document.querySelectorAll('.chart')].map(
+    chart => chart.querySelector('.live svg').getBoundingClientRect().width / chart.clientWidth)"""
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_chart_fills_its_column_with_text_of_twelve_pixels(tab, site, width):
+    tab.look(width, 900, "light")
+    tab.open(site)
+    see_all_charts(tab)
+    for sizes in tab.value(TEXTS):
+        assert len(sizes) > 5 and all(size == pytest.approx(12.0, abs=0.1) for size in sizes)
+    assert all(0.85 < share <= 1.001 for share in tab.value(FILLED))
+
+
 def test_charts_wait_until_they_come_into_view(tab, site):
     tab.look(1280, 400, "light")
     tab.open(site)
+    unfold(tab)
     last = "[...document.querySelectorAll('.chart')].at(-1)"
     assert tab.value(f"{last}.dataset.state ?? null") is None
     assert not [url for url in tab.requested() if url.endswith("first_fig2.js")]
@@ -112,6 +139,7 @@ def test_without_scripts_every_figure_is_a_picture(tab, site):
         assert tab.value("document.getElementById('filters').hidden")
         tab.open(site)
         for i in range(2):
+            tab.value(f"document.querySelectorAll('details.figure')[{i}].open = true")
             picture = f"document.querySelectorAll('.chart img')[{i}]"
             tab.value(f"{picture}.scrollIntoView({{behavior: 'instant'}})")
             tab.until(f"{picture}.complete && {picture}.naturalWidth > 0")
@@ -133,6 +161,7 @@ def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
 def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
     tab.look(375, 812, "light")
     tab.open(site)
+    unfold(tab)
     boxes = tab.value("""[...document.querySelectorAll('.scroll')].filter(
         box => box.scrollWidth > box.clientWidth).length""")
     assert boxes > 0
@@ -142,6 +171,7 @@ def test_tables_wider_than_a_phone_scroll_by_themselves(tab, site):
 def test_a_click_in_the_legend_singles_out_a_curve(tab, site):
     tab.look(1280, 900, "light")
     tab.open(site)
+    unfold(tab)
     chart = "document.querySelector('.chart')"
     tab.value(f"{chart}.scrollIntoView({{behavior: 'instant'}})")
     tab.until(f"{chart}.dataset.state === 'live' && {chart}.querySelector('.hint')")
@@ -180,6 +210,9 @@ def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site
     tab.open(front(site))
     tab.value("location.hash = '#second_c02'; location.reload()")
     tab.until("location.href.endsWith('papers/second.html#second_c02')")
+    # The claim and its figure are folded until a link leads to them.
+    tab.until("document.getElementById('second_c02')?.open")
+    assert tab.value("document.getElementById('second_c02').parentElement.open")
 
 
 @pytest.mark.parametrize("width", [375, 1300])

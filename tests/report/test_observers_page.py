@@ -44,17 +44,17 @@ def test_the_worst_pair_by_distance_stands_in_the_table(watched):
     text = pages(watched)["observers.html"]
     cells = re.findall(r'<td class="n" data-label="([^"]*)">([^<]*)</td>', text)
     assert cells == [
-        ("eavesdropper", "4"), ("neighbour", "3.9"), ("2 hops", "0.61"), ("coalition of 3", "–"),
+        ("eavesdropper", "4"), ("neighbour", "3.9"), ("2 edges", "0.61"), ("coalition of 3", "–"),
         ("secure sums", "0.5"), ("last models", "–"), ("mean of last models", "∞"),
     ]  # fmt: skip
-    assert "2 hops" in text and "exact" in text
-    assert "Who learns what about whom" in front(watched)
+    assert "2 edges" in text and "exact" in text
+    assert "Privacy against single observers" in front(watched)
 
 
 def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
     text = pages(watched)["observers.html"]
-    assert "An agent two hops away learns ε = 0.61, where who hears every message learns 4" in text
-    assert "; a neighbour, 3.9." in text
+    assert "The privacy loss is ε = 0.61, against 4 to the eavesdropper" in text
+    assert "; to a neighbour, 3.9." in text
     for name, reason in NOT_LINEAR.items():
         assert reason.replace("'", "&#39;") in text and called(name) in text
 
@@ -62,21 +62,21 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
 @pytest.mark.parametrize(
     ("value", "label", "said"),
     [
-        (3.99, "exact", "learns ε = 3.99, as much as who hears every message"),
-        (4.32, "exact", "learns ε = 4.32, more than who hears every message, 4; a neighbour"),
-        (2.0, "F0", "is proven to learn no more than ε = 2, where"),
-        (float("inf"), "refused", "Nothing is proven"),
+        (3.99, "exact", "is ε = 3.99, the privacy loss to the eavesdropper"),
+        (4.32, "exact", "is ε = 4.32, more than the privacy loss to the eavesdropper, 4; to a neighbour"),
+        (2.0, "F0", "is proven to be at most ε = 2, against"),
+        (float("inf"), "refused", "No bound on the privacy loss"),
     ],
 )
 def test_the_sentence_follows_the_numbers(value, label, said):
     rows = [pair(0, 2, value, label=label), pair(0, 1, 4.0), pair(0, 1, 4.0, "eavesdropper")]
     assert said in sentence("descent", rows)["words"]
-    assert "two hops apart" in sentence("descent", rows[1:])["words"]
+    assert "a distance of two edges" in sentence("descent", rows[1:])["words"]
 
 
 def test_without_numbers_the_page_says_so(results):
     text = pages(results)["observers.html"]
-    assert "Nothing has been computed" in text and "<table" not in text
+    assert "contain no observers" in text and "<table" not in text
     assert learned([]) == {}
 
 
@@ -122,10 +122,10 @@ def test_the_map_in_a_window(watched, made, tmp_path):
             tab.look(width, 812, "light")
             tab.open(tmp_path / "report" / "observers.html")
             tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
-            assert "2 hops away ε 0.61" in tab.value(says)
+            assert "2 edges away ε 0.61" in tab.value(says)
             tab.value("const s = document.getElementById('pick-agent'); s.value = '1';"
                       "s.dispatchEvent(new Event('change')); 1")  # fmt: skip
-            assert "hops" not in tab.value(says)
+            assert "edges" not in tab.value(says)
             assert tab.value("document.documentElement.scrollWidth") <= width
             assert tab.value(CUT) == []
             tab.value("document.querySelector('[data-agent=\"2\"]').focus(); 1")

@@ -85,14 +85,16 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
 @pytest.mark.parametrize(
     ("verdict", "changes", "expected"),
     [
-        ("held", {"flip": -math.log(1.25)}, "another verdict if the bound were 25 % stricter"),
+        ("held", {"flip": -math.log(1.25)}, "the verdict would change if the bound were 25 % stricter"),
         ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": 1e-15},
          "by at most 50 %; 2 exactly equal"),
         ("did not hold", {"contradicted": 1, "value": 3.0, "kind": "difference", "flip": 3.0},
-         "by at most 3; another verdict if the bound were 3 looser"),
+         "by at most 3; the verdict would change if the bound were 3 looser"),
         ("undecided", {"needed": 1234.0, "flip": None}, "about 1 234 runs would decide"),
+        ("undecided", {"needed": 5.0, "runs": 2, "flip": None},
+         "not enough runs by design: 2, and an interval needs 5"),
         ("undecided", {"needed": math.inf, "flip": None},
-         "no affordable number of runs decides: an estimate is at the border"),
+         "no affordable number of runs would decide: an estimate is at the bound"),
         ("undecided", {"kind": "private", "flip": None}, "neither proven nor refuted"),
         ("cannot be tested", {}, "by construction"),
     ],
@@ -134,10 +136,10 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
     spoilt = replace(results, facts=facts, claims=claims, cards=[card("surrogate")])
     others = pages(spoilt)
     text = others["papers/first.html"]
-    article = re.search(r'<article class="figure" id="first_fig1".*?</article>', text, re.S)[0]
+    article = re.search(r'<details class="figure" id="first_fig1".*?<details class="figure"', text, re.S)[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[2]
-    other = re.search(r'<article class="figure" id="first_fig2".*?</article>', text, re.S)[0]
+    other = text.partition('<details class="figure" id="first_fig2"')[2]
     assert "SURROGATE" not in other
     text = page(spoilt)
     assert "SURROGATE DATA" in text.partition('class="front"')[2]
@@ -194,6 +196,7 @@ def test_every_picture_has_words(results):
         alt
         for key in results.papers
         for alt in Tree(shown[f"papers/{key}.html"]).attributes("img", "alt")
+        if alt  # thumbnails repeat the picture below their title
     ]
     assert len(words) == 4
     assert all("error against epsilon" in text for text in words)
@@ -244,7 +247,7 @@ def test_commands_name_figure_and_scale(results):
     assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in page(results)
     text = pages(results)["papers/first.html"]
     assert "snakemake --cores 2 first_fig1 --configfile config/smoke.yaml" in text
-    assert "Reduced at smoke scale" in text
+    assert "Reduced at the smoke scale" in text
     text = pages(replace(results, scale="paper"))["papers/first.html"]
     assert "snakemake --cores 2 first_fig1<" in text
     assert "configfile" not in text
@@ -296,7 +299,7 @@ def test_five_papers_and_sixty_figures_fit(figures):
     found = results_of(papers)
     others = pages(found)
     texts = [others[f"papers/{key}.html"] for key in papers]
-    assert [text.count('<article class="figure"') for text in texts] == [figures] * 5
+    assert [text.count('<details class="figure"') for text in texts] == [figures] * 5
     assert max(len(text.encode()) for text in (page(found), *texts)) < 200_000
 
 
@@ -326,7 +329,7 @@ def test_figures_of_no_paper_stand_under_their_own_title(results):
     assert '<a href="papers/data.html">What agents hold</a>' in front
     assert not [part for part in ("Paper <", "Paper :") if part in front + text]
     assert '<option value="data">' not in pages(mixed)["scorecard.html"]
-    article = re.search(r'<article class="figure" id="data_fig1".*?</article>', text, re.S)[0]
+    article = re.search(r'<details class="figure" id="data_fig1".*?</section>', text, re.S)[0]
     assert "records that each agent holds" in article
     assert "not a figure of a paper" in article
     assert "What is varied" not in article

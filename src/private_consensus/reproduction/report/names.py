@@ -82,3 +82,12 @@ def cited(paper: Mapping[str, Any]) -> str:
         return paper.get("short") or paper["title"]
     who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
     return " ".join([who, *_YEAR.findall(paper["where"])[-1:]])
+
+
+def figure_name(name: str) -> str:
+    """Return the printed name of a figure or table: ``ding_fig13_us`` becomes "Figure 13 us"."""
+    short = name.partition("_")[2] or name
+    return words(re.sub(r"^(fig|table)", lambda kind: _KINDS[kind[1]], short))
+
+
+_KINDS = {"fig": "Figure ", "table": "Table "}

@@ -1,4 +1,4 @@
-"""From results to the HTML of the pages."""
+"""Rendering of results to HTML pages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from private_consensus.common.symbols import typeset
 
 from .commands import command
 from .formats import code, words
-from .names import LINKS, called, cited
+from .names import LINKS, called, cited, figure_name
 from .reading import Results
 from .views import (
     algorithms,
@@ -176,6 +176,7 @@ def environment() -> Environment:
     # Jinja declares the types of its own globals only.
     made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
     made.filters["paper_of"] = lambda name: name.partition("_")[0]
+    made.filters["figure_name"] = figure_name
     return made
 
 

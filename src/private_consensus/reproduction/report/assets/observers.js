@@ -1,4 +1,4 @@
-// Who learns what about whom: the graph and the heat map of what was computed before. Without this script the page still
+// Graph and heat map of the computed privacy losses between agents. Without this script the page still
 // has its tables.
 "use strict";
 
@@ -77,7 +77,7 @@
     }
     at.forEach(([x, y], u) => {
       const { ground, ink } = u === agent ? { ground: "var(--link)", ink: "#ffffff" } : paint(share(cells.guarantee[agent][u], budget));
-      const told = u === agent ? `agent ${u}, who watches` : `of agent ${u}: ε ${shown(cells.guarantee[agent][u])}`;
+      const told = u === agent ? `agent ${u}, the observer` : `privacy loss of agent ${u}: ε ${shown(cells.guarantee[agent][u])}`;
       const node = element("g", { class: "agent", tabindex: 0, role: "button", "aria-label": told, "data-agent": u });
       const circle = element("circle", { cx: x, cy: y, r: NODE });
       circle.style.fill = ground;
@@ -134,11 +134,11 @@
     for (let d = 1; d <= farthest; d++) {
       const own = apart.flatMap((distance, u) => (distance === d ? [cells.guarantee[agent][u]] : []));
       const worst = own.some((value) => value < 0) ? -1 : Math.max(...own);
-      parts.push(`${d === 1 ? "neighbours" : `${d} hops away`} ε ${shown(worst)}`);
+      parts.push(`${d === 1 ? "neighbours" : `${d} edges away`} ε ${shown(worst)}`);
     }
     const labels = [...new Set(cells.labels[agent].filter(Boolean))].join(", ");
     document.getElementById("learned-says").textContent =
-      `Agent ${agent} learns at most, of ${parts.join("; of those ")}; the eavesdropper's account is ε ${shown(budget)}. (${labels})`;
+      `Privacy loss to agent ${agent}, at most: ${parts.join("; ")}; to the eavesdropper ε ${shown(budget)}. (${labels})`;
   }
 
   function fill(select, values, words = String) {

@@ -4,7 +4,14 @@
 
 (() => {
   const AHEAD = "400px";       // how far before a chart comes into view it is drawn
-  const SQUEEZE = 0.75;        // panels are stacked once they would shrink below this share of their size
+  const NARROW = 600;          // pixels of a chart below which its panels are stacked
+  const TEXT = 12;             // pixels of text, in every chart and window
+  const LETTER = 6.8;          // pixels of a letter of this size, on average
+  const AXIS = 74;             // pixels left of a panel for its axis
+  const GAP = 30;              // pixels between panels
+  const NARROWEST = 260;       // pixels of a panel below which there are fewer columns
+  const FLAT = 0.85;           // height over width above which a panel keeps its shape
+  const RESIZED = 24;          // pixels by which a chart changes before it is drawn again
   const ROOT = document.documentElement.dataset.root ?? "";  // from this page to the front page
   const scripts = new Map();
   const specifications = new Map();
@@ -29,10 +36,7 @@
     return scripts.get(source);
   }
 
-  const wanted = (box) => {
-    const natural = Number(box.querySelector("img").getAttribute("width"));
-    return box.clientWidth < SQUEEZE * natural ? "stacked" : "live";
-  };
+  const wanted = (box) => box.clientWidth < NARROW ? "stacked" : "live";
 
   // Selections that a click in a legend sets, wherever in the specification they stand.
   function legendParameters(view) {
@@ -41,7 +45,92 @@
     return [...own, ...inner.flatMap(legendParameters)];
   }
 
-  function arranged(original, label, state) {
+  // Lines of a text that fit into so many pixels.
+  function lines(text, pixels) {
+    const letters = Math.max(Math.floor(pixels / LETTER), 12);
+    const found = [""];
+    for (const word of String(text).split(" ")) {
+      const longer = `${found.at(-1)} ${word}`.trim();
+      if (longer.length <= letters || !found.at(-1)) found[found.length - 1] = longer;
+      else found.push(word);
+    }
+    return found;
+  }
+
+  const isUnit = (view) => Number.isFinite(view.width) && Number.isFinite(view.height);
+
+  function units(view) {
+    const inner = ["concat", "hconcat", "vconcat"].flatMap((key) => view[key] ?? []);
+    return [...(isUnit(view) ? [view] : []), ...inner.flatMap(units)];
+  }
+
+  // Text of one size; legends in columns and lines that fit.
+  function setText(part, width, room) {
+    if (Array.isArray(part)) {
+      for (const each of part) setText(each, width, room);
+    } else if (part && typeof part === "object") {
+      if (part.type === "text") part.fontSize = Math.max(part.fontSize ?? TEXT, TEXT);
+      const names = part.type === "nominal" ? part.scale?.domain : undefined;
+      if (names && part.legend) {
+        const shown = Object.fromEntries(names.map((name) => [name, lines(name, room - 50)]));
+        const longest = Math.max(...Object.values(shown).flat().map((line) => line.length));
+        part.legend.columns = Math.max(1, Math.floor(room / (longest * LETTER + 50)));
+        part.legend.labelExpr = `${JSON.stringify(shown)}[datum.label]`;
+        part.legend.labelLimit = room;
+      }
+      if (part.gradientLength) part.gradientLength = Math.min(part.gradientLength, width);
+      for (const [key, value] of Object.entries(part)) {
+        if (!["data", "datasets", "config"].includes(key)) setText(value, width, room);
+      }
+    }
+  }
+
+  // Titles of panels are marks, whose text is data, or titles of views.
+  function wrapTitles(specification, view, width) {
+    for (const layer of view.layer ?? []) {
+      if (layer.encoding?.text?.field !== "title") continue;
+      const rows = specification.datasets[layer.data.name].map(
+        (row) => ({ ...row, title: lines(row.title, width) }));
+      specification.datasets[layer.data.name] = rows.map(
+        (row) => ({ ...row, title: row.title.join("\n") }));
+      layer.mark.lineBreak = "\n";
+      layer.mark.dy -= TEXT * 1.2 * (Math.max(...rows.map((row) => row.title.length)) - 1);
+    }
+    if (typeof view.title === "string") view.title = lines(view.title, width);
+    for (const key of ["concat", "hconcat", "vconcat"]) {
+      for (const inner of view[key] ?? []) wrapTitles(specification, inner, width);
+    }
+  }
+
+  // Panels that fill so many pixels beside each other.
+  function fit(specification, pixels) {
+    const most = specification.columns ?? specification.concat?.length ?? 1;
+    const fitting = Math.max(1, Math.floor((pixels + GAP) / (NARROWEST + AXIS + GAP)));
+    const columns = Math.min(most, fitting);
+    if (specification.concat) specification.columns = columns;
+    const width = Math.max(Math.floor((pixels - (columns - 1) * GAP) / columns - AXIS), 120);
+    for (const unit of units(specification)) {
+      const ratio = unit.height / unit.width;
+      unit.width = ratio > FLAT ? Math.min(width, 1.5 * unit.width) : width;
+      unit.height = ratio > FLAT ? unit.width * ratio : Math.max(unit.height, 0.4 * width);
+    }
+    const sizes = { labelFontSize: TEXT, titleFontSize: TEXT };
+    const { axis, legend, title } = specification.config ?? {};
+    specification.config = {
+      ...specification.config, axis: { ...axis, ...sizes }, legend: { ...legend, ...sizes },
+      title: { ...title, fontSize: TEXT, subtitleFontSize: TEXT },
+    };
+    const own = specification.resolve?.scale?.color === "independent";
+    setText(specification, width, own ? width : pixels - AXIS);
+    const { title: heading, ...rest } = specification;
+    wrapTitles(specification, rest, width);
+    if (heading?.text) {
+      heading.text = [heading.text].flat().flatMap((line) => lines(line, pixels));
+      heading.fontSize = TEXT;
+    }
+  }
+
+  function arranged(original, label, state, pixels) {
     const specification = structuredClone(original);
     specification.description = label;
     if (specification.title && specification.title.subtitle) {
@@ -56,11 +145,13 @@
       // Every click on a name adds or takes away its curve; by default only one with shift does.
       select.toggle = "true";
     }
-    if (state === "stacked" && specification.concat) specification.columns = 1;
-    if (state === "stacked" && specification.hconcat) {
-      specification.vconcat = specification.hconcat;
+    if (specification.hconcat) {
+      specification.concat = specification.hconcat;
+      specification.columns = specification.concat.length;
       delete specification.hconcat;
     }
+    if (state === "stacked" && specification.concat) specification.columns = 1;
+    fit(specification, pixels);
     return specification;
   }
 
@@ -90,12 +181,20 @@
         live.setAttribute("aria-label", image.alt);
         box.append(live);
       }
-      const specification = arranged(specifications.get(name), image.alt, state);
-      drawn.get(name)?.finalize();
-      drawn.set(name, await vegaEmbed(live, specification, { renderer: "svg", actions: false }));
+      const room = box.clientWidth;
+      const embed = async (pixels) => {
+        const specification = arranged(specifications.get(name), image.alt, state, pixels);
+        drawn.get(name)?.finalize();
+        drawn.set(name, await vegaEmbed(live, specification, { renderer: "svg", actions: false }));
+        return Number(live.querySelector("svg").getAttribute("width"));
+      };
+      // Labels keep their size: a chart that is too wide for them is drawn once more, narrower.
+      const excess = await embed(room) - room;
+      if (excess > 1) await embed(room - excess);
+      box.dataset.width = room;
       image.hidden = true;
       box.dataset.state = state;
-      if (legendParameters(specification).length && !box.querySelector(".hint")) {
+      if (legendParameters(specifications.get(name)).length && !box.querySelector(".hint")) {
         box.append(hint(() => draw(box)));
       }
     } catch (error) {
@@ -116,7 +215,8 @@
     const resized = new ResizeObserver((entries) => {
       for (const { target } of entries) {
         const { state } = target.dataset;
-        if (["stacked", "live"].includes(state) && state !== wanted(target)) draw(target);
+        const moved = Math.abs(target.clientWidth - Number(target.dataset.width)) > RESIZED;
+        if (["stacked", "live"].includes(state) && moved) draw(target);
       }
     });
     for (const chart of charts) {

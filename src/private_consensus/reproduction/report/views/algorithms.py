@@ -1,4 +1,4 @@
-"""A page an algorithm: what its docstrings say, with typeset formulas, and what it promises."""
+"""One page per algorithm: its documentation with typeset formulas, and its privacy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from markupsafe import Markup
 
 from private_consensus.core import algorithms
 
-from ..names import called
+from ..names import called, cited
 from ..reading import Results
 from .figures import short
 from .privacy import of_algorithm
 
 ARG = re.compile(r"\\arg(?![a-z])")
-"""Which the converter does not know."""
+"""LaTeX command that the converter does not support."""
 MATH = re.compile(r":math:`([^`]+)`", re.S)
 CODE = re.compile(r"``([^`]+)``")
 ROLE = re.compile(r":\w+:`~?([^`]+)`")
@@ -90,11 +90,11 @@ def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dic
     Returns
     -------
     list of dict
-        Paper, name, title and number of each figure.
+        Key and citation of the paper, name and title of each figure.
     """
     return [
         {"paper": key, "name": figure, "title": short(spec["title"], paper["paper"]["number"]),
-         "number": paper["paper"]["number"]}
+         "cited": cited(paper["paper"])}
         for key, paper in papers.items()
         for figure, spec in paper["figures"].items()
         if any(curve["algorithm"] == name for panel in spec["panels"] for curve in panel["curves"])
@@ -102,7 +102,7 @@ def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dic
 
 
 def _own_doc(built: type) -> str:
-    """A class without a docstring of its own says nothing, not what its base says."""
+    """Return the docstring of the class itself, without those of its base classes."""
     return inspect.cleandoc(built.__dict__.get("__doc__") or "")
 
 
@@ -118,9 +118,9 @@ def _default(field: dataclasses.Field) -> str:
 
 
 def prose(text: str) -> Markup:
-    """A docstring as HTML: paragraphs, displayed and inline formulas, code, lists of parameters.
+    """Convert a docstring to HTML: paragraphs, formulas, code, and lists of parameters.
 
-    Only what these docstrings use is understood; anything else is shown as it is written.
+    Only the markup of these docstrings is converted; all other text is shown unchanged.
     """
     parts = [_block(block) for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
     return Markup("\n".join(parts))
@@ -158,7 +158,7 @@ def _definitions(text: str) -> str:
 
 
 def inline(text: str) -> str:
-    """A paragraph with formulas and code; everything else is text."""
+    """Convert formulas and code of a paragraph to HTML, and escape the other text."""
     found: list[str] = []
 
     def keep(html: str) -> str:

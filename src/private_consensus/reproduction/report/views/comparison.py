@@ -1,11 +1,12 @@
-"""Which algorithm, for which network, data and budget: the comparison as tables, and its data for
-the script that shows the cell that a reader picks."""
+"""Comparison of algorithms as tables, and its data for the script that shows a selected cell."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+
+from private_consensus.common.fields import INFINITE
 
 from ...claims import UNTESTABLE
 from ..formats import NONE, interval, number
@@ -14,8 +15,6 @@ from .verdicts import look
 
 Answers = Mapping[str, Any]
 
-INFINITE = 1e300
-"""Number that stands for infinity in the answers, since JSON has no infinity."""
 TUNINGS = {
     "default": "default parameters",
     "tuned": "the best of the trials, which are free",

@@ -78,7 +78,8 @@ def heading(title: str, number: str) -> str:
     -------
     str
     """
-    return title.removeprefix(f"Paper {number}").lstrip(",: ")
+    text = title.removeprefix(f"Paper {number}").lstrip(",: ")
+    return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
 def short(title: str, number: str) -> str:

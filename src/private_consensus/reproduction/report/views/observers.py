@@ -15,18 +15,18 @@ from ..reading import Results
 
 Row = Mapping[str, Any]
 
-VIEWS = {"agent": "what is sent one by one", "secure sums": "secure sums"}
+VIEWS = {"agent": "single messages", "secure sums": "secure sums"}
 """Kinds of observers that are single agents, in words."""
 OTHERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
 NAMES = {
     "descent": "Descent, fresh noise in every round",
     "clipped": "Descent, clipped gradients",
-    "muffliato_gd": "Muffliato-GD, four rounds a step",
+    "muffliato_gd": "Muffliato-GD, four rounds per step",
 }
-"""Entries of the configuration that are more than an algorithm's name."""
+"""Titles of configuration entries that differ from the name of the algorithm."""
 GRAPHS = {"chords": "ring with three chords"}
 SHOWN_BUDGET = 4.0
-"""Budget of the tables; where it was not computed, the largest there is."""
+"""Budget of the tables; if it was not computed, the largest computed budget."""
 
 
 def page(results: Results) -> dict[str, Any]:
@@ -47,17 +47,17 @@ def page(results: Results) -> dict[str, Any]:
 
 
 LABELS = {
-    "exact": "the view's exact value, from both sides",
-    "F1": "proven for steps that expand no distance, projections included",
-    "F0": "proven for any data and loss: what is sent late cannot arrive",
-    "refused": "nothing is proven",
+    "exact": "exact privacy loss of the received messages",
+    "F1": "contraction bound: proven for non-expansive steps, including projections",
+    "F0": "causal bound: proven for any data and loss, since late messages cannot arrive",
+    "refused": "no guarantee is proven",
 }
 
 
 FAR = 2
-"""Links between victim and observer in the sentences."""
+"""Distance of target agent and observer in the sentences, in edges."""
 NEARLY = 0.95
-"""Share of the eavesdropper's epsilon from which on somebody learns as much."""
+"""Fraction of the eavesdropper's epsilon from which on two privacy losses count as equal."""
 
 
 def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
@@ -79,7 +79,7 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
     everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
     worst = {d: _largest(own, d) for d in (1, FAR)}
     labels = {r["label"] for r in own if r["kind"] == "agent" and r["distance"] == FAR}
-    learns = "learns" if labels == {"exact"} else "is proven to learn no more than"
+    learns = "is" if labels == {"exact"} else "is proven to be at most"
     return {"name": title(name), "words": _said(learns, worst, everything)}
 
 
@@ -101,21 +101,21 @@ def _largest(rows: list[Row], distance: int) -> float:
 def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
     far, near = worst[FAR], worst[1]
     if math.isnan(far):
-        return "No graph here has two agents who are two hops apart."
+        return "No graph has two agents at a distance of two edges."
     if not math.isfinite(far):
-        return "Nothing is proven of what an agent two hops away learns."
-    shares = epsilon_in_words(everything)
+        return "No bound on the privacy loss to an agent two edges away is proven."
+    total = epsilon_in_words(everything)
     if far > everything / NEARLY:
-        compared = f"{epsilon_in_words(far)}, more than who hears every message, {shares}"
+        compared = f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
     elif far >= NEARLY * everything:
-        compared = f"{epsilon_in_words(far)}, as much as who hears every message"
+        compared = f"{epsilon_in_words(far)}, the privacy loss to the eavesdropper"
     else:
-        compared = f"{epsilon_in_words(far)}, where who hears every message learns {shares}"
-    return f"An agent two hops away {learns} ε = {compared}; a neighbour, {epsilon_in_words(near)}."
+        compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"
+    return f"The privacy loss {learns} ε = {compared}; to a neighbour, {epsilon_in_words(near)}."
 
 
 def beside() -> list[dict[str, str]]:
-    """Algorithms without a formula: why, and what can still be said."""
+    """Return the algorithms without a formula, with reason and remaining guarantee."""
     return [
         {"name": name, "reason": reason, "rest": _rest(name)}
         for name, reason in sorted(NOT_LINEAR.items())
@@ -124,10 +124,10 @@ def beside() -> list[dict[str, str]]:
 
 def _rest(name: str) -> str:
     if name in NO_VIEWS:
-        return "nothing"
+        return "none"
     if name in WHOLE_RUN:
-        return "what the eavesdropper's account says, at any distance"
-    return "what distance leaves of the eavesdropper's account, where that is proven"
+        return "the privacy loss to the eavesdropper, at any distance"
+    return "the part of the privacy loss to the eavesdropper that distance leaves, if it is proven"
 
 
 def _budget(rows: Iterable[Row]) -> float:
@@ -171,7 +171,7 @@ def _worst(rows: Iterable[Row]) -> str:
 
 
 def epsilon_in_words(value: float) -> str:
-    """An epsilon as the tables show it; what is beyond any use is infinite."""
+    """Format an epsilon; values above 10^6 are shown as infinite."""
     return "∞" if value > 1e6 else number(value)
 
 
@@ -204,7 +204,7 @@ def learned(rows: Iterable[Row]) -> dict[str, Any]:
 
 
 def _in_rows(graph: dict[str, Any]) -> None:
-    """Dictionaries of dictionaries as lists of lists, in place."""
+    """Convert nested dictionaries to nested lists, in place."""
     agents = 1 + max(max(link) for link in graph["links"])
     graph["agents"] = agents
     for budgets in graph["of"].values():

@@ -1,4 +1,4 @@
-"""The theorems: every numbered statement by paper, with its verdict and what was computed."""
+"""The theorems: numbered statements by paper, with verdicts and computations."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..names import cited
 from ..reading import Results
 from .verdicts import LOOKS
 
@@ -13,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 BESIDE = {"observers": "Methods for single observers"}
-"""Titles of groups that are no paper of the reproduction."""
+"""Titles of groups of statements that belong to none of the papers."""
 
 
 def page(results: Results) -> dict[str, Any]:
@@ -53,15 +54,13 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
     return [
         {
             "key": key,
-            "title": " ".join(filter(None, _name(papers.get(key, {}), key))),
+            "name": cited(papers[key]) if key in papers else BESIDE.get(key, key),
+            "title": papers[key]["title"] if key in papers and papers[key]["authors"] else "",
+            "counts": counts(group),
             "statements": [_statement(row) for row in group],
         }
         for key, group in groups.items()
     ]
-
-
-def _name(paper: Row, key: str) -> tuple[str, str]:
-    return paper.get("number", ""), paper.get("title", BESIDE.get(key, key))
 
 
 def _statement(row: Row) -> dict[str, Any]:
@@ -73,8 +72,14 @@ def _statement(row: Row) -> dict[str, Any]:
         "look": LOOKS[row["verdict"]],
         "because": row["because"],
         "errata": [name for name in row["errata"].split("; ") if name],
-        "claims": row["claims"].splitlines(),
+        "claims": [_claim(line) for line in row["claims"].splitlines()],
         "parts": row["parts"].splitlines(),
         "lines": " ".join(row["lines"].splitlines()),
         "command": f"private-consensus theorem {row['computation']}",
     }
+
+
+def _claim(line: str) -> dict[str, str]:
+    """Split a line such as ``xiao_c01: held`` into the claim's identifier, paper and verdict."""
+    identifier, _, rest = line.partition(": ")
+    return {"id": identifier, "paper": identifier.partition("_")[0], "rest": rest}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...claims import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE
+from ...claims.intervals import MIN_RUNS, too_few_runs
 from ..formats import exponential, interval, number, region
 from .figures import short
 
@@ -16,9 +17,14 @@ Row = Mapping[str, Any]
 LOOKS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
 """Verdict to the name of its shape and colour."""
 
-HEADINGS = {"held": "What holds", "part": "What holds in part", "not": "What does not",
-            "open": "What is undecided", "never": "What cannot be tested"}  # fmt: skip
-"""What stands before the claims of one verdict."""
+HEADINGS = {
+    "not": "Claims that do not hold",
+    "part": "Claims that hold in part",
+    "held": "Claims that hold",
+    "open": "Undecided claims",
+    "never": "Claims that cannot be tested",
+}
+"""Headings of the lists of claims by verdict, in the order of the page."""
 
 RATIOS = {
     "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "steadier",
@@ -27,20 +33,20 @@ RATIOS = {
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
 MANY_RUNS = 100_000
-"""More than this many runs are not affordable."""
+"""Largest number of runs that a remark recommends."""
 
 NO_BOUND = "without any bound"
 EQUAL = 1e-9
-"""A bound that is moved by less stays where it is."""
+"""Smallest change of a bound that a remark mentions."""
 UNBOUNDED = 500.0
-"""Logarithms of ratios above this stand for infinity."""
+"""Logarithm of a ratio from which on the ratio counts as infinite."""
 
 MANY_TIMES = 3.0
-"""Above this a ratio's excess is said in times, below in per cent."""
+"""Ratio from which on an excess is written as a multiple instead of a percentage."""
 
 
 def look(verdict: str) -> str:
-    """Name of the shape and colour of a verdict."""
+    """Return the name of the shape and colour of a verdict."""
     return LOOKS.get(verdict, "open")
 
 
@@ -101,7 +107,7 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
 
 
 def judged(row: Row) -> dict[str, Any]:
-    """A verdict with its numbers in words; logarithms of ratios are shown as ratios."""
+    """Format the numbers of a verdict, with logarithms of ratios as ratios."""
     kind = measure(row)
     shown = exponential if kind == "ratio" else float
     value, low, high, accept_low, accept_high = (
@@ -126,7 +132,7 @@ def judged(row: Row) -> dict[str, Any]:
 def remark(row: Row) -> str:
     """Explain a verdict: reason, distance, number of runs, and the change that would flip it."""
     if row["verdict"] == UNTESTABLE:
-        return row.get("untestable") or "nothing is measured that could decide"
+        return row.get("untestable") or "no measurement could decide the claim"
     said = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
     return "; ".join(filter(None, [*said, _flip(row)]))
 
@@ -137,8 +143,10 @@ def _undecided(row: Row) -> str:
         return "neither proven nor refuted"
     if needed is None:
         return ""
+    if 1 < row["runs"] < MIN_RUNS:
+        return too_few_runs(row["runs"])
     if math.isinf(needed) or needed > MANY_RUNS:
-        return "no affordable number of runs decides: an estimate is at the border"
+        return "no affordable number of runs would decide: an estimate is at the bound"
     return f"about {number(int(needed))} runs would decide"
 
 
@@ -156,18 +164,18 @@ def _equal(row: Row) -> str:
 
 
 def _flip(row: Row) -> str:
-    """The tolerance at which the verdict would be another."""
+    """Describe the change of the bound that would change the verdict."""
     move = row.get("flip")
     if move is None or abs(move) < EQUAL:
         return ""
     if measure(row) == "ratio" and abs(move) > UNBOUNDED:
         return ""
     word = "looser" if move > 0 else "stricter"
-    return f"another verdict if the bound were {_size(row, abs(move))} {word}"
+    return f"the verdict would change if the bound were {_size(row, abs(move))} {word}"
 
 
 def _size(row: Row, size: float) -> str:
-    """A distance of the statistic: of the logarithm of a ratio, in per cent."""
+    """Format a distance of the statistic; for the logarithm of a ratio in percent."""
     if measure(row) != "ratio":
         return number(size)
     if size > UNBOUNDED:
