@@ -30,7 +30,13 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import OutsideRange
-from private_consensus.core.simulation import Environment, Setting, Watch, calibrate, simulate
+from private_consensus.core.simulation import (
+    Environment,
+    MeasurementPlan,
+    Setting,
+    calibrate,
+    simulate,
+)
 from private_consensus.privacy import Budget
 
 from . import measuring
@@ -93,7 +99,9 @@ def simulated(name: str, sizes: Mapping[str, int], graph: Mapping[str, Any]) -> 
     calibration = calibrate(settings, environment, root=0, groups={}, runs=runs, block=runs)
     marks.append(time.process_time())
     metric = next(iter(made.problem.metrics))
-    found = simulate(calibration, watch=Watch((("released", metric),)), divergence="record")
+    found = simulate(
+        calibration, watch=MeasurementPlan((("released", metric),)), divergence="record"
+    )
     marks.append(time.process_time())
     (value, *_) = found.values[0].values()
     steps = np.diff(marks)

@@ -481,6 +481,25 @@ def test_smaller_experiments_decide_nothing_and_show_their_numbers():
     assert table["verdict"].to_list() == [UNTESTABLE]
 
 
+@pytest.mark.parametrize(("runs", "reduced", "told"), [(2, False, True), (5, False, False),
+                                                       (2, True, False)])  # fmt: skip
+def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
+    """Only an experiment of its full size has few runs by design."""
+    tests = [Test(kind="below", series=series("one"), against=series("two"), x="x")]
+    claim = Claim(
+        claim="below", place="here", figure="f", because="wording", headline="v",
+        variants={"v": tests},
+    )  # fmt: skip
+    frame = pl.concat([measurements("one", LEVEL), measurements("two", RISING)])
+    few = frame.filter(pl.col("run") < runs)
+    row = judge_all({"c": claim}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
+    reason = "not enough runs by design: 2, and an interval needs 5"
+    assert (row["untestable"] == reason) is told
+    never = claim.model_copy(update={"untestable": "by construction"})
+    row = judge_all({"c": never}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
+    assert row["untestable"] == "by construction"
+
+
 @pytest.mark.parametrize(
     "test",
     [

@@ -22,7 +22,7 @@ from private_consensus.core.algorithms.noise import SCALED
 from private_consensus.core.algorithms.p_admm import OutputPerturbation
 from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account, pure
 
 AGENTS, DIM = 6, 5
@@ -283,7 +283,7 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones(name):
     kind = load(name)
     options = {} if name == "admm" else {"noise": 0.5, "calibration": "given", "law": "laplace"}
     setting = Setting(kind(**options), Budget(np.inf, 0.0), 8)
-    watch = Watch((("released", "log_distance"),), frozenset({3}))
+    watch = MeasurementPlan((("released", "log_distance"),), frozenset({3}))
     few, many = (
         simulated(
             [setting], build_problem, network, root=3, groups={}, runs=runs, watch=watch, block=4

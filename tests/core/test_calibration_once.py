@@ -11,7 +11,7 @@ from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.base import join_runs
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import lasso, logistic_regression, mean_estimation
-from private_consensus.core.simulation import Environment, Setting, Watch, calibrate
+from private_consensus.core.simulation import Environment, MeasurementPlan, Setting, calibrate
 from private_consensus.privacy import Budget, account
 from private_consensus.reproduction.experiments.cells import (
     calibrated_cell,
@@ -63,7 +63,7 @@ CASES = {
 def test_a_run_is_the_same_alone_and_in_a_block(name):
     algorithm, budget, problem, network, metric = CASES[name]
     settings = [Setting(algorithm, budget, 4), Setting(algorithm, budget, 6)]
-    watch = Watch((("released", metric),), frozenset(range(1, 7)))
+    watch = MeasurementPlan((("released", metric),), frozenset(range(1, 7)))
 
     def measured(runs, block):
         options = {"root": 5, "groups": GROUPS, "runs": runs, "block": block, "watch": watch}

@@ -212,7 +212,7 @@ def test_problems_that_share_draws_are_each_as_alone():
     ]  # fmt: skip
     fields = ("gram", "curvature", "linear", "penalty", "step")
     asked = [
-        two_point.Asked(*(one[key] for key in fields), how["loops"], how["samples"])
+        two_point.Subproblem(*(one[key] for key in fields), how["loops"], how["samples"])
         for one, how in many
     ]
     found = two_point.solve_several(asked, first["keys"], first["counter"], u1=1.0)
@@ -228,7 +228,7 @@ def test_problems_that_share_a_vector_of_lanes_keep_their_own_matrix():
     how, alike = options(2), {key: many[0][key] for key in ("keys", "counter")}
     fields = ("gram", "curvature", "linear", "penalty", "step")
     asked = [
-        two_point.Asked(*(one[key] for key in fields), how["loops"], how["samples"])
+        two_point.Subproblem(*(one[key] for key in fields), how["loops"], how["samples"])
         for one in many
     ]  # fmt: skip
     found = two_point.solve_several(asked, **alike, u1=1.0)

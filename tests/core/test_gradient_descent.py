@@ -16,7 +16,7 @@ from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, account, gaussian_delta
 
 AGENTS, DIM = 6, 3
@@ -303,7 +303,7 @@ def test_simulation_reports_the_released_error_of_the_paper(streams):
     def network(block):
         return networks.build(block, "complete", AGENTS)
 
-    watch = Watch((("consensus", "normalised_error"), ("internal", "normalised_error")))
+    watch = MeasurementPlan((("consensus", "normalised_error"), ("internal", "normalised_error")))
     setting = Setting(GradientDescent(), BUDGET, 1)
     [values] = simulated([setting], problem, network, root=1, groups={}, runs=10, watch=watch)
     printed = values[1, "internal", "normalised_error"]

@@ -24,7 +24,7 @@ from private_consensus.core.kernels import compiling, messages
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.discrete import discrete_gaussian, discrete_gaussian_pmf
 
@@ -437,7 +437,7 @@ def measured(algorithm, runs, horizons=(6,), sigmas=(0.7,)):
         for s in sigmas
     ]
     quantities = ("seconds", "bits", "saturated")
-    watch = Watch((("internal", "training_loss"), *((q, "value") for q in quantities)))
+    watch = MeasurementPlan((("internal", "training_loss"), *((q, "value") for q in quantities)))
     options = {"root": 3, "groups": {}, "runs": runs, "watch": watch, "block": 2}
     return simulated(
         settings,

@@ -18,7 +18,7 @@ from private_consensus.core.kernels import rounds
 from private_consensus.core.problems import perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Watch, _Recorder
+from private_consensus.core.simulation import MeasurementPlan, _Recorder
 
 AGENTS, HORIZON = 5, 3
 STREAMS = Streams(0, (0, 1))
@@ -121,7 +121,7 @@ TOO_FAR = [QDPSGD1(a0=1e38, e0=1e38), DSGD(alpha=1e39), SDMDSGD(alpha=1e39)]
 def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
     problem, network = scene(20, 3)
     setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far", course=True)
-    recorder = _Recorder(Watch(()), problem, STREAMS, [setting])
+    recorder = _Recorder(MeasurementPlan(()), problem, STREAMS, [setting])
     with warnings.catch_warnings(), pytest.raises(Diverged, match="iteration 1"):
         warnings.simplefilter("ignore")
         stack([algorithm]).run(problem, network, STREAMS, np.array([HORIZON]), recorder)

@@ -14,11 +14,13 @@ from private_consensus.core.algorithms.base import Iterative, column, stack, str
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
 from private_consensus.core.problems import logistic_regression, mean_estimation
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget
 
 GROUPS = {"data": "e", "graph": "e", "noise": "e a"}
-WATCH = Watch((("released", "normalised_error"), ("internal", "node_error")), frozenset({2, 5}))
+WATCH = MeasurementPlan(
+    (("released", "normalised_error"), ("internal", "node_error")), frozenset({2, 5})
+)
 FREE = Budget(np.inf, 0.5)
 
 
@@ -85,7 +87,7 @@ def test_an_average_is_over_all_iterations_whichever_are_recorded():
     pair = [Setting(Doubling(factor=2.0), FREE, horizon) for horizon in (5, 9)]
     measure = ("internal", "value")
     for recorded in (frozenset(), frozenset({1, 2, 3}), frozenset(range(9))):
-        watch = Watch((measure,), recorded, averages=(measure,))
+        watch = MeasurementPlan((measure,), recorded, averages=(measure,))
         options = {"root": 1, "groups": {}, "runs": 7, "watch": watch, "block": 4}
         values = simulated(pair, *environment, **options)
         for T, found in zip((5, 9), values, strict=True):
@@ -97,7 +99,7 @@ def test_an_average_is_over_all_iterations_whichever_are_recorded():
 
 
 def test_an_average_over_a_run_that_left_the_finite_numbers_is_infinite():
-    watch = Watch((), averages=(("internal", "value"),))
+    watch = MeasurementPlan((), averages=(("internal", "value"),))
     wild = [Setting(Doubling(factor=1e200), FREE, 5)]
     options = {"root": 1, "groups": {}, "runs": 3, "watch": watch, "divergence": "record"}
     [found] = simulated(wild, *environment, **options)
@@ -154,7 +156,7 @@ def test_a_non_finite_iterate_stops_the_run_and_is_named(processes):
         Setting(Explosive(factor=1.5), FREE, 40, "calm"),
         Setting(Explosive(factor=1e40), FREE, 40, "wild"),
     ]
-    watch = Watch((("internal", "node_error"),))
+    watch = MeasurementPlan((("internal", "node_error"),))
     with np.errstate(over="ignore", invalid="ignore"), pytest.raises(Diverged) as caught:
         simulated(
             pair, *environment, root=1, groups={}, runs=8, watch=watch, block=4,
@@ -201,7 +203,7 @@ def test_leaving_the_finite_numbers_can_be_a_measurement():
         Setting(Explosive(factor=1.0), FREE, 40, "tame"),
         Setting(Explosive(factor=1e40), FREE, 40, "wild"),
     ]
-    watch = Watch((("internal", "node_error"),))
+    watch = MeasurementPlan((("internal", "node_error"),))
     options = {"root": 1, "groups": {}, "runs": 8, "watch": watch, "block": 4}
     tame, wild = simulated(pair, *environment, divergence="record", **options)
     forked = simulated(
@@ -231,7 +233,7 @@ def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
     def ring(streams):
         return networks.build(streams, "ring", 3)
 
-    watch = Watch((("released", "own_loss"), ("internal", "own_loss")), frozenset({1, 3}))
+    watch = MeasurementPlan((("released", "own_loss"), ("internal", "own_loss")), frozenset({1, 3}))
     several = [
         Setting(PRADMM(calibration="formula", threshold=threshold), Budget(5.0, 1e-3), horizon)
         for threshold, horizon in (("literal", 6), ("none", 4), ("consistent", 6))

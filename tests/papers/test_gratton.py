@@ -20,7 +20,7 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.core.algorithms.release_audit import ReleaseAudit, neighbours
 from private_consensus.core.problems import lasso
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, account, gaussian_epsilon
 
 AGENTS, EDGES = 5, [(1, 2), (2, 3), (3, 4), (4, 5), (5, 1), (1, 3)]
@@ -230,7 +230,7 @@ def test_one_inner_loop_has_the_mean_of_the_exact_update(streams, network):
 @pytest.mark.parametrize("quantity", ["mean", "variance"])
 def test_engines_agree_on_whole_trials(quantity, streams):
     """The same data, draws of their own, fewer inner steps: errors with one mean and variance."""
-    watch = Watch((("released", "normalised_error"),))
+    watch = MeasurementPlan((("released", "normalised_error"),))
     found = {}
     for engine in ("compiled", "plain"):
         settings = [Setting(DZOA(engine=engine, T=30, L=4.0), BUDGET, 15)]
@@ -255,7 +255,7 @@ def test_settings_share_draws_and_do_not_change_each_other(streams, network):
 
 
 def test_divergence_is_counted(streams):
-    watch = Watch((("released", "normalised_error"),))
+    watch = MeasurementPlan((("released", "normalised_error"),))
     settings = [Setting(DZOA(L=L, T=50), BUDGET, 30) for L in (0.01, 1.0)]
     options = {"root": 1, "groups": {}, "runs": 4, "block": 4, "divergence": "record"}
     wild, tame = simulated(settings, made, graph, watch=watch, **options)

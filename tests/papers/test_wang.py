@@ -17,7 +17,7 @@ from private_consensus.core.algorithms.dp_ci_moments import DPCIMoments, constan
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
-from private_consensus.core.simulation import Setting, Watch
+from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.reproduction import plotting
@@ -202,7 +202,9 @@ def graph(block):
 
 
 def test_more_runs_keep_the_bytes_of_the_earlier_ones():
-    watch = Watch((("internal", "squared_error"), ("released", "agent_3_2")), frozenset({1, 4}))
+    watch = MeasurementPlan(
+        (("internal", "squared_error"), ("released", "agent_3_2")), frozenset({1, 4})
+    )
     setting = Setting(DPCI(**SIMULATION), Budget(0.4), 6)
 
     def measured(runs):

@@ -20,7 +20,7 @@ from .large_networks import SparseNetwork
 from .networks import Network
 from .problems import Problem
 from .randomness import PURPOSES, Streams
-from .simulation import Asked, Environment, Setting, Watch
+from .simulation import Environment, MeasurementPlan, RequestedValue, Setting
 
 MAX_HORIZON, MAX_RUNS = 10_000_000, 1_000_000
 """Largest numbers of iterations and runs."""
@@ -176,9 +176,9 @@ def simulate(
     for _, metric in measures:
         require(metric in metrics, "measures", metric, f"one of {', '.join(metrics)}")
         _require_test_records(calibration.problem, metric)
-    final = Asked(Watch(FINAL), frozenset({0}), runs)
+    final = RequestedValue(MeasurementPlan(FINAL), frozenset({0}), runs)
     records = simulation.simulate(
-        calibration, watch=Watch(measures, times), progress=progress, asked=[final]
+        calibration, watch=MeasurementPlan(measures, times), progress=progress, asked=[final]
     )
     measured = {(quantity, metric) for _, quantity, metric in records.values[0]}
     for quantity, metric in measures:
@@ -191,7 +191,7 @@ def simulate(
     ]
     guarantees = [account(of_case, budget.delta) for of_case in releases]
     worst = max(range(len(releases)), key=lambda index: guarantees[index].epsilon)
-    additional = {quantity: values for (_, quantity, _), values in records.besides[0].items()}
+    additional = {quantity: values for (_, quantity, _), values in records.additional[0].items()}
     return Simulation(
         calibration.algorithms[0][0], budget, guarantees[worst], rows, releases[worst], setting,
         calibration.problem, calibration.network, additional,

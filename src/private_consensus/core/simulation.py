@@ -1,11 +1,13 @@
 """Monte-Carlo simulation of the settings of one algorithm: calibrated once, run in blocks.
 
-A setting's noise is set before any run: from what the problem states for all data sets, and from
-the graph, which is public; where graphs are random, from that of each run. So the noise of a run
-depends on no other run, and what a privacy row and an audit look at is what ran.
+The noise of a setting is calibrated before any run, from the sensitivities that the problem states
+for all data sets and from the public graph. With random graphs it is calibrated for the graph of
+each run. The noise of a run therefore depends on no other run, and the privacy table and the audits
+examine the algorithm that ran.
 
-Runs are computed in blocks of a fixed size; the last block is filled up with further runs that are
-cut off again. So the numbers of a run depend on neither the number of runs nor the number of cores.
+Runs are computed in blocks of a fixed size. The last block is filled up with further runs, which
+are discarded. The results of a run therefore depend neither on the number of runs nor on the number
+of cores.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from .solvers.gathering import together
 DIVERGENCES = ("raise", "record")
 
 BLOCK = 10
-"""Runs a block: few enough that a block's arrays stay in the cache."""
+"""Runs per block: few enough that the arrays of a block stay in the cache."""
 
 
 class Environment(NamedTuple):
-    """Builds the problem, and the network, of some runs from their streams."""
+    """Functions that build the problem and the network of some runs from their streams."""
 
     problem: Callable[[Streams], Problem]
     network: Callable[[Streams], Network]
@@ -56,7 +58,7 @@ class Setting:
 
 
 class Case(NamedTuple):
-    """A calibrated algorithm and the network, of one run or shared by all, that it is for."""
+    """Calibrated algorithm and its network, which belongs to one run or to all runs."""
 
     algorithm: Algorithm
     network: Network
@@ -64,22 +66,24 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Settings with their noise set, once, for all runs of an experiment.
+    """Settings with calibrated noise for all runs of an experiment.
 
     Parameters
     ----------
     settings : sequence of Setting
+        Experimental settings.
     environment : Environment
+        Functions that build problem and network.
     root, groups
         See :class:`private_consensus.core.randomness.Streams`.
     runs, block : int
-        How many runs count; how many are computed together.
+        Number of runs; number of runs that are computed together.
     problem : Problem
-        Of the first run. What it states of privacy holds for the data of every run.
+        Problem of the first run. Its sensitivities hold for the data of every run.
     network : Network
-        Of all runs, with those that fill up the last block.
+        Network of all runs, including the runs that fill up the last block.
     algorithms : sequence of sequences of Algorithm
-        Of each setting one where all runs share a graph, else one a run.
+        For each setting, one algorithm if all runs share a graph, else one per run.
     """
 
     settings: Sequence[Setting]
@@ -94,12 +98,14 @@ class Calibration:
 
     @cached_property
     def graphs(self) -> list[Network]:
-        """The network that all runs share, or that of each run that counts."""
+        """Network that all runs share, or the network of each run without the filled-up ones."""
         return _graphs(self.network)[: self.runs]
 
     def cases(self, index: int) -> list[Case]:
-        """Return the runs of a setting with their graphs; of graphs with equal privacy, only the
-        first. The privacy of the setting is that of the worst graph.
+        """Return the calibrated algorithms of a setting with their graphs.
+
+        Of several graphs with equal privacy, only the first is returned. The privacy loss of the
+        setting is that of the worst graph.
         """
         kind, found = self.settings[index].algorithm, {}
         for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
@@ -107,7 +113,7 @@ class Calibration:
         return list(found.values())
 
     def only(self, chosen: Sequence[int]) -> Calibration:
-        """The same of some settings."""
+        """Return the calibration of a selection of settings, given by their indices."""
         settings, algorithms = (
             [every[index] for index in chosen] for every in (self.settings, self.algorithms)
         )
@@ -140,17 +146,32 @@ def calibrate(
     runs: int,
     block: int = BLOCK,
 ) -> Calibration:
-    """Set the noise of every setting for all runs of an experiment.
+    """Calibrate the noise of every setting for all runs of an experiment.
 
-    Against the problem's statements, which are bounds for all data sets, and, where graphs are
-    random, against that of each run.
+    The sensitivities of the problem are bounds for all data sets. With random graphs, the noise is
+    calibrated for the graph of each run.
 
     Parameters
     ----------
+    settings : sequence of Setting
+        Experimental settings.
+    environment : Environment
+        Functions that build problem and network.
     root, groups
         See :class:`private_consensus.core.randomness.Streams`.
-    runs, block : int
-        See :func:`simulate`.
+    runs : int
+        Number of Monte-Carlo runs.
+    block : int, default BLOCK
+        Number of runs that are computed together.
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    InvalidInput
+        If a number is invalid, or problem and network do not fit together.
     """
     for name, count in {"runs": runs, "block": block}.items():
         require_integer(name, count, 1)
@@ -168,7 +189,7 @@ def calibrate(
 
 
 def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
-    """Refuse a problem and a network that do not belong together, or to so many runs."""
+    """Refuse a problem and a network with different numbers of agents, or of other runs."""
     require_same_agents(problem, network)
     own_data = getattr(problem, "n_runs", None)
     one = "1 or, from a function of streams, those of the streams' runs"
@@ -217,25 +238,25 @@ def _graphs(network: Network) -> list[Network]:
 
 
 @dataclass(frozen=True)
-class Watch:
+class MeasurementPlan:
     """Measurement plan: pairs (quantity, metric), and the intermediate iterations at which they
     are measured.
 
-    A quantity is what an algorithm shows (``internal``, ``released``, ``consensus``, ...). Metric
-    ``value`` takes the quantity itself as the measurement. Of the pairs in ``averages`` the mean
-    over ALL iterations t = 1, ..., T is measured too, at T and under the name :func:`averaged`.
-    Before the last iteration the pairs in ``courses`` are measured; all, if there are none.
+    A quantity is an observable of the algorithm (``internal``, ``released``, ``consensus``, ...).
+    The metric ``value`` records the quantity itself. For pairs in ``averages``, the mean over all
+    iterations t = 1, ..., T is recorded at T, under the name :func:`averaged`. Before the last
+    iteration the pairs in ``intermediate`` are recorded, or all pairs if it is empty.
     """
 
     measures: tuple[tuple[str, str], ...]
     iterations: frozenset[int] = frozenset()
     averages: tuple[tuple[str, str], ...] = ()
-    courses: tuple[tuple[str, str], ...] = ()
+    intermediate: tuple[tuple[str, str], ...] = ()
 
     @property
-    def on_the_way(self) -> tuple[tuple[str, str], ...]:
+    def intermediate_measures(self) -> tuple[tuple[str, str], ...]:
         """Pairs that are measured before the last iteration."""
-        return self.courses or self.measures
+        return self.intermediate or self.measures
 
     def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
         """Return the (iteration, quantity, metric) triples to record in a run.
@@ -252,34 +273,37 @@ class Watch:
         set of tuple
         """
         times = [t for t in self.iterations if t < horizon] if course else []
-        every = {(t, *measure) for t in times for measure in self.on_the_way}
+        every = {(t, *measure) for t in times for measure in self.intermediate_measures}
         every |= {(horizon, *measure) for measure in self.measures}
         return every | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
-class Asked(NamedTuple):
+class RequestedValue(NamedTuple):
     """Additional measurements for some settings (by index), in the first runs only."""
 
-    watch: Watch
+    watch: MeasurementPlan
     settings: frozenset[int]
     runs: int
 
 
 def averaged(metric: str) -> str:
-    """Name of a metric's mean over all iterations of a run."""
+    """Return the name of a metric's mean over all iterations of a run."""
     return f"mean_{metric}"
 
 
 @dataclass
 class Records:
-    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``, and what
-    was asked for besides, of the blocks that have the runs that it was asked of."""
+    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``.
+
+    ``additional`` has the additional measurements in the same form, for the runs of the blocks that
+    contain the requested runs.
+    """
 
     values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
-    besides: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
+    additional: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
 
     def rows(self) -> dict[str, np.ndarray]:
-        """Columns setting, t, quantity, metric, run, value: one row a measurement."""
+        """Return the columns setting, t, quantity, metric, run, value: one row per measurement."""
         columns: dict[str, list] = defaultdict(list)
         for index, measured in enumerate(self.values):
             for (t, quantity, metric), numbers in measured.items():
@@ -296,27 +320,32 @@ class Records:
 def simulate(
     calibration: Calibration,
     *,
-    watch: Watch,
+    watch: MeasurementPlan,
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[Asked] = (),
+    asked: Sequence[RequestedValue] = (),
 ) -> Records:
-    """Run every setting as often as it was calibrated for, and measure.
+    """Run every setting and record its measurements.
 
     Parameters
     ----------
     calibration : Calibration
         See :func:`calibrate`.
+    watch : MeasurementPlan
+        Quantities and metrics to record.
     divergence : {"raise", "record"}
-        What a non-finite iterate means: an error, or a measurement of infinity, where losing the
-        finite numbers is an outcome to be counted.
+        Treatment of an infinite iterate: an error, or a measurement of infinity.
     progress : callable
-        Told after each block how many runs are done.
-    processes : int
-        Blocks that are computed side by side, each in a fork; no number depends on it.
-    asked : sequence of Asked
-        Measured besides; none of it averages over iterations that ``watch`` does not.
+        Called after each block with the number of finished runs and of all runs.
+    processes : int, default 1
+        Number of worker processes. The results do not depend on it.
+    asked : sequence of RequestedValue
+        Additional measurements; their averages have to be those of ``watch``.
+
+    Returns
+    -------
+    Records
 
     Raises
     ------
@@ -331,11 +360,11 @@ def simulate(
 def simulate_together(
     calibrations: Sequence[Calibration],
     *,
-    watch: Watch,
+    watch: MeasurementPlan,
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[Sequence[Asked]],
+    asked: Sequence[Sequence[RequestedValue]],
 ) -> list[Records]:
     """Run several environments on the same runs and record their measurements.
 
@@ -347,7 +376,7 @@ def simulate_together(
     ----------
     calibrations : sequence of Calibration
         One calibration per environment, with equal numbers of runs and equal blocks.
-    watch : Watch
+    watch : MeasurementPlan
         Quantities and metrics to record.
     divergence : {"raise", "record"}
         See :func:`simulate`.
@@ -355,7 +384,7 @@ def simulate_together(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    asked : sequence of sequences of Asked
+    asked : sequence of sequences of RequestedValue
         Additional measurements for each calibration.
 
     Returns
@@ -385,14 +414,14 @@ def simulate_together(
     ]
 
 
-def _records(calibration: Calibration, watch: Watch, parts: list[list[dict]]) -> Records:
+def _records(calibration: Calibration, watch: MeasurementPlan, parts: list[list[dict]]) -> Records:
     """Collect the measurements of all blocks of one environment."""
     runs, found = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
         own = watch.keys(setting.horizon, setting.course)
         joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
         found.values.append({key: joined[key] for key in joined if key in own})
-        found.besides.append({key: joined[key] for key in joined if key not in own})
+        found.additional.append({key: joined[key] for key in joined if key not in own})
     return found
 
 
@@ -403,8 +432,8 @@ def _joined(parts: list[list[dict]], index: int, key: tuple[int, str, str]) -> n
 def _run_block(
     calibrations: Sequence[Calibration],
     first: int,
-    watch: Watch,
-    also: Sequence[Sequence[Asked]],
+    watch: MeasurementPlan,
+    also: Sequence[Sequence[RequestedValue]],
     recorder_type,
 ) -> list[list[dict]]:
     every = [
@@ -416,7 +445,11 @@ def _run_block(
 
 
 def _tasks(
-    calibration: Calibration, first: int, watch: Watch, also: Sequence[Asked], recorder_type
+    calibration: Calibration,
+    first: int,
+    watch: MeasurementPlan,
+    also: Sequence[RequestedValue],
+    recorder_type,
 ) -> tuple[list[Callable[[], None]], list[dict]]:
     """Return the tasks that run a block of one environment, and the mappings that they fill.
 
@@ -452,18 +485,18 @@ def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
 
 
 class _Recorder:
-    """Measures what it is shown, and stops a run that has left the finite numbers.
+    """Recorder of the planned measurements, which stops a run with an infinite iterate.
 
-    ``also`` has further watches, each with the settings that it is for.
+    ``also`` has additional measurement plans, each with a mask of its settings.
     """
 
     def __init__(
         self,
-        watch: Watch,
+        watch: MeasurementPlan,
         problem: Problem,
         streams: Streams,
         settings: list[Setting],
-        also: Sequence[tuple[Watch, np.ndarray]] = (),
+        also: Sequence[tuple[MeasurementPlan, np.ndarray]] = (),
     ):
         self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
         every = np.ones(len(settings), bool)
@@ -476,7 +509,7 @@ class _Recorder:
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
-        # What is released is often the iterate itself: one look at it is enough.
+        # Several observables are often the same array, which is checked once.
         if not isinstance(seen, Finite):
             for array in {id(array): array for array in seen.values()}.values():
                 self._require_finite(t, active, array)
@@ -508,7 +541,7 @@ class _Recorder:
         for one, own, courses in self.watches:
             now.append((one.measures, own[active] & ends))
             if t in one.iterations:
-                now.append((one.on_the_way, courses[active] & ~ends))
+                now.append((one.intermediate_measures, courses[active] & ~ends))
         return now
 
     def _add(self, t, active, quantity, metric, array) -> None:
@@ -539,7 +572,7 @@ class _Recorder:
 
 
 class _Counter(_Recorder):
-    """Takes what is not finite for infinite, and lets the run go on."""
+    """Recorder that records infinity for values that are not finite, and continues the run."""
 
     def _values(self, metric, array) -> np.ndarray:
         values = super()._values(metric, array)

@@ -28,7 +28,7 @@ import numpy as np
 from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import Release
 
-from ..kernels.two_point import Asked, solve_plainly, solve_several
+from ..kernels.two_point import Subproblem, solve_plainly, solve_several
 from ..solvers.gathering import gathered
 from .families.consensus_admm import ASSUMED, ConsensusADMM, check_budget, neighbourhood_sizes
 from .noise import Noise
@@ -219,7 +219,7 @@ class DZOA(ConsensusADMM):
             Result of the last step.
         """
         settings, u1 = len(dual), float(np.ravel(self.u1)[0])
-        request = Asked(
+        request = Subproblem(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,

@@ -58,7 +58,7 @@ _ROUND, _MANTISSA = np.float32(12582912.0), np.int32(23)
 _E2, _E3, _E4, _E5, _E6, _E7 = (np.float32(1.0 / k) for k in (2.0, 6.0, 24.0, 120.0, 720.0, 5040.0))
 
 
-class Records(NamedTuple):
+class PackedRecords(NamedTuple):
     r"""Inputs of all records, a bit mask of nonzero inputs, and :math:`\|a\|^2 + 1`; all flat."""
 
     features: np.ndarray
@@ -105,7 +105,7 @@ class Factors(NamedTuple):
     nonzero: np.ndarray
 
 
-class _Scratch(NamedTuple):
+class _BackpropagationScratch(NamedTuple):
     """Scratch for the records of one agent.
 
     The fields are outputs of the hidden layer, derivatives by the outputs, the transposed second
@@ -120,7 +120,7 @@ class _Scratch(NamedTuple):
     units: np.ndarray
 
 
-def records(features: np.ndarray) -> Records:
+def records(features: np.ndarray) -> PackedRecords:
     """Prepare features [records, inputs] of float32."""
     require_layout("records", "features", features, (-1, -1))
     bits = np.zeros((len(features), -(-features.shape[1] // WORD) * WORD // 8), np.uint8)
@@ -128,7 +128,7 @@ def records(features: np.ndarray) -> Records:
     bits[:, : nonzero.shape[1]] = nonzero
     lengths = np.einsum("ij,ij->i", features, features) + _ONE
     flat = np.ascontiguousarray(features).reshape(-1)
-    return Records(flat, bits.view("<u8").reshape(-1), lengths)
+    return PackedRecords(flat, bits.view("<u8").reshape(-1), lengths)
 
 
 @inlined
@@ -489,14 +489,14 @@ def _outputs(x, records, rows, shape, h, four, out):
                     out[m, c, r + k] = four[k * LANES + c]
 
 
-def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> np.ndarray:
+def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int) -> np.ndarray:
     """Compute the outputs of models on a subset of records.
 
     Parameters
     ----------
     x : ndarray of float32, shape (models, p)
         Models.
-    records : Records
+    records : PackedRecords
         All records.
     rows : ndarray of int, shape (rows,)
         Selected records.
@@ -522,7 +522,7 @@ def outputs(x: np.ndarray, records: Records, rows: np.ndarray, hidden: int) -> n
 def backpropagate(
     x: np.ndarray,
     first: np.ndarray,
-    records: Records,
+    records: PackedRecords,
     labels: np.ndarray,
     rows: np.ndarray,
     sizes: np.ndarray,
@@ -538,7 +538,7 @@ def backpropagate(
         Contiguous. The models of the agents of setting s are the rows from ``first[s]`` on.
     first : ndarray of int, shape (settings,)
         First row of each setting.
-    records : Records
+    records : PackedRecords
         All records.
     labels : ndarray of int64, shape (records,)
         Classes from 0 to 9.
@@ -601,12 +601,12 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
         raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - SIDE_BY_SIDE, expected)
 
 
-def factors_for(records: Records, hidden: int, agents: int, widest: int) -> Factors:
+def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -> Factors:
     """Return a workspace for the gradients of several agents.
 
     Parameters
     ----------
-    records : Records
+    records : PackedRecords
         All records.
     hidden : int
         Number of hidden units.
@@ -640,7 +640,7 @@ def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
     )  # fmt: skip
 
 
-def _shape(records: Records, hidden: int) -> Shape:
+def _shape(records: PackedRecords, hidden: int) -> Shape:
     inputs, words = (array.size // records.lengths.size for array in records[:2])
     return Shape(inputs, words, hidden, -(-hidden // LANES) * LANES)
 
@@ -680,12 +680,12 @@ def places_of(factors: Factors) -> np.ndarray:
     return workspace("places of inputs", (factors.shape.inputs,), np.int64)
 
 
-def _scratch(rows: int, shape: Shape) -> _Scratch:
+def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
     h = workspace(f"records, {shape.hidden} units", (rows * shape.padded,))
     transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
     outputs = workspace("outputs", (rows * LANES,))
     begins = workspace("where bits and rows begin", (2, rows), np.int64)
-    return _Scratch(h, outputs, transposed, *begins, _units(shape.hidden))
+    return _BackpropagationScratch(h, outputs, transposed, *begins, _units(shape.hidden))
 
 
 @lru_cache(maxsize=8)

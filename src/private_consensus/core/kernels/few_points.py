@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling import inlined, uncounted
-from .messages import Table
+from .messages import NoiseTable
 from .vectors import (
     LANES,
     everywhere,
@@ -55,12 +55,12 @@ class DrawBounds(NamedTuple):
     bounds: np.ndarray
 
 
-def bounds_of(table: Table, width: float) -> tuple[bool, np.ndarray]:
+def bounds_of(table: NoiseTable, width: float) -> tuple[bool, np.ndarray]:
     """Compute the entries of :class:`DrawBounds` for one setting.
 
     Parameters
     ----------
-    table : Table
+    table : NoiseTable
         Cumulative probabilities of the noise.
     width : float
         Width of the grid, in steps.

@@ -121,7 +121,7 @@ class Columns(NamedTuple):
     values: np.ndarray
 
 
-class Records(NamedTuple):
+class SignedRecords(NamedTuple):
     """Signed records; row j is ``scale[j]`` times zeros and ones, plus ``rest`` for other entries.
 
     The columns of the zeros and ones are divided into blocks. A block of columns has few distinct
@@ -181,13 +181,13 @@ class _Memory(NamedTuple):
     weight: np.ndarray
 
 
-def records(signed: np.ndarray) -> Records:
+def records(signed: np.ndarray) -> SignedRecords:
     """Compress the signed records [N, d] of one agent."""
     rows = np.arange(len(signed))
     scale = signed[rows, np.abs(signed).argmax(1)]
     indicators = (signed == scale[:, None]) & (scale[:, None] != 0)
     pattern_index, contents = _contents(indicators)
-    return Records(
+    return SignedRecords(
         scale,
         _lanes(pattern_index).ravel(),
         _entries(contents),
@@ -284,7 +284,7 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
 
 
 def minimise(
-    records: Records,
+    records: SignedRecords,
     weight: np.ndarray | float,
     model: Model,
     curvature: np.ndarray,
@@ -299,7 +299,7 @@ def minimise(
 
     Parameters
     ----------
-    records : Records
+    records : SignedRecords
         Signed records of all problems.
     weight : float or ndarray, shape (problems,)
         w.
@@ -359,7 +359,7 @@ def minimise(
     return minimisers, gradient_counts
 
 
-class _Scratch(NamedTuple):
+class _LogisticScratch(NamedTuple):
     """Scratch arrays of a call."""
 
     walk: _Walk
@@ -376,14 +376,14 @@ class _Scratch(NamedTuple):
     share: np.ndarray
 
 
-def _scratch(dim: int, contents: int) -> _Scratch:
+def _scratch(dim: int, contents: int) -> _LogisticScratch:
     size = dim * LANES
     walk = (*[size] * 8, *[LANES] * 5)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
     remaining_sizes = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
     arrays = _side_by_side((*walk, *memory, *remaining_sizes))
     first, last = len(walk), len(walk) + len(memory)
-    return _Scratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
+    return _LogisticScratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
 
 
 def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
@@ -393,14 +393,14 @@ def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
     return [buffer[end - count : end] for count, end in zip(counts, ends, strict=True)]
 
 
-def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
+def mean_losses(records: SignedRecords, x: np.ndarray, bound: np.ndarray) -> np.ndarray:
     r"""Compute means over the records of :math:`\min(\ln(1 + e^{-z_j^Tx}), C)`, up to rounding.
 
     The result for a point depends on no other point.
 
     Parameters
     ----------
-    records : Records
+    records : SignedRecords
         Signed records.
     x : ndarray, shape (points, d)
         Points.
@@ -419,12 +419,12 @@ def mean_losses(records: Records, x: np.ndarray, bound: np.ndarray) -> np.ndarra
     return means
 
 
-def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
+def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -> np.ndarray:
     """Count the misclassified records at each point; margin 0 predicts the negative class.
 
     Parameters
     ----------
-    records : Records
+    records : SignedRecords
         Signed records.
     x : ndarray, shape (points, d)
         Points.
@@ -444,7 +444,7 @@ def misclassified(records: Records, x: np.ndarray, positive: np.ndarray) -> np.n
     return wrong
 
 
-def _require_columns(kernel: str, records: Records, dim: int) -> None:
+def _require_columns(kernel: str, records: SignedRecords, dim: int) -> None:
     """Check that rows of records have at most ``dim`` columns."""
     ends = (int(matrix.places.max(initial=0)) for matrix in (records.contents, records.rest))
     if max(ends) >= LANES * max(dim, 1):
@@ -452,18 +452,18 @@ def _require_columns(kernel: str, records: Records, dim: int) -> None:
         raise InvalidInput(f"{kernel}.x", dim, expected)
 
 
-def _scratch_of_points(records: Records, x: np.ndarray) -> tuple[np.ndarray, ...]:
+def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
     counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
     return tuple(_side_by_side([count * LANES for count in counts]))
 
 
-def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
+def sums_of_shares(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     r"""Compute :math:`\sum_j \sigma_j z_j` at points; the result for a point depends on no other.
 
     Parameters
     ----------
-    records : Records
+    records : SignedRecords
         Signed records.
     x : ndarray, shape (points, d)
         Points.
@@ -480,7 +480,7 @@ def sums_of_shares(records: Records, x: np.ndarray) -> np.ndarray:
     return out
 
 
-class FewRecords(NamedTuple):
+class SmallRecordSet(NamedTuple):
     """Signed records of many agents with few records each.
 
     Coordinate k of agent i is block i d + k of ``columns``, padded with zeros to ``stretch``
@@ -491,21 +491,21 @@ class FewRecords(NamedTuple):
     stretch: int
 
 
-def few_records(signed: np.ndarray) -> FewRecords:
+def few_records(signed: np.ndarray) -> SmallRecordSet:
     """Arrange the signed records [agents, N, d] of agents with few records."""
     agents, records, dim = signed.shape
     stretch = -(-records // LANES) * LANES
     columns = aligned(agents * dim * stretch, float)
     columns.reshape(agents, dim, stretch)[..., :records] = np.swapaxes(signed, 1, 2)
-    return FewRecords(columns, stretch)
+    return SmallRecordSet(columns, stretch)
 
 
-def sums_of_few_shares(records: FewRecords, x: np.ndarray) -> np.ndarray:
+def sums_of_few_shares(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
     r"""Compute :math:`\sum_j \sigma_j z_j` of each agent's records at its own points.
 
     Parameters
     ----------
-    records : FewRecords
+    records : SmallRecordSet
         Signed records of all agents.
     x : ndarray, shape (points, agents, d)
         Points.

@@ -53,7 +53,7 @@ TABLES = 128
 """Number of cached tables: more than the settings of a batch, which use theirs in every round."""
 
 
-class Table(NamedTuple):
+class NoiseTable(NamedTuple):
     """Cumulative probabilities with 128 bits each, and a guide table for the search.
 
     A word w selects the first k with ``(w, further bits) < (high[k], low[k])``, which stands for
@@ -67,7 +67,7 @@ class Table(NamedTuple):
 
 
 @lru_cache(maxsize=TABLES)
-def discrete_table(variance: float) -> Table:
+def discrete_table(variance: float) -> NoiseTable:
     r"""Compute the table of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers.
 
     The variance is in squared steps. The weights follow the recurrence
@@ -90,7 +90,7 @@ def discrete_table(variance: float) -> Table:
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
     first = np.arange(2**GUIDE, dtype=np.uint64) << _BUCKET
-    return Table(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
+    return NoiseTable(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
 
 
 def _one_step(variance: float) -> int:
@@ -274,7 +274,7 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
 
     Parameters
     ----------
-    table : Table
+    table : NoiseTable
         Cumulative probabilities.
     k0, k1, counter, start : uint32
         Key, first half of the counters, and second half of the first counter.
@@ -441,7 +441,7 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     )  # fmt: skip
 
 
-def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> int:
+def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter) -> int:
     """Add discrete Gaussian noise to ``z`` in place and clip the result to the grid.
 
     Every coordinate has its own pair of words.
@@ -452,7 +452,7 @@ def add_discrete(z, resolution, lowest, highest, table: Table, key, counter) -> 
         Overwritten; values on the grid.
     resolution, lowest, highest : float
         Step of the grid, and its ends in steps.
-    table : Table
+    table : NoiseTable
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
@@ -542,12 +542,12 @@ def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
     return _halves(*_pairs(normals, key, counter, shape), shape[1])
 
 
-def discrete_of(table: Table, key, counter, shape: tuple[int, int]) -> np.ndarray:
+def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.ndarray:
     """Compute the discrete Gaussian samples of :func:`add_discrete`, except for ties.
 
     Parameters
     ----------
-    table : Table
+    table : NoiseTable
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
@@ -637,7 +637,7 @@ def sparsify_plainly(x, mixed, gradient, theta, step, scale, share, key, mask, c
     x += np.where(uniforms(mask, counter, x.shape) < share, change / share, 0.0)
 
 
-def add_discrete_plainly(z, resolution, lowest, highest, table: Table, key, counter) -> int:
+def add_discrete_plainly(z, resolution, lowest, highest, table: NoiseTable, key, counter) -> int:
     """Compute the result of :func:`add_discrete` in NumPy, except for ties.
 
     Parameters
@@ -646,7 +646,7 @@ def add_discrete_plainly(z, resolution, lowest, highest, table: Table, key, coun
         Overwritten; values on the grid.
     resolution, lowest, highest : float
         Step of the grid, and its ends in steps.
-    table : Table
+    table : NoiseTable
         Cumulative probabilities of the noise.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.

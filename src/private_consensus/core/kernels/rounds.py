@@ -25,7 +25,7 @@ from .entries import require_indices, require_layout
 from .few_points import DrawBounds, bounds_of, round_to_few
 from .messages import (
     GUIDE,
-    Table,
+    NoiseTable,
     add_steps,
     descend_row,
     discrete_table,
@@ -308,7 +308,7 @@ def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out)
     if not noises.any[s]:
         return cut
     p, q = noises.begin[s], noises.begin[s + 1]
-    table = Table(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
+    table = NoiseTable(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
     drawn = (x.size + WIDE - 1) // WIDE * WIDE
     words, further, moves = room.words[:drawn], room.further[:drawn], room.moves[: x.size]
     fill_words(discrete.first, discrete.second, counter, np.uint32(start), words, further)
@@ -692,7 +692,7 @@ def _room(count: int) -> _Room:
     return _Room(words, further, ties, workspace("moves", (count,)))
 
 
-class Noises(NamedTuple):
+class RoundNoises(NamedTuple):
     """Discrete Gaussian noise of each setting.
 
     Attributes
@@ -721,7 +721,7 @@ class Noises(NamedTuple):
 
 
 @lru_cache(maxsize=2)  # wide noise takes a hundred megabytes; one batch at a time
-def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
+def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoises:
     """Build the noise of all settings; it is equal in all rounds of a run."""
     tables = [discrete_table(variance) if variance else _NO_TABLE for variance in variances]
     begin = np.cumsum([0, *(table.high.size for table in tables)])
@@ -733,12 +733,12 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> Noises:
         bounds_of(table, width) for table, width in zip(tables, widths, strict=True)
     ]
     usable, bounds = (np.array(column) for column in zip(*bounds_by_setting, strict=True))
-    return Noises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
+    return RoundNoises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
 
 
 _NONE = np.empty(0, np.float32)
 _NO_ROWS = np.empty((0, 0), np.float32)
 _NO_GRIDS, _DENSE = Grids(_NONE, _NONE, _NONE), Sparse(_NONE, _NONE)
-_NO_TABLE = Table(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE, np.int32))
+_NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE, np.int32))
 _NO_NOISES = _noises((0.0,), (0.0,))
 _NO_FACTORS = no_factors()

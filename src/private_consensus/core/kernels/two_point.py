@@ -72,7 +72,7 @@ _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
 _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
 
 
-class Asked(NamedTuple):
+class Subproblem(NamedTuple):
     r"""Settings of one problem, which are solved from the origin for every setting, run and agent.
 
     Parameters
@@ -108,7 +108,7 @@ def solve(
     Parameters
     ----------
     gram, curvature, linear, penalty, step, loops, samples
-        See :class:`Asked`.
+        See :class:`Subproblem`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int
@@ -123,7 +123,7 @@ def solve(
     ndarray, shape (S, R, K, P)
         Not finite if the steps were too long.
     """
-    problem = Asked(gram, curvature, linear, penalty, step, loops, samples)
+    problem = Subproblem(gram, curvature, linear, penalty, step, loops, samples)
     return solve_several([problem], keys, counter, u1=u1, workers=workers)[0]
 
 
@@ -134,7 +134,7 @@ def solve_several(problems, keys, counter, *, u1, workers=None):
 
     Parameters
     ----------
-    problems : sequence of Asked
+    problems : sequence of Subproblem
         Problems with equal numbers of runs, agents and coordinates.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
@@ -174,7 +174,7 @@ def solve_several(problems, keys, counter, *, u1, workers=None):
     return solutions
 
 
-def _require_asked(problem: Asked, shape: tuple[int, ...], keys: np.ndarray) -> None:
+def _require_asked(problem: Subproblem, shape: tuple[int, ...], keys: np.ndarray) -> None:
     """Check the arrays of a problem with runs, agents and coordinates of this shape."""
     kernel, settings = "solve", len(problem.linear)
     require_layout(kernel, "linear", problem.linear, (-1, *shape))
@@ -194,10 +194,10 @@ def _require_asked(problem: Asked, shape: tuple[int, ...], keys: np.ndarray) -> 
             raise InvalidInput(f"{kernel}.{name}", actual, f"a shape that broadcasts to {full}")
 
 
-def _chosen(problem: Asked, selection: np.ndarray) -> Asked:
+def _chosen(problem: Subproblem, selection: np.ndarray) -> Subproblem:
     """Select settings, and broadcast all arrays."""
     shape = np.shape(problem.linear)[:-1]
-    return Asked(
+    return Subproblem(
         np.asarray(problem.gram),
         np.broadcast_to(problem.curvature, shape)[selection],
         np.asarray(problem.linear)[selection],
@@ -340,7 +340,7 @@ def places(dim: int, samples: int) -> np.ndarray:
     return (i << np.uint32(_PAIRS)) | j
 
 
-class _Scratch(NamedTuple):
+class _TwoPointScratch(NamedTuple):
     """Scratch of a thread, flat; settings, directions and coordinates are padded to whole vectors.
 
     W is the number of matrices G of the settings, V the number of vectors with several matrices.
@@ -377,7 +377,7 @@ class _Scratch(NamedTuple):
     quotient: np.ndarray  # [J, LANES]: sum over these coordinates
 
 
-def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _Scratch:
+def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _TwoPointScratch:
     lanes, rows = _up(samples, WIDE), _up(dim, _ROWS)
     columns = _up(rows, LANES)
     where = aligned(dim * lanes, np.uint32)
@@ -387,7 +387,7 @@ def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _S
     owned[:] = (owners[:, None] == np.arange(matrices)[:, None]).ravel()
     used[:samples] = 1.0
     above[:] = -1.0  # padding coordinates are at 0, on one side of the kink
-    return _Scratch(
+    return _TwoPointScratch(
         aligned(matrices * rows * columns),
         aligned(len(owners) * rows * columns * LANES),
         owned,
@@ -784,7 +784,7 @@ def solve_plainly(
     Parameters
     ----------
     gram, curvature, linear, penalty, step, loops, samples
-        See :class:`Asked`.
+        See :class:`Subproblem`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int

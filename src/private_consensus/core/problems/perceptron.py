@@ -251,7 +251,7 @@ class Perceptron(Problem):
         )
 
     @cached_property
-    def _records(self) -> backpropagation.Records:
+    def _records(self) -> backpropagation.PackedRecords:
         return _records_of(_Same(self.features))
 
     def _plain_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
@@ -455,7 +455,7 @@ class _Same:
 
 
 @lru_cache(maxsize=1)
-def _records_of(features: _Same) -> backpropagation.Records:
+def _records_of(features: _Same) -> backpropagation.PackedRecords:
     return backpropagation.records(features.array)
 
 

@@ -17,13 +17,13 @@ from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.randomness import Streams
 from private_consensus.core.simulation import (
     BLOCK,
-    Asked,
     Calibration,
     Case,
     Environment,
+    MeasurementPlan,
     Records,
+    RequestedValue,
     Setting,
-    Watch,
     averaged,
     calibrate,
     simulate_together,
@@ -120,7 +120,7 @@ def compute_cell(
         Measurements and privacy as in :func:`run_cell`, and the requested measurements.
     """
     cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
-    watch = Watch(
+    watch = MeasurementPlan(
         tuple(map(tuple, cell["measures"])),
         frozenset(cell["iterations"]),
         tuple(map(tuple, cell.get("averages", ()))),
@@ -238,7 +238,7 @@ def _private(
 def _measured(
     calibrations: Sequence[Calibration],
     names: Sequence[Sequence[str]],
-    watch: Watch,
+    watch: MeasurementPlan,
     given: pl.DataFrame,
     asked: Sequence[Mapping[str, Any]],
     **how: Any,
@@ -270,14 +270,14 @@ def _with_given(
     names: Sequence[str],
     own: Sequence[int],
     records: Records,
-    watch: Watch,
+    watch: MeasurementPlan,
     given: pl.DataFrame,
     asked: Sequence[Mapping[str, Any]],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Combine simulated rows (settings ``own``) with given rows, and select the requested rows."""
     known = set(given["identity"])
     rows = _rows(records.values, own)
-    lent = pl.concat([rows, _rows(records.besides, own)])
+    lent = pl.concat([rows, _rows(records.additional, own)])
     called = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
     lent = lent.join(called.filter(pl.col("identity").is_in(_names(asked))), on="setting")
     borrowed = [
@@ -294,18 +294,18 @@ def _names(asked: Sequence[Mapping[str, Any]]) -> set[str]:
     return {name for one in asked for name in one["settings"]}
 
 
-def _asked(one: Mapping[str, Any], names: Sequence[str]) -> Asked:
-    watch = Watch(
+def _asked(one: Mapping[str, Any], names: Sequence[str]) -> RequestedValue:
+    watch = MeasurementPlan(
         tuple(map(tuple, one["measures"])),
         frozenset(one["iterations"]),
-        courses=tuple(map(tuple, one.get("courses", ()))),
+        intermediate=tuple(map(tuple, one.get("courses", ()))),
     )
     indices = frozenset(index for index, name in enumerate(names) if name in one["settings"])
-    return Asked(watch, indices, one["runs"])
+    return RequestedValue(watch, indices, one["runs"])
 
 
 def _borrowed(
-    given: pl.DataFrame, name: str, watch: Watch, setting: Setting, runs: int
+    given: pl.DataFrame, name: str, watch: MeasurementPlan, setting: Setting, runs: int
 ) -> pl.DataFrame:
     """Select the measurements that one setting requires from the rows that lenders computed."""
     wanted = watch.keys(setting.horizon, setting.course)

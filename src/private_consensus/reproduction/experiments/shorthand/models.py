@@ -10,8 +10,7 @@ from private_consensus.common.fields import Flag, Number, Whole
 from private_consensus.core import algorithms
 
 from ...claims import Kind, Quantifier
-from ..schema import Name, Open, PaperInfo, Partition, Reading, Slug, one_of
-from ..schema import Strict as Exact
+from ..schema import Name, Open, PaperInfo, Partition, Reading, Slug, Strict, one_of
 
 Measure = Annotated[str, Field(pattern=r"^[a-z]\w*(\.[a-z]\w*)?$")]
 """``quantity.metric``; the name alone for a quantity that is a number."""
@@ -35,13 +34,13 @@ def _said(value: Any) -> Any:
     return value
 
 
-class Strict(Exact):
+class StrictEntry(Strict):
     """Mapping with known keys; an absent key has no value."""
 
     _each_says_something = field_validator("*", mode="before")(_said)
 
 
-class Axis(Strict):
+class AxisEntry(StrictEntry):
     """Grid of values, or changes of a named grid."""
 
     set: str | None = Field(default=None, description="dotted path of the value that the axis sets")
@@ -53,7 +52,7 @@ class Axis(Strict):
     )
 
 
-class UnspecifiedDetail(Strict):
+class UnspecifiedDetail(StrictEntry):
     """Detail that a paper omits or contradicts, with its literal and its resolved form."""
 
     literal: str = Field(default="not given", description="text of the paper")
@@ -61,7 +60,7 @@ class UnspecifiedDetail(Strict):
     because: str = Field(description="reason for the resolution")
 
 
-class Tuning(Strict):
+class TuningEntry(StrictEntry):
     """Parameters selected on a grid of the same algorithm, in an experiment with separate runs."""
 
     experiment: str | None = Field(default=None, description="experiment that runs the grid")
@@ -75,7 +74,7 @@ class Tuning(Strict):
     )
 
 
-class Variant(Open):
+class VariantEntry(Open):
     """Variant of an algorithm; keys that are not listed are parameters of the algorithm."""
 
     _each_says_something = field_validator("*", mode="before")(_said)
@@ -90,10 +89,10 @@ class Variant(Open):
     set: dict[str, Any] | None = Field(
         default=None, description="values outside the algorithm, by dotted path"
     )
-    tuned: Tuning | None = Field(default=None, description="parameters selected on a grid")
+    tuned: TuningEntry | None = Field(default=None, description="parameters selected on a grid")
 
 
-class Span(Strict):
+class Span(StrictEntry):
     """Range of iterations with a step."""
 
     from_: Whole = Field(alias="from", ge=1, description="first iteration")
@@ -107,7 +106,7 @@ class Span(Strict):
         return self
 
 
-class Scale(Strict):
+class Scale(StrictEntry):
     """Changes of an experiment at a smaller scale."""
 
     runs: Whole | None = Field(default=None, ge=1, description="number of Monte-Carlo runs")
@@ -120,7 +119,7 @@ class Scale(Strict):
     set: dict[str, Any] | None = Field(default=None, description="values by dotted path")
 
 
-class IntermediateMeasures(Strict):
+class IntermediateMeasures(StrictEntry):
     """Restriction of the measurements before the last iteration."""
 
     where: dict[str, Any] | None = Field(
@@ -132,7 +131,7 @@ class IntermediateMeasures(Strict):
     )
 
 
-class Experiment(Strict):
+class ExperimentEntry(StrictEntry):
     """Experiment: its keys override the defaults of the file or the extended experiment."""
 
     extends: str | None = Field(
@@ -148,10 +147,10 @@ class Experiment(Strict):
     horizon: Whole | None = Field(default=None, ge=1, description="number of iterations")
     runs: Whole | None = Field(default=None, ge=1, description="number of Monte-Carlo runs")
     runs_per_batch: Whole | None = Field(default=None, ge=1, description="runs computed together")
-    axes: list[Slug] | dict[Slug, Axis | None] | None = Field(
+    axes: list[Slug] | dict[Slug, AxisEntry | None] | None = Field(
         default=None, description="names of grids, or grids by name"
     )
-    algorithms: dict[Algorithm, list[Slug] | dict[Slug, Variant | None]] | None = Field(
+    algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = Field(
         default=None, description="variants of each algorithm"
     )
     measures: list[Measure] | None = Field(
@@ -184,7 +183,7 @@ class Experiment(Strict):
     scales: dict[str, Scale] | None = Field(default=None, description="smaller scales by name")
 
 
-class CurveKeys(Strict):
+class CurveKeys(StrictEntry):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
     experiment: str | None = Field(default=None, description="experiment with the measurements")
@@ -209,7 +208,7 @@ class CurveKeys(Strict):
     )
 
 
-class Curve(CurveKeys):
+class CurveEntry(CurveKeys):
     """Curve, or the product of several variants, measures and values of axes."""
 
     method: Ref | Refs | Annotated[dict[Ref, str | list[Slug]], Field(min_length=1)] = Field(
@@ -251,12 +250,12 @@ class PanelKeys(CurveKeys):
         default=None,
         description="values of the measure; the figure shows the smallest x that keeps each",
     )
-    curves: str | list[str | Curve] | Curve | None = Field(
+    curves: str | list[str | CurveEntry] | CurveEntry | None = Field(
         default=None, description="names of sets, algorithm.variant, or curves"
     )
 
 
-class Panel(PanelKeys):
+class PanelEntry(PanelKeys):
     """Panel with curves, a communication graph, a partition, or views of observers."""
 
     title: str = Field(default="", description="may contain {axis} of the grid")
@@ -269,7 +268,7 @@ class Panel(PanelKeys):
     )
 
 
-class Figure(PanelKeys):
+class FigureEntry(PanelKeys):
     """Figure: panels and their common keys."""
 
     extends: str | None = Field(
@@ -287,10 +286,12 @@ class Figure(PanelKeys):
     views: dict[str, Any] | None = Field(
         default=None, description="privacy loss to observers, common keys of all panels"
     )
-    panels: list[Panel] | None = Field(default=None, min_length=1, description="list of panels")
+    panels: list[PanelEntry] | None = Field(
+        default=None, min_length=1, description="list of panels"
+    )
 
 
-class Method(Strict):
+class MethodEntry(StrictEntry):
     """Method of a table, with the published values."""
 
     label: str = Field(description="name in the table")
@@ -304,15 +305,15 @@ class Method(Strict):
     )
 
 
-class Block(Strict):
+class BlockEntry(StrictEntry):
     """Rows of a table that share an experiment."""
 
     label: str = Field(description="title of the block")
     experiment: str = Field(description="experiment with the measurements")
-    methods: list[Method] = Field(min_length=1, description="methods of the block")
+    methods: list[MethodEntry] = Field(min_length=1, description="methods of the block")
 
 
-class Table(Strict):
+class TableEntry(StrictEntry):
     """Table of measurements next to the published values."""
 
     title: str = Field(description="title of the table")
@@ -327,10 +328,10 @@ class Table(Strict):
     published_runs: Whole | None = Field(
         default=None, ge=1, description="number of runs behind the published values"
     )
-    blocks: list[Block] = Field(min_length=1, description="blocks of rows")
+    blocks: list[BlockEntry] = Field(min_length=1, description="blocks of rows")
 
 
-class Other(Strict):
+class Other(StrictEntry):
     """Second series of a comparison; absent keys are those of the first series."""
 
     experiment: str | None = Field(default=None, description="experiment with the measurements")
@@ -345,7 +346,7 @@ class Other(Strict):
     )
 
 
-class Series(Strict):
+class SeriesEntry(StrictEntry):
     """Measurements of a variant; lists give one test per entry."""
 
     experiment: str | Words | None = Field(
@@ -369,7 +370,7 @@ class Series(Strict):
 Against = Ref | Other | Annotated[list[Ref | Other], Field(min_length=1)]
 
 
-class Test(Series):
+class TestEntry(SeriesEntry):
     """Statement about one series or two; lists and grids are products of statements."""
 
     __test__ = False
@@ -396,22 +397,22 @@ class Test(Series):
     tolerance: Number | None = Field(default=None, ge=0, description="allowed difference")
     at_least: Number | None = Field(default=None, description="lower bound")
     at_most: Number | None = Field(default=None, description="upper bound")
-    series: Series | None = Field(default=None, description="tested series, as a mapping")
+    series: SeriesEntry | None = Field(default=None, description="tested series, as a mapping")
     against: Against | None = Field(default=None, description="second series")
 
 
-class Statement(Strict):
+class StatementEntry(StrictEntry):
     """Tests and their common keys."""
 
-    test: Test | None = Field(
+    test: TestEntry | None = Field(
         default=None, description="common keys of all tests; the only test without `tests`"
     )
-    series: Series | None = Field(default=None, description="tested series of all tests")
+    series: SeriesEntry | None = Field(default=None, description="tested series of all tests")
     against: Against | None = Field(default=None, description="second series of all tests")
-    tests: list[Test] | None = Field(default=None, min_length=1, description="list of tests")
+    tests: list[TestEntry] | None = Field(default=None, min_length=1, description="list of tests")
 
 
-class ClaimVariant(Test):
+class ClaimVariant(TestEntry):
     """Changes of a claim's tests in one variant."""
 
     claim: str | None = Field(
@@ -423,10 +424,10 @@ class ClaimVariant(Test):
     for_each_variant_of: Slug | None = Field(
         default=None, description="set of claim variants; gives one variant `that_this` for each"
     )
-    tests: list[Test] | None = Field(default=None, min_length=1, description="list of tests")
+    tests: list[TestEntry] | None = Field(default=None, min_length=1, description="list of tests")
 
 
-class Claim(Statement):
+class ClaimEntry(StatementEntry):
     """Claim of a paper in our words, and its test in each variant."""
 
     claim: str = Field(description="sentence that is tested")
@@ -442,14 +443,14 @@ class Claim(Statement):
     )
 
 
-class Defaults(Strict):
+class Defaults(StrictEntry):
     """Default keys of all experiments and panels of a file."""
 
-    experiment: Experiment | None = Field(default=None, description="defaults of experiments")
+    experiment: ExperimentEntry | None = Field(default=None, description="defaults of experiments")
     panel: PanelKeys | None = Field(default=None, description="defaults of panels")
 
 
-class File(Strict):
+class File(StrictEntry):
     """File of ``config/papers``: a paper, or a part of one."""
 
     paper: PaperInfo | None = Field(default=None, description="title, authors and source")
@@ -461,20 +462,20 @@ class File(Strict):
         default_factory=dict, description="default titles of x axes and measures"
     )
     defaults: Defaults = Field(default=Defaults(), description="defaults of experiments and panels")
-    axes: dict[Slug, Axis] = Field(default_factory=dict, description="grids by name")
+    axes: dict[Slug, AxisEntry] = Field(default_factory=dict, description="grids by name")
     unspecified_details: dict[str, UnspecifiedDetail] = Field(
         default_factory=dict, description="unspecified details of several experiments, by topic"
     )
-    variants: dict[Algorithm, dict[Slug, Variant]] = Field(
+    variants: dict[Algorithm, dict[Slug, VariantEntry]] = Field(
         default_factory=dict, description="variants of algorithms, by name"
     )
-    curves: dict[Slug, list[Ref | Curve] | Curve] = Field(
+    curves: dict[Slug, list[Ref | CurveEntry] | CurveEntry] = Field(
         default_factory=dict, description="sets of curves, by name"
     )
     claim_variants: dict[Slug, dict[str, ClaimVariant]] = Field(
         default_factory=dict, description="sets of claim variants, by name"
     )
-    experiments: dict[Slug, Experiment] = Field(default_factory=dict, description="by name")
-    figures: dict[Name, Figure] = Field(default_factory=dict, description="by name")
-    tables: dict[Name, Table] = Field(default_factory=dict, description="by name")
-    claims: dict[Name, Claim] = Field(default_factory=dict, description="by name")
+    experiments: dict[Slug, ExperimentEntry] = Field(default_factory=dict, description="by name")
+    figures: dict[Name, FigureEntry] = Field(default_factory=dict, description="by name")
+    tables: dict[Name, TableEntry] = Field(default_factory=dict, description="by name")
+    claims: dict[Name, ClaimEntry] = Field(default_factory=dict, description="by name")
