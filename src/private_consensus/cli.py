@@ -8,7 +8,7 @@ import inspect
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -346,7 +346,7 @@ def _progress() -> Progress:
 
 
 @contextmanager
-def _waiting(description: str) -> Iterator[None]:
+def _waiting(description: str) -> Generator[None]:
     """Show on a terminal that a computation of unknown length runs."""
     with _progress() as bar:
         bar.add_task(description, total=None)
@@ -468,9 +468,10 @@ def _run(options) -> None:
     with _progress() as bar, _combined(options):
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
         try:
-            runs, private = run_cell(
-                cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
-            )
+            with np.errstate(over="ignore", invalid="ignore"):
+                runs, private = run_cell(
+                    cell, prepared, lambda done, of: bar.update(task, completed=done, total=of)
+                )
         except Diverged as error:
             raise InvalidInput(
                 "run", f"{options.algorithm} diverged: {error}", _stable_steps(setting)
@@ -725,7 +726,7 @@ def _in_short(value: Any) -> str:
 
 
 @contextmanager
-def _combined(options) -> Iterator[None]:
+def _combined(options) -> Generator[None]:
     """Around what runs an algorithm on a problem: not every one fits every other."""
     try:
         yield

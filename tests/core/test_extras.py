@@ -39,6 +39,7 @@ sys.meta_path.insert(0, Absent())
 
 import numpy as np
 import private_consensus as pc
+import private_consensus.comparison.engine, private_consensus.comparison.ranking
 from private_consensus import cli
 
 for name in pc.__all__:
@@ -113,7 +114,8 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
     assert cli.main(["data"]) == 2
     said = capsys.readouterr().err
     command = " ".join(f"'{text}'" for text in PROJECT["optional-dependencies"]["data"])
-    assert said == f"private-consensus: pooch is not installed: pip install {command}\n"
+    line = f"private-consensus: pooch is not installed: pip install {command}"
+    assert said == f"{line}; without data sets: --source surrogate\n"
 
 
 def test_no_message_names_a_package_that_is_not_published():

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import polars as pl
 
 from private_consensus.audits.audit import audit
@@ -18,11 +16,11 @@ from private_consensus.audits.result import AuditResult
 from private_consensus.common import yamls
 from private_consensus.common.errors import arguments
 from private_consensus.common.extras import needed
+from private_consensus.common.json_values import to_json
 from private_consensus.common.provenance import write_text
 from private_consensus.common.terminal import inline
 from private_consensus.core import library
 from private_consensus.core.algorithms.base import Algorithm, parameters
-from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
 from private_consensus.core.large_networks import SparseNetwork
 from private_consensus.core.networks import Network
@@ -158,17 +156,20 @@ class Result(library.Simulation):
             arguments.instance("shares", shares, Shares, "Shares, or None")
         contents = {
             "algorithm": type(self.algorithm).__name__,
-            "parameters": {k: _plain(v) for k, v in parameters(self.algorithm).items()},
+            "parameters": {
+                name: getattr(value, "scale", value)
+                for name, value in parameters(self.algorithm).items()
+            },
             "horizon": self.setting.horizon,
-            "epsilon": _plain(self.guarantee.epsilon),
+            "epsilon": self.guarantee.epsilon,
             "delta": self.guarantee.delta,
             "proven": self.guarantee.proven,
             "relation": str(self.algorithm.relation),
-            "model": average[run].tolist(),
+            "model": average[run],
         }
         if shares is not None:
             contents["coefficients"] = shares.coefficients(average[run])
-        write_text(Path(path), json.dumps(contents, indent=1) + "\n")
+        write_text(Path(path), to_json(contents) + "\n")
         return Path(path)
 
 
@@ -272,16 +273,3 @@ def parameter_description(kind: type, name: str) -> str:
 def _words(name: str) -> str:
     """Return the name of a class as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", name)
-
-
-def _plain(value: Any) -> Any:
-    """Return a value that JSON has: a number, text or list; infinity is a text."""
-    if isinstance(value, Noise):
-        return _plain(value.scale)
-    if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not np.isfinite(value):
-        return str(value)
-    return value if isinstance(value, int | float | str | bool | None) else str(value)

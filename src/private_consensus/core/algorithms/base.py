@@ -928,6 +928,16 @@ def parameters(algorithm: Algorithm) -> dict[str, Any]:
     return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
 
 
+def step_parameters(algorithm: Algorithm) -> list[str]:
+    """Return the names of the step sizes in use, whose ranges are in units of 1/L."""
+    values = parameters(algorithm)
+    return [
+        name
+        for name, tuned in algorithm.ranges.items()
+        if tuned.unit == STEP and values.get(name) is not None
+    ]
+
+
 def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[float, float]]:
     """Return the step sizes above 2/L, with which gradient descent diverges.
 
@@ -948,11 +958,7 @@ def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[fl
         return {}
     largest = 2.0 / float(np.max(smoothness))
     values = parameters(algorithm)
-    steps = {
-        name: float(np.max(values[name]))
-        for name, tuned in algorithm.ranges.items()
-        if tuned.unit == STEP and values.get(name) is not None
-    }
+    steps = {name: float(np.max(values[name])) for name in step_parameters(algorithm)}
     return {name: (step, largest) for name, step in steps.items() if step > largest}
 
 

@@ -1,0 +1,90 @@
+"""Scripts that let a shell complete the commands, options and names of a command line."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+
+SHELLS = ("bash", "zsh", "fish")
+
+_BASH = """# {program}: completion for {shell}
+{function}() {{
+    local word=${{COMP_WORDS[COMP_CWORD]}} command=${{COMP_WORDS[1]}} words=""
+    if [ "$COMP_CWORD" -eq 1 ]; then
+        words="{commands}"
+    else
+        case "$command" in
+{cases}
+        esac
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    if [ ${{#COMPREPLY[@]}} -eq 0 ]; then
+        COMPREPLY=($(compgen -f -- "$word"))
+    fi
+}}
+complete -F {function} {program}
+"""
+
+
+def completion_script(
+    parser: argparse.ArgumentParser, shell: str, names: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the completion script of a shell.
+
+    Parameters
+    ----------
+    parser : ArgumentParser
+        Parser whose first positional argument selects a command.
+    shell : {"bash", "zsh", "fish"}
+        Shell that reads the script.
+    names : mapping of str to sequence of str
+        For some commands, words that complete their positional arguments.
+
+    Returns
+    -------
+    str
+    """
+    program = parser.prog
+    words = {
+        name: [*names.get(name, ()), *_words(command)]
+        for name, command in sorted(_commands(parser).items())
+    }
+    if shell == "fish":
+        return _fish(program, words)
+    function = "_" + re.sub(r"\W", "_", program)
+    cases = "\n".join(
+        f'        {name}) words="{" ".join(listed)}" ;;' for name, listed in words.items()
+    )
+    script = _BASH.format(
+        program=program, shell=shell, function=function, commands=" ".join(words), cases=cases
+    )
+    first = "autoload -U +X bashcompinit && bashcompinit\n"
+    return first + script if shell == "zsh" else script
+
+
+def _commands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of all commands by name."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            return dict(action.choices)
+    return {}
+
+
+def _words(command: argparse.ArgumentParser) -> list[str]:
+    """Return the options of a command, and the choices of its positional arguments."""
+    words = []
+    for action in command._actions:
+        words += [text for text in action.option_strings if text.startswith("--")]
+        if not action.option_strings and action.choices:
+            words += list(map(str, action.choices))
+    return words
+
+
+def _fish(program: str, words: Mapping[str, Sequence[str]]) -> str:
+    lines = [f"# {program}: completion for fish"]
+    lines.append(f"complete -c {program} -n __fish_use_subcommand -a '{' '.join(words)}'")
+    for name, listed in words.items():
+        condition = f"'__fish_seen_subcommand_from {name}'"
+        lines.append(f"complete -c {program} -n {condition} -a '{' '.join(listed)}'")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,204 @@
+"""JSON, help, completion, divergence, default steps and progress bars of the command line."""
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from rich.console import Console
+
+from private_consensus import cli
+from private_consensus.cli import main
+from private_consensus.common.completion import SHELLS, _commands
+from private_consensus.common.json_values import plain
+from private_consensus.comparison.entering import new_algorithm
+from private_consensus.core import algorithms
+from private_consensus.reproduction.studies.places import HOME
+from private_consensus.reproduction.studies.writing import write_study
+
+
+@pytest.fixture
+def call(capsys):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+@pytest.fixture
+def as_json(call):
+    def run(*arguments: str) -> dict:
+        code, out, _ = call(*arguments, "--json")
+        assert code == 0
+        return json.loads(out)
+
+    return run
+
+
+def commands() -> dict:
+    return _commands(cli._parser())
+
+
+def test_without_a_command_the_help_is_printed(call):
+    code, out, err = call()
+    assert (code, err) == (0, "")
+    for name in commands():
+        assert re.search(rf"^ +{name}\b", out, re.MULTILINE), name
+
+
+def test_every_command_has_an_option_for_json():
+    assert len(commands()) >= 17
+    for name, parser in commands().items():
+        assert "--json" in parser._option_string_actions, name
+
+
+def test_json_has_the_numbers_of_the_tables(call, as_json):
+    told = as_json("privacy", "--scale", "4", "--count", "10")
+    _, out, _ = call("privacy", "--scale", "4", "--count", "10")
+    assert f"{told['epsilon']:.6g}" in out and told["proven"] is True
+    setting = ("gradient_descent", "--horizon", "4", "--runs", "3", "--agents", "5")
+    ran = as_json("run", *setting)
+    _, out, _ = call("run", *setting)
+    assert f"{ran['course'][-1]['mean']:.4g}" in out and len(ran["course"]) == 4
+    assert ran["setting"]["network"] == {"agents": 5, "edges": 5}
+    assert ran["epsilon"]["accountant"] <= ran["epsilon"]["claimed"] == 1
+    assert ran["diverged"] is False and ran["runs"] == 3
+
+
+def test_json_of_an_audit_has_verdict_and_setting(as_json):
+    told = as_json("audit", "gradient_descent", "--runs", "40")
+    assert told["verdict"] == "not contradicted" and told["findings"] == []
+    assert told["setting"]["algorithm"] == "GradientDescent"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (("list",), "algorithm"),
+        (("describe", "d_zoa"), "parameters"),
+        (("describe", "lasso"), "not_charged"),
+        (("counterexample",), "E0.1"),
+        (("counterexample", "E0.1"), "outcome"),
+        (("theorem", "gradient_descent.theorem_1"), "verdict"),
+        (("schema", "schemas"), "files"),
+        (("new-algorithm", "mine", "--package", "mine"), "next"),
+        (("init", "mystudy"), "files"),
+        (("completion", "bash"), "script"),
+        (("observers", "muffliato", "--agents", "4", "--observer", "0"), "observers"),
+    ],
+)
+def test_commands_print_nothing_but_json(as_json, monkeypatch, tmp_path, arguments, key):
+    monkeypatch.chdir(tmp_path)
+    assert as_json(*arguments)[key]
+
+
+def test_numbers_that_json_lacks_are_texts_or_missing():
+    values = {"a": float("inf"), "b": float("nan"), "c": (1, {2.5}), 3: None}
+    assert plain(values) == {"a": "inf", "b": None, "c": [1, [2.5]], "3": None}
+
+
+MEANS = ("run", "muffliato_gd", "--problem", "mean_estimation", "--runs", "2", "--horizon", "30")
+
+
+def test_a_run_that_diverges_says_so_with_the_largest_stable_step(call, as_json):
+    """100 records: L = 100, and gradient descent is stable below 2/L = 0.02."""
+    code, _, err = call(*MEANS, "--set", "algorithm.eta=0.1", "--epsilon", "inf")
+    assert code == 0 and "muffliato_gd diverged: normalised_error grew from" in err
+    largest = float(re.search(r"algorithm.eta=VALUE below 2/L = ([\d.]+)", err)[1])
+    assert largest == pytest.approx(0.02)
+    below = as_json(*MEANS, "--set", f"algorithm.eta={0.99 * largest}", "--epsilon", "inf")
+    above = as_json(*MEANS, "--set", "algorithm.eta=0.06", "--epsilon", "inf")
+    assert above["diverged"] and not below["diverged"]
+    code, _, err = call(*MEANS[:-1], "400", "--set", "algorithm.eta=1", "--epsilon", "inf")
+    assert code == 2 and "non-finite" in err and "below 2/L = 0.02" in err
+
+
+def outside(monkeypatch, name, module, path):
+    """Register a module of another package."""
+    monkeypatch.syspath_prepend(path)
+    monkeypatch.setattr(algorithms, "_elsewhere", lambda: {name: module})
+    algorithms._module_of.cache_clear()
+
+
+def test_an_algorithm_of_another_package_runs_on_the_problem_of_its_example(
+    as_json, monkeypatch, tmp_path
+):
+    new_algorithm("my_own_steps", tmp_path, package=True)
+    outside(monkeypatch, "my_own_steps", "my_own_steps", str(tmp_path))
+    told = as_json("run", "my_own_steps", "--runs", "2")
+    assert told["setting"]["problem"] == "LogisticRegression" and not told["diverged"]
+    # on another problem its default step would be unstable, and 1/L replaces it
+    told = as_json("run", "my_own_steps", "--runs", "2", "--problem", "mean_estimation")
+    assert told["setting"]["parameters"]["eta"] == pytest.approx(1 / 100)
+    assert not told["diverged"]
+    stated = as_json(*MEANS[:1], "my_own_steps", *MEANS[2:], "--set", "algorithm.eta=0.015")
+    assert stated["setting"]["parameters"]["eta"] == 0.015
+    module = sys.modules.pop("my_own_steps")
+    module.EXAMPLE = {"problem": "mean_estimation", "agents": 4, "parameters": {"eta": 0.002}}
+    monkeypatch.setitem(sys.modules, "my_own_steps", module)
+    told = as_json("run", "my_own_steps", "--runs", "2")
+    assert told["setting"]["network"]["agents"] == 4
+    assert told["setting"]["parameters"]["eta"] == 0.002
+
+
+def test_a_study_that_init_writes_can_be_audited_and_run_once_it_is_installed(
+    call, monkeypatch, tmp_path
+):
+    monkeypatch.chdir(tmp_path)
+    write_study("mystudy")
+    outside(monkeypatch, "mystudy", "mystudy.algorithm", str(tmp_path / "mystudy" / "src"))
+    code, out, _ = call("audit", "mystudy", "--runs", "40")
+    assert code == 0 and "not contradicted" in out
+    code, out, _ = call("run", "mystudy", "--runs", "2")
+    assert code == 0 and "by the accountant" in out
+
+
+def test_progress_is_shown_on_a_terminal_only(call, monkeypatch):
+    _, _, err = call("run", "muffliato", "--runs", "2")
+    assert err == ""
+    screen = io.StringIO()
+    monkeypatch.setattr(cli, "ERR", Console(file=screen, force_terminal=True, width=80))
+    call("run", "muffliato", "--runs", "2")
+    assert "muffliato, 2 runs" in screen.getvalue()
+
+
+def test_the_shipped_design_is_used_outside_of_a_repository(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    assert cli._design(None) == str(HOME / "config" / "comparison.yaml")
+    assert cli._design("other.yaml") == "other.yaml"
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "comparison.yaml").write_text("")
+    assert cli._design(None) == "config/comparison.yaml"
+
+
+def test_bash_completes_commands_options_and_names(call, tmp_path):
+    if (bash := shutil.which("bash")) is None:
+        pytest.skip("no bash")
+    _, script, _ = call("completion", "bash")
+    (tmp_path / "completion").write_text(script)
+
+    def completed(*words: str) -> list[str]:
+        line = " ".join(f"'{word}'" for word in ("private-consensus", *words))
+        program = (
+            f"source {tmp_path}/completion; COMP_WORDS=({line}); COMP_CWORD={len(words)}; "
+            "_private_consensus; echo ${COMPREPLY[@]}"
+        )
+        done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=True)
+        return done.stdout.split()
+
+    assert completed("obs") == ["observers"]
+    assert completed("run", "muff") == ["muffliato", "muffliato_gd"]
+    assert completed("run", "muffliato", "--ho") == ["--horizon"]
+    assert set(completed("completion", "")) >= set(SHELLS)
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_get_every_command_and_algorithm(call, shell):
+    _, script, _ = call("completion", shell)
+    for word in (*commands(), *algorithms.names()):
+        assert re.search(rf"\b{word}\b", script), word
