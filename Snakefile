@@ -124,7 +124,7 @@ rule everything:
         f"results/{SCALE}/logs/everything.log",
     localrule: True
     conda:
-        "environment.yml"
+        "workflow/envs/jobs.yml"
     params:
         scale=SCALE,
         expected=lambda w: stamps_of_now(),

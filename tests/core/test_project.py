@@ -93,7 +93,9 @@ def floors(requirements) -> dict[str, str]:
     return {match[1].lower(): match[2] for match in found if match}
 
 
-def test_the_conda_environment_has_what_the_workflow_needs_and_no_more():
+@pytest.mark.parametrize("file", ["environment.yml", "workflow/envs/jobs.yml"])
+def test_the_conda_environments_have_what_the_workflow_needs_and_no_more(file):
+    """That of users has the package itself and pytest, too; jobs find the package by its path."""
     extras = PROJECT["optional-dependencies"]
     needed = floors(
         [
@@ -101,7 +103,11 @@ def test_the_conda_environment_has_what_the_workflow_needs_and_no_more():
             *(text for name in ("data", "report", "workflow") for text in extras[name]),
         ]
     )
-    listed = yamls.read(ROOT / "environment.yml")["dependencies"]
+    listed = yamls.read(ROOT / file)["dependencies"]
+    is_for_users = file == "environment.yml"
+    (pip,) = (entry["pip"] for entry in listed if isinstance(entry, dict))
+    assert ("-e ." in pip) is is_for_users
+    needed |= floors(["pytest>=8"] if is_for_users else [])
     by_conda = floors(text for text in listed if isinstance(text, str))
     (by_pip,) = (floors(entry["pip"]) for entry in listed if isinstance(entry, dict))
     by_conda["snakemake"] = by_conda.pop("snakemake-minimal")

@@ -48,7 +48,7 @@ rule audit_settings:
         usage="results/{scale}/timings/audit.{experiment}.tsv",
     priority: longest_first("audit.{experiment}")
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=3000,
@@ -89,7 +89,7 @@ rule audit:
         usage="results/{scale}/timings/audit.tsv",
     priority: AWAITED
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1000,
@@ -126,7 +126,7 @@ rule compare_repairs:
         usage="results/{scale}/timings/repairs.tsv",
     priority: AWAITED
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1200,

@@ -13,7 +13,7 @@ rule judge_claims:
         "results/{scale}/logs/claims.{paper}.log",
         usage="results/{scale}/timings/claims.{paper}.tsv",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1500,
@@ -45,7 +45,7 @@ rule gather:
     priority: AWAITED
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=500,

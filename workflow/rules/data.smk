@@ -29,7 +29,7 @@ rule acquire:
     # Nodes of a cluster often have no access to the publishers or the mirror.
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1000,
@@ -75,7 +75,7 @@ rule prepare:
         preparation="|".join(PREPARATIONS),
     priority: AWAITED
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1000,

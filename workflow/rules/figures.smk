@@ -17,7 +17,7 @@ rule summarize_partition:
         "results/{scale}/logs/summarize_partition.{figure}.log",
         usage="results/{scale}/timings/summarize_partition.{figure}.tsv",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=800,
@@ -41,7 +41,7 @@ rule compute_views:
         figure="|".join(name for name in PLAN.figures if PLAN.views(name)) or "none",
     priority: longest_first("compute_views.{figure}")
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=800,
@@ -77,7 +77,7 @@ rule draw_figure:
     wildcard_constraints:
         figure="|".join(PLAN.figures),
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=800,

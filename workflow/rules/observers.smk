@@ -14,7 +14,7 @@ rule observers:
         usage="results/{scale}/timings/observers.tsv",
     priority: longest_first("observers")
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: min(8, quarter_of_cores())
     resources:
         mem_mb=lambda wildcards, threads: 750 + 250 * threads,

@@ -109,7 +109,7 @@ rule write_plan:
         "results/{scale}/logs/plan.log",
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     params:
         plan=lambda w: {
             "papers": {name: PLAN.described(name) for name in PLAN.papers},
@@ -159,7 +159,7 @@ rule write_report:
         usage="results/{scale}/timings/report.tsv",
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 2
     resources:
         mem_mb=800,
@@ -197,7 +197,7 @@ for name in ("publish", "publish_partial"):
             f"results/{SCALE}/logs/{name}.log",
         localrule: True
         conda:
-            "../../environment.yml"
+            "../envs/jobs.yml"
         params:
             scale=SCALE,
             partial=name == "publish_partial",

@@ -15,7 +15,7 @@ rule run_cell:
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",
     priority: longest_first("{experiment}.{algorithm}")
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: processes_of_cell
     resources:
         mem_mb=lambda wildcards, threads: 1000 + 500 * threads,

@@ -26,7 +26,7 @@ rule make_table:
     wildcard_constraints:
         table="|".join(PLAN.tables) or "no_table",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=800,

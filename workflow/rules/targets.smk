@@ -17,7 +17,7 @@ for name in PLAN.figures:
             f"results/{SCALE}/logs/target.{name}.log",
         localrule: True
         conda:
-            "../../environment.yml"
+            "../envs/jobs.yml"
         params:
             scale=SCALE,
             expected=lambda w, figure=name: expected_of(figure),
@@ -39,7 +39,7 @@ for name in PLAN.tables:
             f"results/{SCALE}/logs/target.{name}.log",
         localrule: True
         conda:
-            "../../environment.yml"
+            "../envs/jobs.yml"
         params:
             scale=SCALE,
             expected=lambda w, table=name: expected_of(table),
@@ -93,7 +93,7 @@ rule study:
         f"results/{SCALE}/logs/study.log",
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     params:
         scale=SCALE,
         level=AUDITS.level,
@@ -123,7 +123,7 @@ rule wrong_target:
         "{wrong}.log",
     localrule: True
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     message:
         "{wildcards.wrong} is no target"
     script:

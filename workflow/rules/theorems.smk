@@ -14,7 +14,7 @@ rule theorems:
         "results/{scale}/logs/theorems.log",
         usage="results/{scale}/timings/theorems.tsv",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=1000,
