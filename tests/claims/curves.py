@@ -167,6 +167,8 @@ def _other_rates(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
     twice what is tolerated."""
     make = _power if test.kind == "slope" else _line
     stated = _stated(test)
+    if test.at_least == 0 and np.isinf(test.at_most):
+        return {"falling": make(x, -1.0)}
     if stated == 0:
         allowed = test.tolerance if np.isinf(test.at_most) else test.at_most
         return {"rising": make(x, 2 * allowed), "falling": make(x, -2 * allowed)}
@@ -193,7 +195,7 @@ def _inside(test: Test) -> float:
     if np.isfinite(test.at_most) and np.isinf(test.at_least):
         return stated - abs(stated)
     if np.isfinite(test.at_least) and np.isinf(test.at_most):
-        return stated + abs(stated) / 2
+        return stated + (abs(stated) / 2 or 1.0)
     return stated
 
 

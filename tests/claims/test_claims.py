@@ -490,7 +490,7 @@ def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
         claim="below", place="here", figure="f", because="wording", headline="v",
         variants={"v": tests},
     )  # fmt: skip
-    frame = pl.concat([measurements("one", LEVEL), measurements("two", RISING)])
+    frame = pl.concat([measurements("one", LEVEL), measurements("two", RISING, seed=1)])
     few = frame.filter(pl.col("run") < runs)
     row = judge_all({"c": claim}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
     reason = "not enough runs by design: 2, and an interval needs 5"

@@ -26,6 +26,11 @@ MIN_RUNS = 5
 """Fewer runs give no verdict."""
 
 
+def too_few_runs(runs: int) -> str:
+    """Describe that an experiment has too few runs for an interval."""
+    return f"not enough runs by design: {runs}, and an interval needs {MIN_RUNS}"
+
+
 def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
     """Return the upper ``alpha / 2`` quantile of Student's t with ``runs - 1`` degrees of freedom.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from .intervals import MIN_RUNS, too_few_runs
 from .judging import NEVER, NOTHING, Verdict, evaluate
 from .schema import Claim, Test
 from .selection import by_curve, rows_for
@@ -94,7 +95,7 @@ def judge_all(
     return pl.DataFrame(found, schema=SCHEMA)
 
 
-_OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None}
+_OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None, "untestable": ""}
 
 
 def _never(claim: Claim, variant: str) -> bool:
@@ -126,15 +127,24 @@ def _judged(
     deterministic: Collection[str],
 ) -> dict[str, Any]:
     verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
+    lacking = _lacks_runs(verdict) and not _never(claim, variant)
+    reason = {"untestable": too_few_runs(verdict.runs)} if lacking else {}
     used = [series.experiment for test in tests for series in (test.series, test.against) if series]
     return {
         **_numbers(verdict),
+        **reason,
         "verdict": UNTESTABLE if _never(claim, variant) else verdict.verdict,
         "tolerance": max((test.tolerance for test in tests), default=0.0),
         "source": "; ".join(
             privacy.filter(pl.col("experiment").is_in(used))["source"].unique().sort()
         ),
     }
+
+
+def _lacks_runs(verdict: Verdict) -> bool:
+    """Return True if a random statistic has too few runs for an interval."""
+    measured = verdict.kind not in ("private", "tight")
+    return verdict.verdict == UNDECIDED and measured and 1 < verdict.runs < MIN_RUNS
 
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
