@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 import private_consensus as pc
+from private_consensus.core.algorithms import families
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.problems.base import Problem
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.claims.statements import logarithmic
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATED = ("tutorials/", "results/", "api/algorithms/", "reference/generated/")
 """Folders of pages that ``make docs`` writes; git ignores them."""
+PROBLEMS = tuple(pc.problems.class_of(name) for name in pc.problems.names())
 MAX_LINES = 160
 LONGER = {"comparison.md", "design.md", "performance.md"}
 """Pages above ``MAX_LINES``; the list may only shrink."""
@@ -124,6 +128,64 @@ def test_the_python_blocks_of_a_page_run(page, capsys):
         done = variables["done"]
         assert done.guarantee.proven and 0 < done.guarantee.epsilon <= 1
         assert done.measurements.filter(t=20)["value"].max() < 0.02
+
+
+def rows_of(page: str, heading: str) -> list[str]:
+    """Return the first cells of the tables of a section."""
+    section = re.split(r"^##+ ", (DOCS / page).read_text(), flags=re.MULTILINE)
+    (text,) = (part for part in section if part.startswith(heading))
+    return re.findall(r"^\| (`[^|]+`) \|", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("heading", "kinds"),
+    [
+        ("What a problem offers", PROBLEMS),
+        ("Sensitivities", (Problem,)),
+        ("What a network offers", (pc.networks.Network,)),
+    ],
+)
+def test_the_listed_names_of_problems_and_networks_exist(heading, kinds):
+    rows = rows_of("reference/problems_and_networks.md", heading)
+    names = [name for row in rows for name in re.findall(r"`(\w+)", row)]
+    assert len(names) > 4
+    annotated = {name for kind in kinds for name in getattr(kind, "__annotations__", {})}
+    assert {
+        n for n in names if n not in annotated and not any(hasattr(k, n) for k in kinds)
+    } == set()
+
+
+def test_the_mixing_weights_on_a_ring_are_those_of_the_page():
+    text = (DOCS / "reference/problems_and_networks.md").read_text()
+    rows = re.findall(r"^\| `(\w+)`.* \| (\d)/(\d)[^|]* \| (\d)/(\d) \|$", text, re.MULTILINE)
+    assert {name for name, *_ in rows} == set(pc.networks.MIXINGS)
+    for name, *numbers in rows:
+        a, b, c, d = map(int, numbers)
+        network = pc.networks.build(pc.Streams(0, (0,)), "ring", 10, weights=name)
+        assert network.mixing[0, :2] == pytest.approx([a / b, c / d])
+
+
+def test_the_listed_attributes_of_an_algorithm_exist():
+    rows = rows_of("how-to/add_a_method_with_rounds.md", "Class attributes")
+    names = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert len(names) > 6 and all(hasattr(Algorithm, name) for name in names)
+
+
+def test_the_listed_families_are_those_of_the_package():
+    rows = rows_of("how-to/add_a_version.md", "What a family provides")
+    listed = {row.strip("`") for row in rows}
+    folder = Path(families.__file__).parent
+    text = {file.stem: file.read_text() for file in folder.glob("*.py")}
+    based = {name for name, code in text.items() if re.search(r"^class \w+\((\w+)", code, re.M)}
+    assert listed <= based and "admm" in listed
+
+
+def test_the_block_on_observers_runs():
+    text = (DOCS / "explanation/observers.md").read_text()
+    variables = {"network": pc.networks.build(pc.Streams(0, (0,)), "ring", 8)}
+    exec(re.search(r"^```python\n(.*?)^```", text, re.M | re.S)[1], variables)
+    statement = variables["result"]
+    assert 0 < statement.open_loop.lower <= statement.open_loop.upper <= statement.mu
 
 
 def test_nothing_is_loaded_from_elsewhere():
