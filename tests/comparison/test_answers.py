@@ -42,6 +42,7 @@ def made(epsilon, scale):
 
 DESIGN = {
     "delta": 1e-5, "relation": "replace one record", "runs": 10, "trials": 8,
+    "public_records": 0, "records": {},
     "epsilons": [0.3, 1.0, 3.0], "axes": {},
     "titles": {"problem": {"mean_estimation": "means"}, "graph": {}, "partition": {}},
     "methods": [{"name": name, "title": name, "observer": "", "because": ""} for name in METHODS],
@@ -57,7 +58,7 @@ def found():
 
 def places(found, observer, epsilon=1.0):
     (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == epsilon]
-    named = [dict(zip(PLACE, row, strict=True)) for row in cell["default"][observer]]
+    named = [dict(zip(PLACE, row, strict=True)) for row in cell["tuned_paid"][observer]]
     return {METHODS[row["method"]]: row for row in named}
 
 
@@ -87,10 +88,10 @@ def test_who_is_private_for_an_eavesdropper_is_a_yardstick_for_weaker_observers(
 
 def test_what_is_not_proven_stands_apart_with_its_bracket(found):
     (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == 1.0]
-    apart = [dict(zip(UNPROVEN, row, strict=True)) for row in cell["default"]["unproven"]]
+    apart = [dict(zip(UNPROVEN, row, strict=True)) for row in cell["tuned_paid"]["unproven"]]
     assert [METHODS[row["method"]] for row in apart] == ["hopes", "no_privacy"]
     assert (apart[0]["epsilon_lower"], apart[0]["epsilon_accountant"]) == (2.0, INFINITE)
-    assert "hopes" not in found["ranks"]["eavesdropper"]["default"]["all"]["methods"]
+    assert "hopes" not in found["ranks"]["eavesdropper"]["tuned_paid"]["all"]["methods"]
 
 
 def test_the_budgets_that_goals_need(found):
@@ -107,13 +108,14 @@ def test_the_budgets_that_goals_need(found):
 def test_cells_are_those_of_the_design_and_headline_and_ranks_agree(found):
     cells = found["problems"]["mean_estimation"]
     assert [len(cell["cell"]) for cell in cells] == [len(CELL)] * 3
-    whole = found["ranks"]["eavesdropper"]["default"]
+    whole = found["ranks"]["eavesdropper"]["tuned_paid"]
     assert whole["all"] == whole["mean_estimation"]
     assert (whole["all"]["methods"], whole["all"]["mean_ranks"]) == (
         ["talks", "local_training"],
         [1, 2],
     )
-    assert "Talking pays at every ε" in found["headline"][1]
+    assert "talks has the lowest mean rank (1.0 of 2; 3 cells of 1 problem)" in found["headline"][0]
+    assert "better than local training in 3 of 3 base cells" in found["headline"][-1]
 
 
 def test_a_reason_for_not_being_entered_stands_once_with_what_its_cells_share():

@@ -54,13 +54,22 @@ def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
     assert cells(DESIGN) == CELLS
     other = DESIGN.model_copy(update={"sample": DESIGN.sample.model_copy(update={"seed": 1})})
     assert [cell for cell in cells(other) if cell.axis == SAMPLE] != sampled
-    # a sequence of low discrepancy reaches every value of every axis
-    for axis in Axes.model_fields:
-        assert {getattr(c.environment, axis) for c in sampled} == {*getattr(DESIGN.axes, axis)}
+    for cell in sampled:
+        base = next(c.environment for c in CELLS if c.environment.problem == cell.environment.problem)
+        assert sum(v != asdict(base)[k] for k, v in asdict(cell.environment).items()) > 1
+
+
+def test_agents_hold_many_records_per_public_one_and_a_smaller_ratio_is_refused():
+    for problem in DESIGN.problems.values():
+        assert problem.records >= 20 * DESIGN.tuning.public_records
+    assert {*DESIGN.tuning.checked} <= {*DESIGN.methods} and len(DESIGN.tuning.checked) == 3
+    tuning = {**RAW["tuning"], "public_records": 501}
+    with pytest.raises(InvalidInput, match=r"problems\.perceptron_mnist\.records"):
+        read_comparison({**RAW, "tuning": tuning})
 
 
 def test_a_sample_of_more_cells_than_there_are_takes_them_all():
-    axes = {"agents": [10, 5], "graph": ["ring"], "partition": ["iid"], "missing": [0.0]}
+    axes = {"agents": [10, 50], "graph": ["ring"], "partition": ["iid"], "missing": [0.0]}
     small = read_comparison(
         {**RAW, "axes": {**axes, "links": [0.0, 0.2]}, "epsilons": [1.0], "scales": {}}
     )
@@ -83,6 +92,11 @@ def test_the_nearest_cell_differs_in_the_fewest_axes():
         ({"axes": {**RAW["axes"], "graph": ["moebius"]}}, "axes.graph"),
         ({"axes": {**RAW["axes"], "links": [1.0]}}, "axes.links"),
         ({"graphs": {**RAW["graphs"], "grid": {"title": "grid", "rows": 3}}}, "network.rows"),
+        (
+            {"methods": {"x": {"title": "x", "baseline": "data_free", "observer": "sums"}}},
+            "methods.observer",
+        ),
+        ({"methods": {"x": {"title": "x"}}}, "methods.algorithm"),
         ({"sample": {"cells": 61, "seed": 0}}, "sample.cells"),
         ({"relation": {"unit": "house", "change": "replace"}}, "relation.unit"),
     ],
@@ -96,8 +110,7 @@ def test_a_wrong_design_is_named_by_its_key(change, key):
 def test_a_job_is_given_its_part_of_the_design_through_json(scale):
     design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
     parts = [
-        Comparison.model_validate(json.loads(json.dumps(design.asked(problem, part))))
-        for problem in design.problems
+        Comparison.model_validate(json.loads(json.dumps(design.part(part))))
         for part in range(design.parts)
     ]
     assert {name for part in parts for name in part.methods} == set(design.methods)
@@ -131,8 +144,8 @@ def test_a_group_stands_for_its_problems():
 
 def test_a_graph_without_its_number_for_some_agents_is_named():
     raw = yamls.read(ROOT / "config" / "comparison.yaml")
-    del raw["graphs"]["grid"]["rows"][5]
-    with pytest.raises(InvalidInput, match=r"graphs\.grid\.rows.*5 agents"):
+    del raw["graphs"]["erdos_renyi"]["probability"][50]
+    with pytest.raises(InvalidInput, match=r"graphs\.erdos_renyi\.probability.*50 agents"):
         read_comparison(raw)
 
 

@@ -12,9 +12,10 @@ from synthetic import ROOT
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
-from private_consensus.comparison.engine import DEFAULT, Engine, Setting
+from private_consensus.comparison.engine import Engine, Setting, engines_of
 from private_consensus.comparison.problems import (
     Classified,
+    ClippedPerceptron,
     Means,
     Regressed,
     _classified,
@@ -23,13 +24,30 @@ from private_consensus.comparison.problems import (
     shared_out,
 )
 from private_consensus.comparison.schema import ENVIRONMENT, MEASURES, TUNINGS, checked
-from private_consensus.comparison.tuning import Scales, best, candidate, trials, tuned_parameters
+from private_consensus.comparison.tuning import (
+    Candidate,
+    Scales,
+    Trial,
+    best,
+    candidate,
+    default_units,
+    positions,
+    stage_points,
+    stage_sizes,
+    transferred,
+    tuned_parameters,
+)
+from private_consensus.comparison.tuning_check import checked_tuning
 from private_consensus.core.networks import build
+from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 
 RAW = yamls.read(ROOT / "config" / "comparison.yaml")
-AXES = Axes(agents=[5], graph=["erdos_renyi"], partition=["iid"], missing=[0.0, 0.2], links=[0.0])
-METHODS = ("no_privacy", "local_training", "secure_aggregation", "dp_gd", "one_shot_averaging")
+AXES = Axes(agents=[10], graph=["erdos_renyi"], partition=["iid"], missing=[0.0, 0.2], links=[0.0])
+METHODS = (
+    "data_free", "public_minimiser", "no_privacy", "local_training", "secure_aggregation", "dp_gd",
+    "one_shot_averaging",
+)  # fmt: skip
 EPSILONS = [1.0, 10.0]
 STREAMS = Streams(3, (0, 1), {"data": "engine"})
 GENERATOR = np.random.default_rng(0)
@@ -47,8 +65,7 @@ def design():
 
 @pytest.fixture(scope="module")
 def ran(design):
-    pool = pool_of(design, "mean_estimation", {})
-    engine = Engine(design, "mean_estimation", pool, list(METHODS))
+    (engine,) = engines_of(design, {})
     return engine.rows(), engine.absent
 
 
@@ -65,13 +82,17 @@ def test_every_cell_has_its_rows_or_says_why_not(design, ran):
                 for one in absent
             )
             for tuning in TUNINGS:
-                assert left_out != ((*where.values(), name, tuning) in found)
+                public = name == "public_minimiser" and tuning == "transferred"
+                assert (left_out or public) != ((*where.values(), name, tuning) in found)
     assert {one["method"] for one in absent} == {"secure_aggregation"}
 
 
 def test_budgets_are_used_and_never_passed(ran):
     rows, _ = ran
-    private = rows.filter(pl.col("observer") != "none")
+    free = rows.filter(pl.col("observer") == "anyone")
+    assert {*free["method"]} == {"data_free", "public_minimiser"}
+    assert free["epsilon_accountant"].max() == 0.0 and free["proven"].all()
+    private = rows.filter(~pl.col("observer").is_in(["none", "anyone"]))
     share = private["epsilon_accountant"] / private["epsilon"]
     assert private["proven"].all()
     assert 0.99 <= share.min() <= share.max() <= 1
@@ -93,13 +114,12 @@ def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkey
     design = read_comparison(RAW).at("smoke")
     name = "local_training_kept"
     engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), [name])
-    base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
-    world = engine.world(base, 1, 2)
-    default = candidate(design, name, "mean_estimation", engine.pool.scales(base.agents))
+    world = engine.world(engine.base, 1, 2)
+    default = candidate(design, name, "mean_estimation", engine.scales)
     algorithm = replace(default.algorithm, eta=default.algorithm.eta / 3)
     slower = default._replace(algorithm=algorithm)
     settings = [
-        Setting(epsilon, DEFAULT, engine.calibrated(name, one, epsilon, 1, world), one.horizon)
+        Setting(epsilon, "tuned", engine.calibrated(name, one, epsilon, 1, world), one.horizon)
         for one in (default, slower)
         for epsilon in EPSILONS
     ]
@@ -150,10 +170,9 @@ def pools():
 
 @pytest.mark.parametrize("name", pools())
 def test_a_score_is_the_loss_on_the_public_records_alone(name):
-    """Here they are the agents' own, so that both agree until those are turned."""
+    """Turned records of the agents change their losses, and no score."""
     pool = pools()[name]
     x = GENERATOR.normal(size=(2, 3, 4, 2))
-    np.testing.assert_allclose(pool.score(x), pool.losses(x.reshape(-1, 2)).reshape(2, 3, 4))
     own = {"means": "records", "classified": "classes", "regressed": "responses"}[name]
     turned = replace(pool, **{own: -getattr(pool, own)})
     np.testing.assert_array_equal(turned.score(x), pool.score(x))
@@ -180,19 +199,78 @@ def test_public_records_are_nobody_s(name):
     assert len(set(numbers.tolist())) == 200
 
 
-def test_trials_are_chosen_without_a_look_at_what_agents_lose(design):
-    """Whose losses cannot be asked for."""
+def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
+    """Turned losses of the agents change the choice of the uncounted search only."""
 
-    class Closed(Means):
+    class Turned(Means):
         def losses(self, x):
-            raise AssertionError("the agents' own records were scored")
+            return -super().losses(x)
 
     given = pool_of(design, "mean_estimation", {})
-    closed = Closed(given.records, given.public, given.box)
-    engine = Engine(design, "mean_estimation", closed, ["dp_gd"])
-    base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
-    engine.tune("dp_gd", base, [1.0], closed.scales(base.agents))
-    assert {tuning for _, _, tuning in engine.chosen} == set(TUNINGS)
+    chosen = []
+    for kind in (Means, Turned):
+        engine = Engine(
+            design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 6})}),
+            "mean_estimation", kind(given.records, given.public, given.box), ["dp_gd"],
+        )  # fmt: skip
+        engine.tune("dp_gd")
+        chosen.append(engine.chosen)
+    straight, turned = chosen
+    assert straight["dp_gd", 1.0, "tuned_paid"] == turned["dp_gd", 1.0, "tuned_paid"]
+    assert straight["dp_gd", 1.0, "tuned"] != turned["dp_gd", 1.0, "tuned"]
+
+
+@pytest.mark.parametrize("name", pools())
+def test_records_of_the_public_start_do_not_choose_trials(name):
+    """The start minimises the loss on its part; the score is the loss on the other part."""
+    pool = pools()[name]
+    assert 0 < pool._starting < pool.public_count
+    public = {"means": "public", "classified": "public_classes", "regressed": "public_responses"}
+    values = getattr(pool, public[name]).copy()
+    values[: pool._starting] *= -1
+    turned = replace(pool, **{public[name]: values})
+    x = GENERATOR.normal(size=(5, 2))
+    np.testing.assert_array_equal(turned.scores(x), pool.scores(x))
+    assert not np.allclose(turned.public_start, pool.public_start)
+
+
+@pytest.mark.parametrize("name", pools())
+def test_baselines_are_the_losses_of_their_models(name):
+    pool = pools()[name]
+    zero = pool.excess(np.zeros((1, 1, 2)))[0, 0]
+    assert pool.data_free().excess == pytest.approx(zero)
+    # The public records are those of the agents here, so that both minima agree.
+    assert pool.public_minimiser().excess == pytest.approx(0.0, abs=1e-7)
+    accuracy = pool.data_free().accuracy
+    assert accuracy == (0.5 if name == "classified" else None)
+
+
+def test_the_majority_class_is_that_of_the_public_records():
+    rows = np.ones((8, 1)) / 2
+    classes = np.array([1.0, 1, 1, -1, -1, -1, -1, -1])
+    pool = Classified(rows, classes, rows, classes, rows[:3], np.array([1.0, 1.0, -1.0]), 0.1)
+    # Frequencies (2 + 1) / 5 and (1 + 1) / 5.
+    loss = -(3 * np.log(0.6) + 5 * np.log(0.4)) / 8
+    assert pool.majority().excess == pytest.approx(loss - pool.least)
+    assert pool.majority().accuracy == 3 / 8
+
+
+def test_a_perceptron_clips_each_record_and_states_the_change():
+    """Replacing one record changes an agent's gradient by at most 2 C / m."""
+    features = GENERATOR.normal(size=(24, 4)).astype(np.float32)
+    labels = GENERATOR.integers(0, 10, 24)
+    rows = np.arange(20).reshape(1, 2, 10)
+    given = features, labels, rows, np.arange(20, 24), 3
+    one = ClippedPerceptron(*given, clip=0.05)
+    other = ClippedPerceptron(features, (labels + 1) % 10, rows, np.arange(20, 24), 3, clip=0.05)
+    x = GENERATOR.normal(size=(2, 1, 2, one.dim))
+    assert np.linalg.norm(one.gradient(x), axis=-1).max() <= 0.05 + 1e-6
+    moved = np.linalg.norm(one.gradient(x) - other.gradient(x), axis=-1)
+    assert one.record_change("l2") == pytest.approx(2 * 0.05 / 10)
+    assert (moved <= 10 * one.record_change("l2") + 1e-6).all()  # here all ten records are others
+    # Without an active bound it is the gradient of the perceptron.
+    loose = ClippedPerceptron(*given, clip=1e6)
+    np.testing.assert_allclose(loose.gradient(x), Perceptron(*given).gradient(x), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", pools())
@@ -232,17 +310,82 @@ def test_a_record_moves_no_gradient_by_more_than_is_stated_with_unequal_sizes():
     assert (moved <= sizes * problem.record_change("l2")).all()
 
 
-def test_the_first_trial_is_the_defaults_and_all_are_within_their_ranges(design):
+def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
+    many = design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 12})})
+    assert stage_sizes(12) == (6, 3, 3) and stage_sizes(2) == (1, 1, 0) and stage_sizes(1)[1] == 0
     scales = Scales(200.0, 3.0)
-    tried = trials(design, "dp_gd", "mean_estimation", scales)
-    assert tried[0] == candidate(design, "dp_gd", "mean_estimation", scales)
-    assert tried[0].algorithm.eta == 1 / 200
-    assert len(tried) == design.tuning.trials and len({t.algorithm.eta for t in tried}) == len(
-        tried
+    default = default_units(many, "dp_gd", "mean_estimation", scales)
+    first = stage_points(many, True, 0, default)
+    np.testing.assert_array_equal(first[0], default)
+    assert default[-1] == 0.0 and len({*map(tuple, first)}) == 6
+    assert {bool(point[-1] >= 0.5) for point in first} == {True, False}
+    built = candidate(many, "dp_gd", "mean_estimation", scales)
+    limits = many.problems["mean_estimation"].ranges
+    assert built.algorithm.eta == limits["eta"].default / 200 and not built.from_public
+    centre = np.array([0.05, 0.5, 1.0])
+    second, third = (stage_points(many, True, stage, centre) for stage in (1, 2))
+    np.testing.assert_array_equal(second[0], [0.05, 0.5, 0.0])  # from the other starting point
+    assert (np.abs(second - centre)[:, :2] <= 0.25).all() and (second >= 0).all()
+    assert (np.abs(third - centre)[:, :2] <= 0.1).all() and (third[:, -1] == 1.0).all()
+    for units in (*first, *second, *third):
+        one = candidate(many, "dp_gd", "mean_estimation", scales, units)
+        assert limits["eta"].low / 200.001 <= one.algorithm.eta <= limits["eta"].high / 199.999
+        assert one.from_public == (units[-1] >= 0.5)
+    found = [Trial(centre, built, loss) for loss in (np.inf, 2.0, 2.0)]
+    assert best(found) is found[1]
+
+
+def test_transferred_parameters_are_the_mean_position_without_the_public_start():
+    units = [np.array([0.2, 0.4, 1.0]), np.array([0.6, 0.8, 0.0])]
+    np.testing.assert_allclose(transferred(units, True), [0.4, 0.6, 0.0])
+    assert transferred([], True) is None
+
+
+def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
+    scales = Scales(200.0, 3.0)
+    high = candidate(design, "dp_gd", "mean_estimation", scales, np.array([0.999999, 0.5, 0.0]))
+    eta, horizon = positions(design, "dp_gd", "mean_estimation", scales, high)
+    assert (eta.parameter, horizon.parameter) == ("eta", "horizon")
+    assert eta.position > 0.999 and "neighbours" in eta.natural
+    assert 0.4 < horizon.position < 0.6
+
+
+def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
+    """Without steps a run returns its starting point."""
+    engine = Engine(design, "mean_estimation", pool_of(design, "mean_estimation", {}), ["dp_gd"])
+    world = engine.world(engine.base, 1, 2)
+    default = candidate(design, "dp_gd", "mean_estimation", engine.scales)
+    still = replace(default.algorithm, eta=1e-12)
+    ends = []
+    for from_public in (False, True):
+        one = Candidate(still, 3, from_public)
+        calibrated = engine.calibrated("dp_gd", one, 1.0, 1, world)
+        setting = Setting(1.0, "tuned", calibrated, 3, from_public)
+        ends.append(engine.measured("dp_gd", [setting], world)[0]["excess_loss_mean"])
+        noise = calibrated.algorithm.noise.scale
+    np.testing.assert_allclose(ends[0], engine.pool.data_free().excess)
+    start = engine.pool.excess(engine.pool.public_start[None, None])[0, 0]
+    np.testing.assert_allclose(ends[1], start)
+    again = engine.calibrated("dp_gd", Candidate(still, 3, False), 1.0, 1, world)
+    assert again.algorithm.noise.scale == noise
+
+
+def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
+    """The check of the published comparison, at small size."""
+    tuning = design.tuning.model_copy(
+        update={"trials": 12, "checked": ["dp_gd"], "checked_on": "mean_estimation"}
     )
-    for one in tried:
-        assert 0.05 / 200 <= one.algorithm.eta <= 4 / 200 and 3 <= one.horizon <= 40
-    assert best({0: np.inf, 1: 2.0, 2: 2.0}) == 1
+    methods = {"dp_gd": design.methods["dp_gd"]}
+    small = design.model_copy(update={"tuning": tuning, "runs": 6, "methods": methods})
+    (engine,) = engines_of(small, {})
+    found = checked_tuning(engine)
+    assert [row["epsilon"] for row in found] == EPSILONS
+    for row in found:
+        assert row["passed"] and row["points"] == 2 * 7**2
+        assert row["ratio"] == pytest.approx(row["tuned"] / row["grid"])
+    worst = engine.trials["dp_gd", 10.0, "tuned"]
+    engine.chosen["dp_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
+    assert not checked_tuning(engine)[-1]["passed"]
 
 
 def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
@@ -255,8 +398,9 @@ def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
         {"eta": one._replace(unit="m")},
     ):
         odd = type("Odd", (kind,), {"ranges": wrong})
+        problem = design.problems["mean_estimation"].model_copy(update={"ranges": {}})
         with pytest.raises(InvalidInput, match="Odd"):
-            tuned_parameters(odd, method, "mean_estimation")
+            tuned_parameters(odd, method, problem)
 
 
 def test_the_graph_of_a_cell_is_one_for_all_methods_and_runs(design):
@@ -265,7 +409,7 @@ def test_the_graph_of_a_cell_is_one_for_all_methods_and_runs(design):
     base = next(cell.environment for cell in cells(design) if cell.axis == BASE)
     first, again = (engine.world(base, root, runs).network for root, runs in ((1, 2), (9, 3)))
     assert first.shared and first.identity == again.identity
-    assert first.n_agents == build(Streams(0, (0,)), "ring", 5).n_agents
+    assert first.n_agents == build(Streams(0, (0,)), "ring", 10).n_agents
 
 
 def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
@@ -273,7 +417,7 @@ def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
     names = ["decor_near", "zip_dl_near", "local_training_kept"]
     full = read_comparison(RAW)
     own = design.model_copy(update={"methods": {name: full.methods[name] for name in names}})
-    engine = Engine(own, "mean_estimation", pool_of(own, "mean_estimation", {}), names)
+    (engine,) = engines_of(own, {})
     rows = checked(engine.rows())
     assert {*rows["observer"]} == {"neighbour"} and {*rows["method"]} == {*names}
     assert rows["proven"].all()
@@ -281,6 +425,6 @@ def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
     kept = pl.col("method") == "local_training_kept"
     assert rows.filter(kept)["epsilon_accountant"].max() == 0.0
     assert rows.filter(~kept).select(spent.min()).item() > 1 - 1e-6
-    loss = rows.filter((pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "default"))
+    loss = rows.filter((pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "transferred"))
     alone = loss.filter(kept).group_by("run").agg(pl.col("value").n_unique())
     assert alone["value"].max() == 1  # no noise, at any budget, whoever is missing

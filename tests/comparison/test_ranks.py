@@ -1,16 +1,17 @@
-"""Mean ranks, critical differences, who may be best, Pareto fronts, gaps and budgets."""
+"""Mean ranks, who may be best, Pareto fronts, gaps and budgets."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
 from handmade import rows, table
+from scipy.stats import ttest_1samp
 
 from private_consensus.comparison.gap import closed, closed_by_each
 from private_consensus.comparison.goals import budget_needed, crossing
 from private_consensus.comparison.leaders import places
 from private_consensus.comparison.pareto import front, fronts
-from private_consensus.comparison.ranks import complete_part, critical_difference, friedman, rank
+from private_consensus.comparison.ranks import complete_part, friedman, rank
 from private_consensus.comparison.tables import compared, cube
 from private_consensus.core.randomness import generator
 
@@ -25,53 +26,66 @@ DEMSAR = np.array([
 ])  # fmt: skip
 
 
-def test_mean_ranks_and_the_critical_difference_of_a_published_example():
-    """Demsar prints mean ranks 3.143, 2.000, 2.893, 1.964 and CD 1.25 for k = 4, n = 14."""
-    found = rank(["plain", "m", "cf", "both"], -DEMSAR)
+DATA_SETS = [f"set {number}" for number in range(14)]
+
+
+def test_mean_ranks_of_a_published_example_with_the_data_set_as_unit():
+    """Demsar prints mean ranks 3.143, 2.000, 2.893, 1.964 for 14 data sets."""
+    found = rank(["plain", "m", "cf", "both"], -DEMSAR, DATA_SETS)
     assert found.methods == ("both", "m", "cf", "plain")
     np.testing.assert_allclose(found.mean_ranks, [1.964, 2.0, 2.893, 3.143], atol=5e-4)
-    assert found.critical_difference == pytest.approx(1.25, abs=5e-3)
-    assert (found.cells, found.of) == (14, 14)
-    assert found.alike() == [("both", "m", "cf", "plain")]
-    looser = rank(["plain", "m", "cf", "both"], -DEMSAR, alpha=0.1)
-    assert looser.critical_difference == pytest.approx(1.12, abs=5e-3)
-    assert looser.alike() == [("both", "m", "cf"), ("cf", "plain")]
+    assert (found.cells, found.of, found.problems) == (14, 14, tuple(DATA_SETS))
+    column = found.by_problem[:, 0]
+    expected = ttest_1samp(column, 0.0).confidence_interval()
+    np.testing.assert_allclose([found.low[0], found.high[0]], [expected.low, expected.high])
 
 
-def test_friedmans_statistic_of_a_table_worked_by_hand():
-    """Ranks 1 2 3 in three of four cells and 2 1 3 in one: means 5/4, 7/4, 3;
+def test_more_cells_of_one_problem_do_not_narrow_the_interval():
+    """Copies of a cell are no further evidence: the mean and the interval stay."""
+    values = np.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [1.0, 3.0, 2.0]])
+    problems = ["a", "b", "c"]
+    once = rank(["x", "y", "z"], values, problems)
+    often = rank(["x", "y", "z"], np.repeat(values, [1, 20, 5], 0), np.repeat(problems, [1, 20, 5]))
+    np.testing.assert_allclose(often.mean_ranks, once.mean_ranks)
+    np.testing.assert_allclose(often.low, once.low)
+    assert often.p == pytest.approx(once.p) and often.cells == 26
+
+
+def test_methods_that_differ_on_every_problem_are_told_apart_and_others_are_not():
+    values = np.array([[1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9], [1, 2, 9], [2, 1, 9]], float)
+    found = rank(["a", "b", "worst"], values, list("uvwxyz"))
+    assert found.indistinguishable() == ("b",)
+    one = rank(["a", "b", "worst"], values, ["same"] * 6)
+    assert one.indistinguishable() == ("b", "worst") and np.isnan(one.low).all()
+
+
+def test_friedmans_test_of_a_table_worked_by_hand():
+    """Ranks 1 2 3 in three of four problems and 2 1 3 in one: means 5/4, 7/4, 3;
     12 * 4 / (3 * 4) * (sum of squares - 3 * 16 / 4) = 4 * (25/16 + 49/16 + 9 - 12) = 6.5."""
     values = np.array([[1, 2, 3], [10, 20, 30], [0.1, 0.2, 0.3], [2, 1, 3]])
-    statistic, p = friedman(values)
-    assert statistic == pytest.approx(6.5)
-    assert p == pytest.approx(np.exp(-6.5 / 2))  # chi-squared with two degrees of freedom
-
-
-def test_nemenyis_quantiles_are_those_of_the_table():
-    """Demsar 2006, Table 5(a), at level 0.05."""
-    for methods, q in {2: 1.960, 3: 2.343, 5: 2.728, 10: 3.164}.items():
-        scale = np.sqrt(methods * (methods + 1) / (6 * 20))
-        assert critical_difference(methods, 20) / scale == pytest.approx(q, abs=1e-3)
+    # chi-squared with two degrees of freedom
+    assert friedman(values) == pytest.approx(np.exp(-6.5 / 2))
 
 
 def test_ranks_without_an_order_say_so():
     same = np.ones((5, 3))
-    assert friedman(same) == (0.0, 1.0)
-    found = rank(["a", "b", "c"], same)
-    assert set(found.mean_ranks) == {2.0} and found.alike() == [("a", "b", "c")]
-    assert np.isnan(rank(["a", "b"], np.array([[1.0, 2.0]])).p)
-    assert rank(["a"], np.full((0, 1), np.nan)).methods == ()
+    assert friedman(same) == 1.0
+    found = rank(["a", "b", "c"], same, list("uvwxy"))
+    assert set(found.mean_ranks) == {2.0} and found.indistinguishable() == ("b", "c")
+    assert np.isnan(rank(["a", "b"], np.array([[1.0, 2.0]]), ["u"]).p)
+    assert rank(["a"], np.full((0, 1), np.nan), []).methods == ()
 
 
 def test_rounding_is_no_difference_and_divergence_is_the_last_rank():
-    found = rank(["a", "b", "c"], np.array([[0.1 + 0.2, 0.3, np.inf], [1.0, 1.0, np.inf]]))
+    values = np.array([[0.1 + 0.2, 0.3, np.inf], [1.0, 1.0, np.inf]])
+    found = rank(["a", "b", "c"], values, ["u", "v"])
     assert dict(zip(found.methods, found.mean_ranks, strict=True)) == {"a": 1.5, "b": 1.5, "c": 3}
 
 
 def test_only_cells_in_which_all_compared_methods_ran_count():
     nan = np.nan
     values = np.array([[1, 2, nan, 9.0], [1, 2, nan, nan], [2, 1, nan, 9.0], [nan, nan, 5, nan]])
-    found = rank(["a", "b", "seldom", "half"], values)
+    found = rank(["a", "b", "seldom", "half"], values, ["u", "v", "v", "w"])
     # Three cells of two methods, or two of three: as many pairs, and more methods.
     assert set(found.methods) == {"a", "b", "half"}
     assert (found.cells, found.of) == (2, 4)

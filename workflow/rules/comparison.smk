@@ -1,6 +1,7 @@
 """Compare all private algorithms under equal conditions.  Inputs: config/comparison.yaml, prepared data.  Outputs: results, cells, answers.
 
-This target is not part of `everything`: snakemake --cores 8 comparison. A job runs some methods in all cells of one problem.
+This target is not part of `everything`: snakemake --cores 8 comparison. A job runs some methods in all cells, because
+parameters are transferred between problems.
 """
 
 from private_consensus.comparison.design import read_comparison
@@ -12,32 +13,29 @@ COMPARISON = read_comparison(yamls.read(Path(HOME, "config", "comparison.yaml"))
 
 rule compare_methods:
     input:
-        prepared=lambda w: prepared_files(COMPARISON.prepared(w.problem), w.scale),
+        prepared=lambda w: prepared_files(COMPARISON.prepared, w.scale),
     output:
-        rows="results/{scale}/comparison/parts/{problem}.{part}.parquet",
-        absent="results/{scale}/comparison/parts/{problem}.{part}.json",
+        rows="results/{scale}/comparison/parts/{part}.parquet",
+        described="results/{scale}/comparison/parts/{part}.json",
     log:
-        "results/{scale}/logs/comparison.{problem}.{part}.log",
-        usage="results/{scale}/timings/comparison.{problem}.{part}.tsv",
+        "results/{scale}/logs/comparison.{part}.log",
+        usage="results/{scale}/timings/comparison.{part}.tsv",
     wildcard_constraints:
-        problem="[a-z_]+",
         part="[0-9]+",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=2000,
         runtime=30,
     params:
-        asked=lambda w: COMPARISON.asked(w.problem, int(w.part)),
+        asked=lambda w: COMPARISON.part(int(w.part)),
         code=lambda w: code_of(
             "compare_methods.py",
-            *map(
-                algorithms.module_of, COMPARISON.algorithms_of(w.problem, int(w.part))
-            ),
+            *map(algorithms.module_of, COMPARISON.algorithms_of(int(w.part))),
         ),
     message:
-        "Comparison on {wildcards.problem}, part {wildcards.part}"
+        "Comparison, part {wildcards.part}"
     script:
         "../scripts/compare_methods.py"
 
@@ -45,23 +43,22 @@ rule compare_methods:
 rule gather_comparison:
     input:
         rows=[
-            f"results/{{scale}}/comparison/parts/{problem}.{part}.parquet"
-            for problem in COMPARISON.problems
+            f"results/{{scale}}/comparison/parts/{part}.parquet"
             for part in range(COMPARISON.parts)
         ],
-        absent=[
-            f"results/{{scale}}/comparison/parts/{problem}.{part}.json"
-            for problem in COMPARISON.problems
+        described=[
+            f"results/{{scale}}/comparison/parts/{part}.json"
             for part in range(COMPARISON.parts)
         ],
     output:
         results="results/{scale}/comparison/results.parquet",
         cells="results/{scale}/comparison/cells.json",
+        runs="results/{scale}/comparison/runs.parquet",
     log:
         "results/{scale}/logs/comparison.log",
         usage="results/{scale}/timings/comparison.tsv",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -70,7 +67,7 @@ rule gather_comparison:
         asked=COMPARISON.model_dump(mode="json"),
         code=lambda w: code_of("gather_comparison.py"),
     message:
-        "All that was compared"
+        "Results of the comparison"
     script:
         "../scripts/gather_comparison.py"
 
@@ -86,7 +83,7 @@ rule answer_comparison:
         "results/{scale}/logs/answers.log",
         usage="results/{scale}/timings/answers.tsv",
     conda:
-        "../../environment.yml"
+        "../envs/jobs.yml"
     threads: 1
     resources:
         mem_mb=2000,
@@ -95,7 +92,7 @@ rule answer_comparison:
         advice=yamls.read(Path(HOME, "config", "advice.yaml")),
         code=lambda w: code_of("answer_comparison.py"),
     message:
-        "What the comparison answers"
+        "Conclusions of the comparison"
     script:
         "../scripts/answer_comparison.py"
 

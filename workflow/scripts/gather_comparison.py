@@ -5,18 +5,24 @@ import json
 import polars as pl
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.common.provenance import write_text
+from private_consensus.common.provenance import atomic_write, write_text
 from private_consensus.common.readable import read_json
 from private_consensus.comparison.design import Comparison, described
-from private_consensus.comparison.schema import KEYS, checked
+from private_consensus.comparison.schema import KEYS, checked, one_row_per_run
 from private_consensus.reproduction.experiments.results import rows_of, sources, stamp, write
 
 asked, out = snakemake.params.asked, snakemake.output
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     parts = list(snakemake.input.rows)
     rows = checked(pl.concat([rows_of(path) for path in parts])).sort(KEYS)
-    absent = [row for path in snakemake.input.absent for row in read_json(path)]
-    design = described(Comparison.model_validate(asked), absent)
+    found = [read_json(path) for path in snakemake.input.described]
+    lists = [
+        [row for part in found for row in part[key]]
+        for key in ("absent", "borders", "tuning_check")
+    ]
+    design = described(Comparison.model_validate(asked), *lists)
     write_text(out.cells, json.dumps(design, indent=1) + "\n")
+    with atomic_write(out.runs) as temporary:
+        one_row_per_run(rows).write_parquet(temporary, compression="zstd", compression_level=19)
     mark = stamp(asked, snakemake.params.code, sources(parts))
-    write(rows, out.results, mark, [out.cells])
+    write(rows, out.results, mark, [out.cells, out.runs])

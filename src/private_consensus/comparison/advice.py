@@ -1,6 +1,8 @@
-"""Advice: sentences about the comparison, each with a test that was written before any result.
+"""Advice: questions about the comparison, each with a test that was written before any result.
 
-A sentence of ``config/advice.yaml`` states which method has the smaller mean in which cells. It is
+A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
+Its answer is the verdict of the test. Cells whose budget is too small for the data
+(:mod:`.baselines`) are omitted. It is
 judged like the claims of papers (:mod:`..claims.judging`), by differences of means over common
 runs. Holm's method corrects for the number of sentences. Sentences that do not hold are retained,
 with their verdict.
@@ -26,15 +28,24 @@ from private_consensus.reproduction.claims.statements import Estimates, estimate
 from private_consensus.reproduction.claims.words import (
     CONFIRMED,
     CONTRADICTED,
+    HELD,
+    IN_PART,
+    NOT_HELD,
     TIED,
     UNDECIDED,
     UNTESTABLE,
 )
 from private_consensus.reproduction.experiments.schema import Strict, validate
 
-from .schema import CELL, MEASURES
-from .tables import Cube, Parts, compared
+from .baselines import baselines_of, learnable_cells
+from .schema import ANYONE, CELL, MEASURES
+from .tables import Cube, Parts, compared, cube
 
+ANSWERS = {
+    HELD: "yes", IN_PART: "in part", NOT_HELD: "no", UNDECIDED: "undecided",
+    UNTESTABLE: "not answered",
+}  # fmt: skip
+"""Answer to a question, by the verdict of its test."""
 OTHERS, EACH = "others", "each"
 """Placeholders for a method: every other method that is ranked for the sentence's observer; each
 of these methods, compared with itself."""
@@ -46,7 +57,7 @@ class Side(Strict):
     """Side of a comparison: a method, its tuning, and its cells if they are not the test's."""
 
     method: str = Field(description="a method of the design, `others` or `each`")
-    tuning: Literal["default", "tuned", "tuned_paid"] = "default"
+    tuning: Literal["tuned_paid", "tuned", "transferred"] = "tuned_paid"
     where: dict[str, Any] = Field(default_factory=dict, description="instead of the cell's own")
 
 
@@ -68,10 +79,10 @@ class Pairwise(Strict):
 
 
 class Sentence(Strict):
-    """Sentence of advice and its tests."""
+    """Question and the tests that answer it."""
 
-    advice: str = Field(min_length=1)
-    because: str = Field(min_length=1, description="why this test is what the sentence says")
+    question: str = Field(min_length=1)
+    because: str = Field(min_length=1, description="which methods are compared in which cells")
     observer: str = "eavesdropper"
     tests: list[Pairwise] = Field(min_length=1)
 
@@ -155,8 +166,17 @@ def judged(
     """
     axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
     cubes = _Cubes(table)
+    free = baselines_of(table)
+    small = {
+        observer: _too_small(table, observer, free)
+        for observer in {sentence.observer for sentence in sentences.values()}
+    }
     verdicts = {
-        name: _verdict(sentence, cubes.of(sentence.observer), axis)
+        name: _verdict(
+            sentence,
+            cubes.of(sentence.observer),
+            {cell: kind for cell, kind in axis.items() if cell not in small[sentence.observer]},
+        )
         for name, sentence in sentences.items()
     }
     p, _ = holm([verdict.p for verdict in verdicts.values()])
@@ -164,6 +184,13 @@ def judged(
         _row(name, sentences[name], verdict, float(after))
         for (name, verdict), after in zip(verdicts.items(), p, strict=True)
     ]
+
+
+def _too_small(table: pl.DataFrame, observer: str, free: Sequence[str]) -> set[tuple]:
+    """Return the cells in which no private method is better than all baselines."""
+    losses = cube(compared(table, observer), "excess_loss_mean")
+    outcomes = learnable_cells(losses, free)
+    return {cell for cell, outcome in outcomes.items() if outcome is False}
 
 
 class _Cubes:
@@ -175,7 +202,8 @@ class _Cubes:
 
     def of(self, observer: str) -> _Observed:
         """Return the cubes and the methods that are ranked for an observer."""
-        ranked = compared(self.table, observer)["method"].unique().sort().to_list()
+        rows = compared(self.table, observer).filter(pl.col("observer") != ANYONE)
+        ranked = rows["method"].unique().sort().to_list()
         return _Observed(self, ranked)
 
     def cube(self, measure: str, tuning: str) -> Cube:
@@ -308,7 +336,8 @@ def _row(name: str, sentence: Sentence, verdict: Verdict, p: float) -> dict[str,
     stands = p <= ALPHA or verdict.verdict == UNTESTABLE
     return {
         "id": name,
-        "advice": sentence.advice,
+        "question": sentence.question,
+        "answer": ANSWERS[verdict.verdict if stands else UNDECIDED],
         "because": sentence.because,
         "observer": sentence.observer,
         "verdict": verdict.verdict if stands else UNDECIDED,

@@ -1,8 +1,10 @@
 """Conclusions of the comparison, computed from its table, as JSON for the page.
 
-They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning; by problem the
+They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning, with and without the
+cells whose budget is too small; ``learned``, what the best private method attains; by problem the
 ``cells`` with the best methods, their differences and intervals; the ``budgets`` that goals need;
-the ``gains`` of tuning; and, separately, methods without a proof.
+the ``gains`` of tuning; ``borders``, the positions of tuned parameters in their ranges;
+``tuning_check``, the comparison with a fine grid; and, separately, methods without a proof.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from private_consensus.reproduction.report.views.comparison import INFINITE
+from private_consensus.common.fields import INFINITE
 
+from .baselines import baselines_of, learnable_cells, remaining
 from .gains import gain
 from .gap import CENTRAL, LOCAL, closed_by_each
 from .goals import budget_needed
@@ -24,12 +27,15 @@ from .headline import alone, sentences
 from .leaders import places
 from .pareto import COSTS, front
 from .ranks import Ranking, rank
-from .schema import CELL, OBSERVERS, TUNINGS
+from .schema import ANYONE, CELL, OBSERVERS, PRIMARY, TRANSFERRED, TUNINGS
 from .tables import Cube, Parts, compared, cube
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
-KEPT = ("delta", "relation", "runs", "trials", "epsilons", "axes", "titles", "methods")
+KEPT = (
+    "delta", "relation", "runs", "trials", "public_records", "records", "epsilons", "axes",
+    "titles", "methods",
+)  # fmt: skip
 """Keys of the design that the answers repeat."""
 BESIDE = ("excess_loss_worst", "accuracy_mean", "consensus_error")
 """Further measures of a cell, next to the loss."""
@@ -64,7 +70,7 @@ def answers(
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
-    observers = set(table["observer"].unique()) - {"none"}
+    observers = set(table["observer"].unique()) - {"none", ANYONE}
     all_parts = Parts(table)
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
@@ -73,20 +79,46 @@ def answers(
         if name in observers
     }
     strongest = tables.get(STRONGEST, Parts(table.clear()))
+    free = baselines_of(table)
+    outcomes = {
+        name: {tuning: learnable_cells(rows.cube(LOSS, tuning), free) for tuning in TUNINGS}
+        for name, rows in tables.items()
+    }
+    rankings = {
+        tuning: _over_problems(remaining(strongest.cube(LOSS, tuning), by_cell))
+        for tuning, by_cell in outcomes.get(STRONGEST, {}).items()
+    }
+    primary = outcomes.get(STRONGEST, {}).get(PRIMARY, {})
+    local = alone(table, design["cells"], primary)
+    titles = {method["name"]: method["title"] for method in design["methods"]}
     return {
         **{key: design[key] for key in KEPT},
         "absent": _absent(design["absent"]),
-        "headline": sentences(alone(table, design["cells"]), problems),
+        "headline": sentences(rankings, primary, local, problems, titles),
+        "primary": PRIMARY,
+        "baselines": free,
+        "too_small": {
+            name: {tuning: _counts(by_cell) for tuning, by_cell in by_tuning.items()}
+            for name, by_tuning in outcomes.items()
+        },
+        "learned": _learned(all_parts, strongest, design, free),
+        "borders": _borders(design.get("borders", [])),
+        "tuning_check": list(design.get("tuning_check", [])),
         "advice": list(advice),
         "observers": list(tables),
         "place": PLACE,
         "unproven": UNPROVEN,
         "costs": [*COSTS, "seconds"],
         "ranks": {
-            name: {tuning: _ranks(observer_parts, tuning, problems) for tuning in TUNINGS}
-            for name, observer_parts in tables.items()
+            name: {
+                tuning: _ranks(rows, tuning, problems, outcomes[name][tuning])
+                for tuning in TUNINGS
+            }
+            for name, rows in tables.items()
         },
-        "problems": {problem: _problem(problem, all_parts, tables, names) for problem in problems},
+        "problems": {
+            problem: _problem(problem, all_parts, tables, names, outcomes) for problem in problems
+        },
         "budgets": {
             problem: _budgets(all_parts, strongest, problem, design) for problem in problems
         },
@@ -98,34 +130,129 @@ def _ranked(rows: pl.DataFrame, observer: str) -> pl.DataFrame:
     return compared(rows, observer, () if observer == STRONGEST else [LOCAL])
 
 
-def _ranks(table: Parts, tuning: str, problems: Iterable[str]) -> dict[str, Any]:
-    """Return mean ranks over all cells, and over the cells of each problem."""
+def _ranks(
+    table: Parts, tuning: str, problems: Iterable[str], outcomes: Mapping[tuple, Any]
+) -> dict[str, Any]:
+    """Return mean ranks over the cells that remain, over all cells, and over each problem's."""
     losses = table.cube(LOSS, tuning)
-    problem_of_cell = np.array([cell[0] for cell in losses.cells])
+    rest = remaining(losses, outcomes)
+    parts = {
+        problem: [i for i, cell in enumerate(rest.cells) if cell[0] == problem]
+        for problem in problems
+    }
     return {
-        "all": _ranking(rank(losses.methods, losses.means)),
+        "remaining": _ranking(_over_problems(rest)),
+        "all": _ranking(_over_problems(losses)),
         **{
-            problem: _ranking(rank(losses.methods, losses.means[problem_of_cell == problem]))
-            for problem in problems
+            problem: _ranking(
+                _over_problems(
+                    Cube([rest.cells[i] for i in rows], rest.methods, rest.values[rows])
+                )
+            )
+            for problem, rows in parts.items()
         },
     }
+
+
+def _over_problems(losses: Cube) -> Ranking:
+    return rank(losses.methods, losses.means, [cell[0] for cell in losses.cells])
 
 
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     return {
         "methods": ranking.methods,
         "mean_ranks": [_short(value) for value in ranking.mean_ranks],
+        "low": [_short(value) for value in ranking.low],
+        "high": [_short(value) for value in ranking.high],
+        "problems": ranking.problems,
         "cells": ranking.cells,
         "of": ranking.of,
         "p": _short(ranking.p),
-        "critical_difference": _short(ranking.critical_difference),
-        "alike": ranking.alike(),
+        "indistinguishable": ranking.indistinguishable() if len(ranking.problems) > 1 else [],
         "left_out": ranking.left_out,
     }
 
 
+def _counts(outcomes: Mapping[tuple, bool | None]) -> dict[str, int]:
+    """Return the numbers of cells, of judged cells, and of cells with too small a budget."""
+    values = list(outcomes.values())
+    judged = sum(value is not None for value in values)
+    return {"cells": len(values), "judged": judged, "too_small": values.count(False)}
+
+
+def _learned(
+    table: Parts, ranked: Parts, design: Mapping[str, Any], free: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return, for each problem and tuning, what the best private method attains.
+
+    The base cell with the largest budget is used. ``fraction`` is the decrease of the loss from the
+    model without data, relative to the decrease without privacy.
+    """
+    base = {tuple(cell[key] for key in CELL) for cell in design["cells"] if cell["axis"] == "base"}
+    largest = max(design["epsilons"])
+    without = {
+        method["name"] for method in design["methods"] if method.get("baseline") == "data_free"
+    }
+    rows = []
+    for tuning in TUNINGS:
+        losses, everything = ranked.cube(LOSS, tuning), cube(table.rows(LOSS, tuning), LOSS, tuning)
+        free_of_privacy = set(
+            table.rows(LOSS, tuning).filter(pl.col("observer") == "none")["method"].unique()
+        )
+        for i, cell in enumerate(losses.cells):
+            if cell not in base or cell[-1] != largest:
+                continue
+            means = {name: float(runs.mean()) for name, runs in losses.of_cell(i).items()}
+            all_of_cell = everything.of_cell(everything.cells.index(cell))
+            private = {name: value for name, value in means.items() if name not in free}
+            start = [means[name] for name in without if name in means]
+            end = [all_of_cell[name].mean() for name in free_of_privacy if name in all_of_cell]
+            if not (private and start and end):
+                continue
+            best = min(private, key=private.__getitem__)
+            gap = start[0] - min(end)
+            baseline = min((means[name], name) for name in free if name in means)
+            rows.append({
+                "problem": cell[0], "tuning": tuning, "epsilon": largest, "method": best,
+                "loss": _short(private[best]), "data_free": _short(start[0]),
+                "baseline": _short(baseline[0]), "baseline_method": baseline[1],
+                "without_privacy": _short(float(min(end))),
+                "fraction": _short((start[0] - private[best]) / gap if gap > 0 else math.nan),
+            })  # fmt: skip
+    return rows
+
+
+BORDER = 0.05
+"""Distance from an end, as a fraction of a range, within which a parameter is at the border."""
+
+
+def _borders(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Count, per method and parameter, the searches that end at a border of the range."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], row["parameter"]), []).append(row)
+    counted = []
+    for (method, parameter), group in groups.items():
+        ends = {
+            "low": [row for row in group if row["position"] < BORDER],
+            "high": [row for row in group if row["position"] > 1 - BORDER],
+        }
+        counted.append({
+            "method": method, "parameter": parameter, "searches": len(group),
+            **{end: len(found) for end, found in ends.items()},
+            "natural": sorted({
+                row["natural"] for found in ends.values() for row in found if row["natural"]
+            }),
+        })  # fmt: skip
+    return counted
+
+
 def _problem(
-    problem: str, table: Parts, tables: Mapping[str, Parts], names: Sequence[str]
+    problem: str,
+    table: Parts,
+    tables: Mapping[str, Parts],
+    names: Sequence[str],
+    outcomes: Mapping[str, Mapping[str, Mapping[tuple, Any]]],
 ) -> list[dict[str, Any]]:
     """Return the cells of a problem with the places of methods by tuning and observer."""
     of_problem = partial(_of_problem, problem=problem)
@@ -138,7 +265,10 @@ def _problem(
         ends = _ends(problem_parts, tuning)
         for observer, ranked in ranked_parts.items():
             for cell, rows in _places(ranked, tuning, ends, names).items():
-                by_cell.setdefault(cell, {}).setdefault(tuning, {})[observer] = rows
+                by_tuning = by_cell.setdefault(cell, {}).setdefault(tuning, {})
+                by_tuning[observer] = rows
+                learnt = by_tuning.setdefault("learnable", {})
+                learnt[observer] = outcomes[observer][tuning].get(cell)
         for cell, rows in _unproven(problem_parts, tuning, names).items():
             by_cell.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
         for cell, rows in _costs(problem_parts, tuning, names).items():
@@ -292,16 +422,16 @@ def _base_curves(losses: Cube, base: Iterable[tuple]) -> dict[str, dict[float, n
 
 
 def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
-    """Return the loss of each method relative to its default parameters, per kind of tuning.
+    """Return the loss of each method relative to transferred parameters, per kind of tuning.
 
     The base cells are used.
     """
     base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
     cubes = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
     gains_by_method: dict[str, dict[str, Row]] = {}
-    for tuning in TUNINGS[1:]:
-        for method in cubes[tuning].methods:
-            both = _both(cubes[tuning], cubes[TUNINGS[0]], method, base)
+    for tuning in TUNINGS:
+        for method in cubes[tuning].methods if tuning != TRANSFERRED else ():
+            both = _both(cubes[tuning], cubes[TRANSFERRED], method, base)
             if both is not None:
                 *numbers, cells = gain(*both)
                 gains_by_method.setdefault(method, {})[tuning] = [*map(_short, numbers), cells]

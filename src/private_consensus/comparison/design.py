@@ -7,7 +7,7 @@ axes, determined by its seed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -193,6 +193,7 @@ class Reduced(Strict):
     problems: list[str] = Field(min_length=1)
     epsilons: list[float] = Field(min_length=1)
     runs: int = Field(ge=1)
+    records: int | None = Field(default=None, ge=1, description="of each problem")
     sample: int = Field(ge=0)
     trials: int = Field(ge=1)
     axes: Axes
@@ -248,7 +249,6 @@ class Comparison(Strict):
             least = MIN_RATIO * self.tuning.public_records
             expected = f"at least {least}: {MIN_RATIO} per public record"
             require(problem.records >= least, f"problems.{name}.records", problem.records, expected)
-        _require_known("tuning.checked", self.tuning.checked, self.methods)
         for scale, reduced in self.scales.items():
             _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
@@ -270,7 +270,12 @@ class Comparison(Strict):
         }
         return self.model_copy(
             update={
-                "problems": {name: self.problems[name] for name in reduced.problems},
+                "problems": {
+                    name: self.problems[name].model_copy(
+                        update={"records": reduced.records or self.problems[name].records}
+                    )
+                    for name in reduced.problems
+                },
                 "groups": {},
                 "methods": methods,
                 "parts": 1,
@@ -466,7 +471,12 @@ def nearest(environment: Environment, epsilon: float, among: list[Cell]) -> Cell
     return min(same, key=apart)
 
 
-def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any]:
+def described(
+    design: Comparison,
+    absent: list[dict[str, Any]],
+    borders: Sequence[Mapping[str, Any]] = (),
+    tuning_check: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
     """Return the content of ``cells.json``.
 
     Parameters
@@ -475,6 +485,10 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
         Design of the comparison.
     absent : list of dict
         ``method``, ``because`` and the keys of an environment to which the entry applies.
+    borders : sequence of mapping
+        Positions of the tuned parameters in their ranges.
+    tuning_check : sequence of mapping
+        Losses after tuning and on a fine grid.
 
     Returns
     -------
@@ -482,7 +496,8 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
         ``delta``, ``relation``, ``runs``, ``trials``, ``public_records``, ``records`` (by problem),
         ``epsilons``, ``axes`` (values, base first),
         ``titles`` (of problems, graphs, partitions), ``methods`` (name, title, observer, algorithm,
-        baseline, because), ``cells`` (rows of :meth:`Cell.row`), ``absent``.
+        baseline, because), ``cells`` (rows of :meth:`Cell.row`), ``absent``, ``borders``,
+        ``tuning_check``.
     """
     return {
         "delta": design.delta,
@@ -511,4 +526,6 @@ def described(design: Comparison, absent: list[dict[str, Any]]) -> dict[str, Any
         ],
         "cells": [cell.row() for cell in cells(design)],
         "absent": absent,
+        "borders": list(borders),
+        "tuning_check": list(tuning_check),
     }

@@ -32,7 +32,18 @@ from .faults import SILENT, UnreliableNetwork, require_faults
 from .neighbours import Neighbours
 from .problems import Baseline, Pool, pool_of, shared_out
 from .schema import COLUMNS, NEIGHBOUR, TUNINGS
-from .tuning import Candidate, Scales, best, candidate, positions, transferred, trials
+from .tuning import (
+    Candidate,
+    Scales,
+    Trial,
+    best,
+    candidate,
+    default_units,
+    positions,
+    stage_points,
+    stage_sizes,
+    transferred,
+)
 
 TUNING_RUNS = 3
 """Number of runs of a trial, which have separate seeds."""
@@ -96,8 +107,8 @@ class Engine:
     pool: Pool
     methods: list[str]
     chosen: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
-    tried: dict[str, list[Candidate]] = field(default_factory=dict)
-    losses: dict[tuple[str, float, str], dict[int, float]] = field(default_factory=dict)
+    copies: dict[str, int] = field(default_factory=dict)
+    trials: dict[tuple[str, float, str], list[Trial]] = field(default_factory=dict)
     known: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
     neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
@@ -239,55 +250,53 @@ class Engine:
         """
         method = self.design.methods[name]
         default = candidate(self.design, name, self.problem, self.scales)
-        untuned = not (method.proven and method.tuned)
+        centre = default_units(self.design, name, self.problem, self.scales)
+        untuned = not (method.proven and method.tuned and len(centre))
         for epsilon in self.design.epsilons:
             for tuning in TUNINGS if untuned else (TRANSFERRED,):
                 self.chosen[name, epsilon, tuning] = default
         if untuned:
             return
         world = self.world(self.base, self.design.tuning.seed, TUNING_RUNS)
-        self.tried[name] = tried = trials(self.design, name, self.problem, self.scales)
-        settings, of_trial = [], []
-        for epsilon in self.design.epsilons:
-            for tuning, copies in ((TUNED, 1), (PAID, len(tried))):
-                for index, trial in enumerate(tried):
-                    try:
-                        calibrated = self.calibrated(name, trial, epsilon, copies, world)
-                    except InvalidInput:
-                        continue
-                    settings.append(
-                        Setting(epsilon, tuning, calibrated, trial.horizon, trial.from_public)
-                    )
-                    of_trial.append(index)
+        self.copies[name] = self.design.tuning.trials
+        keys = [(epsilon, tuning) for epsilon in self.design.epsilons for tuning in (TUNED, PAID)]
+        for stage in range(len(stage_sizes(self.design.tuning.trials))):
+            self._run_stage(name, stage, keys, centre, world)
+        for key in keys:
+            if trials := self.trials.get((name, *key)):
+                self.chosen[(name, *key)] = best(trials).candidate
+
+    def _run_stage(
+        self,
+        name: str,
+        stage: int,
+        keys: list[tuple[float, str]],
+        centre: np.ndarray,
+        world: World,
+    ) -> None:
+        """Run the trials of one stage at all budgets, and record their losses."""
+        public_start = self.design.methods[name].public_start
+        settings, labels = [], []
+        for epsilon, tuning in keys:
+            earlier = self.trials.setdefault((name, epsilon, tuning), [])
+            around = best(earlier).units if earlier else centre
+            points = stage_points(self.design, public_start, stage, around)
+            for index, units in enumerate(points):
+                given = None if stage == index == 0 else units
+                trial = candidate(self.design, name, self.problem, self.scales, given)
+                copies = self.copies[name] if tuning == PAID else 1
+                try:
+                    calibrated = self.calibrated(name, trial, epsilon, copies, world)
+                except InvalidInput:
+                    continue
+                settings.append(
+                    Setting(epsilon, tuning, calibrated, trial.horizon, trial.from_public)
+                )
+                labels.append((units, trial))
         scored = self.measured(name, settings, world, self._score)
-        for setting, index, values in zip(settings, of_trial, scored, strict=True):
-            by_trial = self.losses.setdefault((name, setting.epsilon, setting.tuning), {})
-            by_trial[index] = float(np.mean(values["score"]))
-        for key, by_trial in self.losses.items():
-            if key[0] == name:
-                self.chosen[key] = tried[best(by_trial)]
-
-    def without_public_start(self, name: str, epsilon: float) -> dict[int, float]:
-        """Return the losses of a method's trials that do not start at the public model.
-
-        Parameters
-        ----------
-        name : str
-            Name of the method.
-        epsilon : float
-            Budget.
-
-        Returns
-        -------
-        dict of int to float
-            Loss of each trial, by number.
-        """
-        by_trial = self.losses.get((name, epsilon, TUNED), {})
-        return {
-            index: loss
-            for index, loss in by_trial.items()
-            if not self.tried[name][index].from_public
-        }
+        for setting, (units, trial), values in zip(settings, labels, scored, strict=True):
+            loss = float(np.mean(values[setting.tuning]))
+            self.trials[name, setting.epsilon, setting.tuning].append(Trial(units, trial, loss))
 
     # --- Runs -----------------------------------------------------------------------------------
 
@@ -378,8 +387,9 @@ class Engine:
         return UnreliableNetwork(world.network, where.missing, where.links, world.streams)
 
     def _score(self, released: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the loss on public records, by which a trial is chosen."""
-        return {"score": _or(self.pool.score(released), np.inf).mean(-1)}
+        """Return the losses by which trials are chosen: on public records, and of all agents."""
+        losses = {PAID: self.pool.score(released), TUNED: self.pool.excess(released)}
+        return {tuning: _or(values, np.inf).mean(-1) for tuning, values in losses.items()}
 
     def _values(self, released: np.ndarray) -> dict[str, np.ndarray]:
         """Return the measures of models [settings, runs, agents, dim].
@@ -439,7 +449,7 @@ class Engine:
                 **border._asdict(),
             }
             for (name, epsilon, tuning), chosen in self.chosen.items()
-            if name in self.tried and tuning != TRANSFERRED
+            if name in self.copies and tuning != TRANSFERRED
             for border in positions(self.design, name, self.problem, self.scales, chosen)
         ]  # fmt: skip
 
@@ -504,7 +514,7 @@ class Engine:
                 configured = self.chosen.get((name, epsilon, tuning))
                 if configured is None:
                     continue
-                copies = len(self.tried.get(name, [None])) if tuning == PAID else 1
+                copies = self.copies.get(name, 1) if tuning == PAID else 1
                 try:
                     calibrated = self.calibrated(name, configured, epsilon, copies, world)
                 except InvalidInput as error:
@@ -597,11 +607,16 @@ def transfer(engines: Iterable[Engine], name: str) -> None:
     name : str
         Name of the method.
     """
-    tuned = [engine for engine in engines if name in engine.tried]
+    tuned = [engine for engine in engines if name in engine.copies]
     for engine in tuned:
-        for epsilon in engine.design.epsilons:
-            others = [
-                other.without_public_start(name, epsilon) for other in tuned if other is not engine
+        design, method = engine.design, engine.design.methods[name]
+        for epsilon in design.epsilons:
+            found = [
+                best(trials).units
+                for other in tuned
+                if other is not engine and (trials := other.trials.get((name, epsilon, TUNED)))
             ]
-            number = transferred([losses for losses in others if losses])
-            engine.chosen[name, epsilon, TRANSFERRED] = engine.tried[name][number]
+            units = transferred(found, method.public_start)
+            engine.chosen[name, epsilon, TRANSFERRED] = candidate(
+                design, name, engine.problem, engine.scales, units
+            )

@@ -1,7 +1,9 @@
-"""Headline: the budget below which local training is best, for each problem.
+"""Headline of the comparison, computed from its results.
 
-In each base cell, local training is best if it is the only method that may be best
-(:mod:`.leaders`). All base cells share one level (Bonferroni).
+It states in how many cells the budget is too small for the data, which methods have the lowest mean
+rank in the other cells, for each kind of tuning, and where local training is best. In a base cell,
+local training is best if it is the only private method that may be best (:mod:`.leaders`). All base
+cells share one level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -13,10 +15,19 @@ import polars as pl
 
 from private_consensus.common.multiplicity import ALPHA
 
+from .baselines import remaining
 from .gap import LOCAL
 from .leaders import places
-from .schema import CELL
+from .ranks import Ranking
+from .schema import ANYONE, CELL, PRIMARY
 from .tables import compared, cube
+
+PHRASES = {
+    "tuned_paid": "If tuning is counted in the budget",
+    "tuned": "If the best parameters were known",
+    "transferred": "With parameters from other problems and without public records",
+}
+"""Condition of a kind of tuning, as a sentence states it."""
 
 WINS, OPEN, BEATEN = "wins", "open", "beaten"
 """Outcomes of local training: only it may be best; others may be too; some method is better."""
@@ -41,11 +52,12 @@ class Alone(NamedTuple):
 def alone(
     table: pl.DataFrame,
     cells: Iterable[Mapping[str, Any]],
-    tuning: str = "default",
+    outcomes: Mapping[tuple, bool | None],
+    tuning: str = PRIMARY,
     observer: str = "eavesdropper",
     measure: str = "excess_loss_mean",
 ) -> list[Alone]:
-    """Return whether local training has the lowest loss, by problem and budget of the base cells.
+    """Return whether local training has the lowest loss, by problem and budget of base cells.
 
     Parameters
     ----------
@@ -53,6 +65,9 @@ def alone(
         Results with the columns of :mod:`.schema`.
     cells : iterable of mappings
         Rows of ``cells.json``.
+    outcomes : mapping of tuple to bool or None
+        For each cell, whether some private method is better than all baselines
+        (:mod:`.baselines`). Cells without such a method are omitted.
     tuning : str
         Kind of tuning.
     observer : str
@@ -65,7 +80,8 @@ def alone(
     list of Alone
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
-    losses = cube(compared(table, observer), measure, tuning)
+    private = compared(table, observer).filter(pl.col("observer") != ANYONE)
+    losses = remaining(cube(private, measure, tuning), outcomes)
     rows = [i for i, cell in enumerate(losses.cells) if cell in base]
     by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
@@ -83,48 +99,92 @@ def _outcome(best: Sequence[str]) -> str:
     return WINS if len(best) == 1 else OPEN
 
 
-def sentences(outcomes: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
+def sentences(
+    rankings: Mapping[str, Ranking],
+    outcomes: Mapping[tuple, bool | None],
+    local: Sequence[Alone],
+    titles: Mapping[str, str],
+    methods: Mapping[str, str],
+) -> list[str]:
     """Return the sentence of the headline, and the sentences below it.
 
     Parameters
     ----------
-    outcomes : sequence of Alone
-        Outcomes by problem.
+    rankings : mapping of str to Ranking
+        Ranking over the cells that remain, for each kind of tuning, the primary one first.
+    outcomes : mapping of tuple to bool or None
+        Results of :func:`.baselines.learnable_cells` for the primary tuning.
+    local : sequence of Alone
+        Outcomes of local training by problem.
     titles : mapping
         Titles of the problems.
+    methods : mapping
+        Titles of the methods.
 
     Returns
     -------
     list of str
     """
-    if not outcomes:
-        return ["Nothing has been compared."]
-    wins = [(outcome, outcome.until(WINS)) for outcome in outcomes]
-    winners = [
-        (titles.get(outcome.problem, outcome.problem), e) for outcome, e in wins if e is not None
+    lines = [
+        _lowest(tuning, ranking, methods) for tuning, ranking in rankings.items() if ranking.cells
     ]
-    if winners:
-        listed = ", ".join(f"{title} (ε ≤ {epsilon:g})" for title, epsilon in winners)
-        extent = (
-            "on every problem"
-            if len(winners) == len(outcomes)
-            else f"on {len(winners)} of {len(outcomes)}"
-        )
-        lines = [f"Below some ε it is best to train alone {extent}: {listed}."]
-    else:
-        lines = ["At no ε of the base cells is it shown that training alone is best."]
-    unbeaten = [
-        f"{titles.get(outcome.problem, outcome.problem)} (ε ≤ {end:g})"
-        for outcome, start in wins
-        if (end := outcome.until(WINS, OPEN)) is not None and end != start
+    return [*lines, *_too_small(outcomes), *_local(local, titles)] or ["Nothing has been compared."]
+
+
+def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
+    """State the method with the lowest mean rank, and those that do not differ from it."""
+    count, problems = len(ranking.methods), len(ranking.problems)
+    best = methods.get(ranking.methods[0], ranking.methods[0])
+    interval = f", 95 % interval {ranking.low[0]:.1f} to {ranking.high[0]:.1f}"
+    line = (
+        f"{PHRASES[tuning]}, {best} has the lowest mean rank ({ranking.mean_ranks[0]:.1f} of "
+        f"{count}{interval if problems > 1 else ''}; {ranking.cells} cells of {problems} "
+        f"problem{'s' * (problems > 1)})"
+    )
+    if problems < 2:
+        return f"{line}; one problem does not tell methods apart."
+    equal = [methods.get(name, name) for name in ranking.indistinguishable()]
+    if not equal:
+        return f"{line}; the difference from every other method exceeds the variation of problems."
+    return f"{line}; the variation of problems does not tell it apart from {_listed(equal)}."
+
+
+def _listed(names: Sequence[str], most: int = 6) -> str:
+    if len(names) > most:
+        return f"{', '.join(names[:most])} and {len(names) - most} others"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
+    """State the fraction of cells with a budget that is too small, in total and by budget."""
+    judged = {cell: outcome for cell, outcome in outcomes.items() if outcome is not None}
+    if not judged:
+        return []
+    small = [cell for cell, outcome in judged.items() if not outcome]
+    parts = []
+    for epsilon in sorted({cell[-1] for cell in judged}):
+        all_of = sum(cell[-1] == epsilon for cell in judged)
+        count = sum(cell[-1] == epsilon for cell in small)
+        parts.append(f"{count} of {all_of} at ε = {epsilon:g}")
+    return [
+        f"In {len(small)} of {len(judged)} cells the budget is too small for these data: no private method is better than "
+        f"all models without privacy cost ({', '.join(parts)})."
     ]
-    if unbeaten:
-        lines.append(f"No method is shown to beat it either on {', '.join(unbeaten)}.")
-    beaten = [
-        titles.get(outcome.problem, outcome.problem)
-        for outcome in outcomes
-        if outcome.outcomes and outcome.outcomes[0][1] == BEATEN
-    ]
-    if beaten:
-        lines.append(f"Talking pays at every ε from the smallest on: {', '.join(beaten)}.")
-    return lines
+
+
+def _local(outcomes: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
+    """State where local training is the only private method that may be best, and where not."""
+    by_word: dict[str, list[str]] = {}
+    for outcome in outcomes:
+        for epsilon, word in outcome.outcomes:
+            title = titles.get(outcome.problem, outcome.problem)
+            by_word.setdefault(word, []).append(f"{title} at ε = {epsilon:g}")
+    cells = sum(map(len, by_word.values()))
+    if not cells:
+        return []
+    beaten, wins = by_word.get(BEATEN, []), by_word.get(WINS, [])
+    line = f"Some method that communicates is better than local training in {len(beaten)} of "\
+           f"{cells} base cells that remain"  # fmt: skip
+    if wins:
+        line += f"; local training is best on {_listed(wins)}"
+    return [f"{line}."]

@@ -46,9 +46,10 @@ from .design import Comparison
 from .tuning import Scales
 
 GROUP = "comparison"
-EVERY, TRAINING, CHOOSING = slice(None), slice(0, None, 2), slice(1, None, 2)
-"""Parts of the public records. Every second one gives the public starting point, and the others
-choose among the trials: the loss on its own records would always favour the starting point."""
+EVERY = slice(None)
+STARTING_FRACTION = 0.25
+"""Fraction of the public records that gives the public starting point. The others choose among the
+trials: the loss on its own records would always favour the starting point."""
 CLASSES = 5
 """Number of classes of a numerical label, for the label skew."""
 AT_ONCE = 2**22
@@ -138,7 +139,7 @@ class Pool(ABC):
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss of models [models, dim] on :data:`CHOOSING` records; shape (models,)."""
+        """Return the loss of models [models, dim] on the public records that choose; shape (models,)."""
 
     @property
     @abstractmethod
@@ -152,7 +153,21 @@ class Pool(ABC):
     @cached_property
     def public_start(self) -> np.ndarray:
         """Starting point from the public records that choose no trial; shape (dim,)."""
-        return self.public_model(TRAINING)
+        return self.public_model(slice(0, self._starting))
+
+    @property
+    def _starting(self) -> int:
+        """Number of public records that give the starting point."""
+        return max(1, round(STARTING_FRACTION * self.public_count))
+
+    @property
+    def _choosing(self) -> slice:
+        return slice(self._starting, None)
+
+    @property
+    @abstractmethod
+    def public_count(self) -> int:
+        """Number of public records."""
 
     @property
     def start(self) -> np.ndarray | None:
@@ -212,6 +227,10 @@ class Means(Pool):
     box: float
 
     @property
+    def public_count(self):
+        return len(self.public)
+
+    @property
     def labels(self):
         return quantile_classes(self.records[:, 0])
 
@@ -234,7 +253,7 @@ class Means(Pool):
         return _squares(x, self.records)
 
     def scores(self, x):
-        return _squares(x, self.public[CHOOSING])
+        return _squares(x, self.public[self._choosing])
 
     @cached_property
     def least(self):
@@ -257,6 +276,10 @@ class Classified(Pool):
     ridge: float
 
     @property
+    def public_count(self):
+        return len(self.public_classes)
+
+    @property
     def labels(self):
         return self.classes
 
@@ -274,7 +297,7 @@ class Classified(Pool):
         return self._losses(x, self.features, self.classes)
 
     def scores(self, x):
-        return self._losses(x, self.public_features[CHOOSING], self.public_classes[CHOOSING])
+        return self._losses(x, self.public_features[self._choosing], self.public_classes[self._choosing])
 
     def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
         margins = features * classes[:, None]
@@ -324,6 +347,10 @@ class Regressed(Pool):
     gradient_bound: float
 
     @property
+    def public_count(self):
+        return len(self.public_responses)
+
+    @property
     def labels(self):
         return quantile_classes(self.responses)
 
@@ -342,7 +369,7 @@ class Regressed(Pool):
         return self._losses(x, self.features, self.responses)
 
     def scores(self, x):
-        return self._losses(x, self.public_features[CHOOSING], self.public_responses[CHOOSING])
+        return self._losses(x, self.public_features[self._choosing], self.public_responses[self._choosing])
 
     def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
         losses = np.empty(len(x))
@@ -387,6 +414,10 @@ class Images(Pool):
     public: np.ndarray
     hidden: int
     clip: float = 1.0
+
+    @property
+    def public_count(self):
+        return len(self.public)
 
     @property
     def labels(self):
@@ -441,7 +472,7 @@ class Images(Pool):
         return self._losses(x, self.train[:EVALUATED])
 
     def scores(self, x):
-        return self._losses(x, self.public[CHOOSING])
+        return self._losses(x, self.public[self._choosing])
 
     def _losses(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return self._model.evaluate(x, rows)[0]

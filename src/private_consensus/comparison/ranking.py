@@ -14,11 +14,12 @@ from private_consensus.core import algorithms
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
 from .answers import LOSS, STRONGEST
+from .baselines import baselines_of, learnable_cells, remaining
 from .design import Comparison, Method, cells, read_comparison
 from .gap import LOCAL
 from .leaders import places
 from .ranks import Ranking, rank
-from .schema import CELL, TUNINGS, read_results
+from .schema import ANYONE, CELL, TUNINGS, read_results
 from .submissions import NOT_TUNED, hand_in, submission, together
 from .tables import compared, cube
 
@@ -111,19 +112,19 @@ def ranked(
     observers = {rules.methods[name].observer for name in names}
     observers |= {observer for table in handed for observer in table["observer"].unique()}
     methods = names if other_tables else [*names, *_rivals(rules, {*names, *present}, observers)]
-    results_table, absent = run(rules, methods, prepared(sorted(prepared_for(rules))), progress)
+    results_table, absent = run(rules, methods, prepared(rules.prepared), progress)
     if out is not None:
         results = results_table.filter(pl.col("method").is_in(names))
         hand_in(results, rules, out, absences(rules, results, absent, names))
     table = together([*handed, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
     few = f"; {rules.runs} runs tell nobody apart in a cell" if rules.runs < MIN_RUNS else ""
+    problems = len(ranking.problems)
     return Ranked(
         HEADS,
         [_shown(row, entered) for row in rows],
-        f"{ranking.cells} of {ranking.of} cells in which all compared methods ran; two differ if "
-        f"their mean ranks do by more than {ranking.critical_difference:.2f}; "
-        f"Friedman's p = {ranking.p:.2g}{few}",
+        f"tuning counted in the budget; {ranking.cells} of {ranking.of} cells in which all "
+        f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{few}",
         list(
             dict.fromkeys(
                 f"{row['method']}: {row['because']}"
@@ -202,7 +203,7 @@ def _rivals(design: Comparison, excluded: set[str], observers: set[str]) -> list
         for name, method in design.methods.items()
         if name not in excluded
         and method.proven
-        and (method.observer in observers or name == LOCAL)
+        and (method.observer in {*observers, ANYONE} or name == LOCAL)
     ]
 
 
@@ -249,14 +250,6 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
     return design.model_copy(update={"methods": methods}).at(scale)
 
 
-def prepared_for(design: Comparison) -> set[str]:
-    """Return the names of the prepared data that the problems of a design need."""
-    data_names = (
-        (problem.model_extra or {}).get("prepared") for problem in design.problems.values()
-    )
-    return {name for name in data_names if name}
-
-
 def run(
     design: Comparison,
     methods: Sequence[str],
@@ -274,7 +267,7 @@ def run(
     prepared : mapping
         Prepared data sets by name.
     progress : callable
-        Receives each problem before it starts.
+        Receives the name of each step before it starts.
 
     Returns
     -------
@@ -283,18 +276,13 @@ def run(
     absent : list of dict
         Cells without results, with the reasons.
     """
-    from .engine import Engine
-    from .problems import pool_of
+    from .engine import engines_of
 
+    progress("trials")
+    engines = engines_of(design, prepared, methods)
     tables, absent = [], []
-    for problem in design.problems:
-        progress(problem)
-        entered_methods = [
-            name
-            for name in methods
-            if (entered := design.methods[name].problems) is None or problem in entered
-        ]
-        engine = Engine(design, problem, pool_of(design, problem, prepared), entered_methods)
+    for engine in engines:
+        progress(engine.problem)
         tables.append(engine.rows())
         absent += engine.absent
     return pl.concat(tables), absent
@@ -327,7 +315,9 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
 
 
 def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
-    """Return mean ranks for an observer with default parameters, and the standing of each method.
+    """Return mean ranks for an observer with counted tuning, and the standing of each method.
+
+    Cells whose budget is too small for the data are omitted (:mod:`.baselines`).
 
     Parameters
     ----------
@@ -343,10 +333,12 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
     standings : list of Standing
         In the order of the ranking, then methods outside it.
     """
-    losses = cube(compared(table, observer, () if observer == STRONGEST else [LOCAL]), LOSS)
+    rows = compared(table, observer, () if observer == STRONGEST else [LOCAL])
+    losses = cube(rows, LOSS)
+    losses = remaining(losses, learnable_cells(losses, baselines_of(rows)))
     if not losses.cells:
         raise InvalidInput("NAME", observer, "a method that ran in some cell for this observer")
-    ranking = rank(losses.methods, losses.means)
+    ranking = rank(losses.methods, losses.means, [cell[0] for cell in losses.cells])
     best, alone, ran = ({name: 0 for name in losses.methods} for _ in range(3))
     for cell in range(len(losses.cells)):
         runs = losses.of_cell(cell)

@@ -1,22 +1,16 @@
-r"""Mean ranks of methods over cells, and their critical difference.
+r"""Mean ranks of methods, with the problem as the unit of observation.
 
-Each cell of the design ranks the methods that ran in it. The best method has rank 1, and tied
-methods have their mean rank. Friedman's test has the null hypothesis that k methods have equal mean
-ranks over n cells. By Nemenyi's test, two of them differ at level :math:`\alpha` if their mean
-ranks differ by more than
-
-.. math:: \mathrm{CD} = q_{\alpha,k} \sqrt{\frac{k(k+1)}{6n}}
-
-with q the quantile of the studentized range over :math:`\sqrt 2` (Demsar, JMLR 7, 2006, section
-3.2.2). Cells of a design share problems and are no random sample of problems: the test is a
-statement about this design.
+Each cell ranks the methods that ran in it. The best method has rank 1, and tied methods have their
+mean rank. Cells of one problem share data and are not independent. Therefore a method's ranks are
+first averaged over the cells of each problem, which gives one number per problem and method. The
+mean rank is the mean of these numbers, with Student's interval over problems. Friedman's test
+ranks them again within each problem. Its null hypothesis is that all methods are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
@@ -34,40 +28,46 @@ class Ranking:
     ----------
     methods : tuple of str
         Methods by mean rank, best first.
-    mean_ranks : ndarray, shape (methods,)
-        Their mean ranks.
+    mean_ranks, low, high : ndarray, shape (methods,)
+        Mean ranks over problems, with intervals; NaN ends for fewer than two problems.
+    by_problem : ndarray, shape (problems, methods)
+        Mean ranks over the cells of each problem.
+    problems : tuple of str
+        Problems with cells in the comparison.
     cells, of : int
         Number of cells in the comparison, and number of cells in which any method ran.
-    statistic, p : float
-        Friedman's statistic and p-value; NaN for fewer than three methods or two cells.
-    critical_difference : float
-        Nemenyi's critical difference; infinite without a cell.
+    p : float
+        p-value of Friedman's test over problems; NaN for fewer than three methods or two problems.
     left_out : dict
         Methods that ran in too few cells, with their number of cells.
     """
 
     methods: tuple[str, ...]
     mean_ranks: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    by_problem: np.ndarray
+    problems: tuple[str, ...]
     cells: int
     of: int
-    statistic: float
     p: float
-    critical_difference: float
     left_out: dict[str, int]
 
-    def alike(self) -> list[tuple[str, ...]]:
-        """Return the largest groups of adjacent methods that do not differ (diagram bars)."""
-        ranks, groups = self.mean_ranks, []
-        for first in range(len(ranks)):
-            inside = np.flatnonzero(ranks - ranks[first] <= self.critical_difference)
-            last = int(inside[-1])
-            if last > first and (not groups or last > groups[-1][1]):
-                groups.append((first, last))
-        return [self.methods[first : last + 1] for first, last in groups]
+    def indistinguishable(self, alpha: float = ALPHA) -> tuple[str, ...]:
+        """Return the methods whose mean rank does not differ from that of the best method.
+
+        The level ``alpha`` of the paired differences over problems is shared by all methods
+        (Bonferroni). With fewer than two problems these are all methods.
+        """
+        differences = self.by_problem - self.by_problem[:, :1]
+        low, _ = student(differences, alpha / max(1, len(self.methods) - 1))
+        return tuple(
+            name for name, end in zip(self.methods[1:], low[1:], strict=True) if not end > 0
+        )
 
 
-def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ranking:
-    """Compute mean ranks over cells.
+def rank(methods: Sequence[str], values: np.ndarray, problems: Sequence[str]) -> Ranking:
+    """Compute mean ranks over cells and problems.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ra
         Names of the methods.
     values : ndarray, shape (cells, methods)
         Lower is better; NaN if a method did not run, infinite if it diverged.
-    alpha : float
-        Level of the critical difference.
+    problems : sequence of str, length cells
+        Problem of each cell.
 
     Returns
     -------
@@ -86,21 +86,53 @@ def rank(methods: Sequence[str], values: np.ndarray, alpha: float = ALPHA) -> Ra
     values = np.asarray(values, float)
     has_runs = ~np.isnan(values).all(1)
     rows, columns = complete_part(methods, ~np.isnan(values))
-    compared = significant(values[np.ix_(rows, columns)])
-    mean = mean_ranks(compared)
-    statistic, p = friedman(compared)
+    ranks = ranks_of(significant(values[np.ix_(rows, columns)]))
+    names = tuple(dict.fromkeys(problems[i] for i in rows))
+    of_row = np.array([problems[i] for i in rows])
+    by_problem = np.array([ranks[of_row == name].mean(0) for name in names])
+    by_problem = by_problem.reshape(len(names), len(columns))
+    mean = by_problem.mean(0) if len(names) else np.full(len(columns), np.nan)
+    low, high = student(by_problem)
     order = np.lexsort(([methods[i] for i in columns], mean))
     counts = dict(zip(methods, (~np.isnan(values)).sum(0).tolist(), strict=True))
     return Ranking(
         tuple(methods[columns[i]] for i in order),
         mean[order],
+        low[order],
+        high[order],
+        by_problem[:, order],
+        names,
         len(rows),
         int(has_runs.sum()),
-        statistic,
-        p,
-        critical_difference(len(columns), len(rows), alpha),
+        friedman(by_problem),
         {name: counts[name] for i, name in enumerate(methods) if i not in set(columns)},
     )
+
+
+def student(values: np.ndarray, alpha: float = ALPHA) -> tuple[np.ndarray, np.ndarray]:
+    """Return Student's interval of the mean of each column.
+
+    Parameters
+    ----------
+    values : ndarray, shape (problems, methods)
+        One value per problem and method.
+    alpha : float
+        Two-sided level.
+
+    Returns
+    -------
+    tuple of two ndarray, shape (methods,)
+        Lower and upper ends; NaN for fewer than two problems.
+    """
+    from scipy.special import stdtrit
+
+    count = len(values)
+    if count < 2:
+        nothing = np.full(values.shape[1], np.nan)
+        return nothing, nothing
+    mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(count)
+    reach = -stdtrit(count - 1, alpha / 2) * error
+    return mean - reach, mean + reach
 
 
 def complete_part(methods: Sequence[str], ran: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -140,57 +172,21 @@ def significant(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(rounded), rounded, values)
 
 
-def mean_ranks(values: np.ndarray) -> np.ndarray:
-    """Return the mean over cells of ranks from 1; shape (methods,) from (cells, methods).
-
-    Tied methods have their mean rank.
-    """
+def ranks_of(values: np.ndarray) -> np.ndarray:
+    """Return the ranks of methods in each cell, from 1; tied methods have their mean rank."""
     from scipy.stats import rankdata
 
-    if not values.size:
-        return np.full(values.shape[1], np.nan)
-    return rankdata(values, axis=1).mean(0)
+    return rankdata(values, axis=1) if values.size else np.zeros(values.shape)
 
 
-def friedman(values: np.ndarray) -> tuple[float, float]:
-    """Return Friedman's statistic, corrected for ties, and its p-value."""
-    from scipy.stats import friedmanchisquare, rankdata
+def friedman(values: np.ndarray) -> float:
+    """Return the p-value of Friedman's test, corrected for ties; shape (problems, methods)."""
+    from scipy.stats import friedmanchisquare
 
-    cells, methods = values.shape
-    if methods < 3 or cells < 2:
-        return np.nan, np.nan
-    ranks = rankdata(values, axis=1)
+    problems, methods = values.shape
+    if methods < 3 or problems < 2:
+        return float("nan")
+    ranks = ranks_of(significant(values))
     if (ranks == ranks[:, :1]).all():
-        return 0.0, 1.0
-    test = friedmanchisquare(*ranks.T)
-    return float(test.statistic), float(test.pvalue)
-
-
-def critical_difference(methods: int, cells: int, alpha: float = ALPHA) -> float:
-    """Return Nemenyi's critical difference of mean ranks.
-
-    Parameters
-    ----------
-    methods : int
-        Number of methods.
-    cells : int
-        Number of cells.
-    alpha : float
-        Level.
-
-    Returns
-    -------
-    float
-        Infinite for fewer than two methods or without a cell.
-    """
-    if methods < 2 or cells < 1:
-        return np.inf
-    return float(_quantile(methods, alpha) * np.sqrt(methods * (methods + 1) / (6 * cells)))
-
-
-@cache
-def _quantile(methods: int, alpha: float) -> float:
-    r"""Return the upper quantile of the studentized range over :math:`\sqrt 2`."""
-    from scipy.stats import studentized_range
-
-    return float(studentized_range.isf(alpha, methods, np.inf) / np.sqrt(2))
+        return 1.0
+    return float(friedmanchisquare(*ranks.T).pvalue)

@@ -32,7 +32,7 @@ from private_consensus.common.readable import DAMAGED, readable
 from .design import Comparison, cells
 from .schema import CELL, COLUMNS, MEASURES, TUNINGS, checked
 
-VERSION = 2
+VERSION = 3
 """Version of the manifest format."""
 RULES = ("delta", "relation", "seed", "tuning_seed", "trials", "runs", "epsilons", "design")
 """Rules that must be equal. ``design`` is the digest of problems, graphs and partitions."""

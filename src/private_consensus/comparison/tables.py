@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from .schema import CELL
+from .schema import ANYONE, CELL, PRIMARY
 
 LARGER_IS_BETTER = ("accuracy_mean", "accuracy_worst")
 
@@ -46,7 +46,7 @@ def signed(measure: str) -> int:
     return -1 if measure in LARGER_IS_BETTER else 1
 
 
-def cube(table: pl.DataFrame, measure: str, tuning: str = "default") -> Cube:
+def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
     """Return the values of a measure for one kind of tuning.
 
     Parameters
@@ -95,7 +95,7 @@ class Parts:
         self._none = table.clear()
         self._rows = table.partition_by("measure", "tuning", as_dict=True)
 
-    def rows(self, measure: str, tuning: str = "default") -> pl.DataFrame:
+    def rows(self, measure: str, tuning: str = PRIMARY) -> pl.DataFrame:
         """Return the rows of a measure and a kind of tuning.
 
         Parameters
@@ -111,7 +111,7 @@ class Parts:
         """
         return self._rows.get((measure, tuning), self._none)
 
-    def cube(self, measure: str, tuning: str = "default") -> Cube:
+    def cube(self, measure: str, tuning: str = PRIMARY) -> Cube:
         """Return the values of a measure and a kind of tuning.
 
         Parameters
@@ -135,7 +135,7 @@ class Parts:
 
 
 def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
-    """Return the rows of methods that are ranked for an observer: those that are proven.
+    """Return the rows of methods that are ranked for an observer: proven ones, and baselines.
 
     Parameters
     ----------
@@ -150,5 +150,5 @@ def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = (
     -------
     DataFrame
     """
-    ranked = (pl.col("observer") == observer) | pl.col("method").is_in(list(yardsticks))
+    ranked = pl.col("observer").is_in([observer, ANYONE]) | pl.col("method").is_in(list(yardsticks))
     return table.filter(ranked & pl.col("proven") & (pl.col("observer") != "none"))

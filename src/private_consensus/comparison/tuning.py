@@ -1,16 +1,18 @@
-"""Parameters of a method: trials over the ranges of its parameters, horizon and starting point.
+"""Parameters of a method: a search over the ranges of its parameters, horizon and starting point.
 
-The first trial uses the defaults. The others are Sobol points on logarithmic scales, common to all
-problems and to all methods with equally many parameters. Each trial is run at the base cell of its
-problem, at every budget, with separate seeds. There are three ways to choose:
+Half of the trials cover the ranges: the defaults, then Sobol points on logarithmic scales. The
+others refine the best trial so far in two stages. The trials of a problem are run at its base cell,
+at every budget, with separate seeds. There are three ways to choose parameters:
 
 - counted: all trials together have the budget. The noise of each trial is such that the accountant
-  composes all copies to the target. The lowest mean loss on the public records decides. No agent
-  holds these records. The choice is therefore post-processing of the trials' releases, and the
-  chosen model has their joint guarantee.
-- not counted: each trial has the whole budget, as if the best parameters were known.
-- transferred: the trial with the best mean rank on the other problems, among the trials that start
-  without the public model. It needs no public record.
+  composes all copies to the target. The lowest mean loss on the public records decides, and no
+  agent holds these records. The search is therefore post-processing of the trials' releases, and
+  the chosen model has their joint guarantee.
+- not counted: each trial has the whole budget, and the lowest loss on the agents' own records
+  decides, as if the best parameters were known. This is a bound, not a private method.
+- transferred: the mean position in the ranges, on logarithmic scales, of the parameters that the
+  uncounted search finds on the other problems. The method starts without the public model. No
+  public record of the problem is needed.
 
 The parameters are reused in all other cells of the problem.
 """
@@ -36,9 +38,10 @@ from private_consensus.core.algorithms.base import (
 )
 
 from .design import Comparison, Limits, Method, Problem
-from .ranks import mean_ranks
 
 HORIZON = "horizon"
+WIDTHS = (1.0, 0.25, 0.1)
+"""Half width of the region of a stage, as a fraction of the range."""
 NATURAL = {
     (HORIZON, "low"): "a single iteration",
     ("decay", "high"): "steps of constant length",
@@ -193,34 +196,16 @@ def limits_of(key: str, declared: Range, method: Method, problem: Problem) -> Li
     return None
 
 
-def trial_points(design: Comparison, parameters: int) -> np.ndarray:
-    """Return the Sobol points of the trials after the first.
+class Trial(NamedTuple):
+    """Trial of a search: its point of the unit cube, its candidate and its loss."""
 
-    Parameters
-    ----------
-    design : Comparison
-        Design of the comparison.
-    parameters : int
-        Number of parameters.
-
-    Returns
-    -------
-    ndarray, shape (trials - 1, parameters)
-        Without rows if there are no parameters.
-    """
-    from scipy.stats import qmc  # slow to import
-
-    count = design.tuning.trials - 1 if parameters else 0
-    if not count:
-        return np.zeros((0, parameters))
-    sequence = qmc.Sobol(parameters, rng=np.random.default_rng(design.tuning.seed))
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The balance properties", UserWarning)
-        return sequence.random(count)
+    units: np.ndarray
+    candidate: Candidate
+    loss: float
 
 
-def trials(design: Comparison, name: str, problem: str, scales: Scales) -> list[Candidate]:
-    """Return all trials of a method on a problem, the defaults first.
+def default_units(design: Comparison, name: str, problem: str, scales: Scales) -> np.ndarray:
+    """Return the point of the unit cube at the default parameters.
 
     Parameters
     ----------
@@ -235,39 +220,87 @@ def trials(design: Comparison, name: str, problem: str, scales: Scales) -> list[
 
     Returns
     -------
-    list of Candidate
+    ndarray, shape (parameters,)
+        One number in [0, 1] per parameter, and 0 for the starting point if it is tuned.
     """
-    method = design.methods[name]
-    kind = algorithms.load(method.algorithm["name"])
-    parameters = tuned_parameters(kind, method, design.problems[problem], problem)
-    points = trial_points(design, len(parameters) + method.public_start)
-    return [candidate(design, name, problem, scales, units) for units in (None, *points)]
+    default = candidate(design, name, problem, scales)
+    units = [border.position for border in positions(design, name, problem, scales, default)]
+    return np.array([*units, *[0.0] * design.methods[name].public_start])
 
 
-def best(losses: Mapping[int, float]) -> int:
-    """Return the trial with the smallest loss; the first one of several with this loss."""
-    return min(losses, key=lambda trial: (losses[trial], trial))
+def stage_sizes(trials: int) -> tuple[int, int, int]:
+    """Return the numbers of trials that cover the ranges, and of both stages of refinement."""
+    first = (trials + 1) // 2
+    second = (trials - first + 1) // 2
+    return first, second, trials - first - second
 
 
-def transferred(losses: Sequence[Mapping[int, float]]) -> int:
-    """Return the trial with the best mean rank on several problems.
+def stage_points(
+    design: Comparison, public_start: bool, stage: int, centre: np.ndarray
+) -> np.ndarray:
+    """Return the points of a stage of the search, in the unit cube.
 
     Parameters
     ----------
-    losses : sequence of mapping
-        Loss of each trial, one mapping per problem. A trial that is missing on a problem has the
-        last rank there.
+    design : Comparison
+        Design of the comparison.
+    public_start : bool
+        True if the last coordinate is the starting point: the public model from 0.5 on.
+    stage : int
+        0 covers the ranges; 1 and 2 refine.
+    centre : ndarray, shape (parameters,)
+        Defaults in stage 0, which are its first point; else the best point so far. The first point
+        of stage 1 is the best one from the other starting point.
 
     Returns
     -------
-    int
-        Number of the trial; 0, the defaults, without a problem.
+    ndarray, shape (trials of the stage, parameters)
     """
-    trial_numbers = sorted({trial for by_trial in losses for trial in by_trial})
-    if not trial_numbers:
-        return 0
-    values = [[by_trial.get(trial, np.inf) for trial in trial_numbers] for by_trial in losses]
-    return trial_numbers[int(np.argmin(mean_ranks(np.array(values))))]
+    from scipy.stats import qmc  # slow to import
+
+    count = stage_sizes(design.tuning.trials)[stage]
+    seed = [design.tuning.seed, stage] if stage else design.tuning.seed
+    sequence = qmc.Sobol(len(centre), rng=np.random.default_rng(seed))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The balance properties", UserWarning)
+        points = sequence.random(count)
+    if stage == 0:
+        points[:1] = centre
+        return points
+    points = np.clip(centre + WIDTHS[stage] * (2.0 * points - 1.0), 0.0, 1.0)
+    if public_start:
+        points[:, -1] = centre[-1]
+        if stage == 1 and len(points):
+            points[0] = [*centre[:-1], float(centre[-1] < 0.5)]
+    return points
+
+
+def best(trials: Sequence[Trial]) -> Trial:
+    """Return the trial with the smallest loss; the first one of several with this loss."""
+    return min(trials, key=lambda trial: trial.loss)
+
+
+def transferred(units: Sequence[np.ndarray], public_start: bool) -> np.ndarray | None:
+    """Return the mean of the points that a search found on other problems.
+
+    Parameters
+    ----------
+    units : sequence of ndarray, shape (parameters,)
+        Best point on each of the other problems.
+    public_start : bool
+        True if the last coordinate is the starting point, which is then set to 0.
+
+    Returns
+    -------
+    ndarray, shape (parameters,), or None
+        None without another problem.
+    """
+    if not units:
+        return None
+    mean = np.mean(units, axis=0)
+    if public_start:
+        mean[-1] = 0.0
+    return mean
 
 
 class Border(NamedTuple):
