@@ -59,8 +59,9 @@ class Extent:
         return [self.at(-STRIP if self.below else 0.0), self.at(1 + STRIP if self.above else 1.0)]
 
     def scale(self) -> dict[str, Any]:
-        kind = "log" if self.log else "linear"
-        return {"type": kind, "domain": self.domain, "nice": False, "zero": False}
+        if self.log:
+            return {"type": "log", "domain": self.domain, "nice": False}
+        return {"type": "linear", "domain": self.domain, "nice": False, "zero": False}
 
     def axis(
         self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")
