@@ -27,6 +27,7 @@ _MODULES = {
 _PLACES = {
     "Algorithm": "core.algorithms.base",
     "Budget": "privacy",
+    "DecentralizedLogisticRegression": "api.estimator",
     "Guarantee": "privacy",
     "InvalidInput": "common.errors",
     "Iterative": "core.algorithms.base",

@@ -1,6 +1,9 @@
 """What type checkers and editors read: every name that is exported, and where from."""
 
 from . import privacy as privacy
+from .api.estimator import (
+    DecentralizedLogisticRegression as DecentralizedLogisticRegression,
+)
 from .api.results import simulate as simulate
 from .audits.audit import audit as audit
 from .common.errors import InvalidInput as InvalidInput

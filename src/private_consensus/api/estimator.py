@@ -1,0 +1,201 @@
+"""Estimator with the interface of scikit-learn: logistic regression on agents of a network."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
+
+from private_consensus.common.errors import require
+from private_consensus.core import algorithms, networks
+from private_consensus.core.algorithms.base import step_parameters
+from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
+from private_consensus.core.splitting import split
+from private_consensus.privacy import Budget
+
+from .results import Result, simulate
+
+
+class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
+    r"""Binary logistic regression that agents on a network learn together.
+
+    The records are dealt to agents (:func:`private_consensus.split`), an algorithm of the registry
+    runs for ``horizon`` iterations within the privacy budget, and the average of the released
+    models predicts. The guarantee covers the model that one call of ``fit`` releases.
+
+    Parameters
+    ----------
+    algorithm : str, default "muffliato_gd"
+        Name of an algorithm that solves logistic regression.
+    epsilon : float, default 1.0
+        Budget per call of ``fit``; ``inf`` for no privacy.
+    delta : float, default 1e-5
+        Delta of the budget.
+    agents : int, default 10
+        Number of agents; with fewer records than agents, every record is an agent of its own.
+    network : str or Network, default "ring"
+        Name of a graph, or a network with as many agents.
+    horizon : int, default 100
+        Number of iterations.
+    bound : float or None, default None
+        l2 norm to which longer records are scaled. None: the largest norm of a record, which is
+        computed from the records and allowed for an infinite ``epsilon`` only.
+    classes : sequence of two labels or None, default None
+        Label set. None: computed from the records, which is allowed for an infinite ``epsilon``
+        only.
+    ridge : float, default 0.001
+        Weight of the regulariser.
+    parameters : dict or None, default None
+        Parameters of the algorithm. A step size that is not stated is 1/L.
+    random_state : int, RandomState or None, default None
+        Seed of the shares and of the noise.
+
+    Attributes
+    ----------
+    classes_ : ndarray, shape (2,)
+        Labels.
+    coef_ : ndarray, shape (1, features)
+        Coefficients.
+    intercept_ : ndarray, shape (1,)
+        Intercept.
+    result_ : Result
+        Result of the simulation, with guarantee and models.
+    n_features_in_ : int
+        Number of features.
+    n_iter_ : int
+        Number of iterations.
+    """
+
+    def __init__(
+        self,
+        algorithm: str = "muffliato_gd",
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        agents: int = 10,
+        network: str | Network = "ring",
+        horizon: int = 100,
+        bound: float | None = None,
+        classes: Any = None,
+        ridge: float = 0.001,
+        parameters: dict[str, Any] | None = None,
+        random_state: Any = None,
+    ):
+        self.algorithm = algorithm
+        self.epsilon = epsilon
+        self.delta = delta
+        self.agents = agents
+        self.network = network
+        self.horizon = horizon
+        self.bound = bound
+        self.classes = classes
+        self.ridge = ridge
+        self.parameters = parameters
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> DecentralizedLogisticRegression:
+        """Learn from records.
+
+        Parameters
+        ----------
+        X : array_like, shape (records, features)
+            Features.
+        y : array_like, shape (records,)
+            Labels, of two classes.
+
+        Returns
+        -------
+        DecentralizedLogisticRegression
+            The estimator itself.
+
+        Raises
+        ------
+        InvalidInput
+            If a finite ``epsilon`` comes without ``bound`` and ``classes``.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(y)
+        budget = Budget(self.epsilon, self.delta)
+        self.classes_ = self._label_set(y, budget)
+        bound = self._row_bound(X, budget)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        agents = min(self.agents, len(X))
+        shares = split(
+            X, label=y, agent=agents, labels=tuple(self.classes_.tolist()), clip=bound, seed=seed
+        )
+        problem = shares.logistic_regression(self.ridge)
+        algorithm = _with_steps(self.algorithm, self.parameters or {}, problem)
+        self.result_: Result = simulate(
+            algorithm, problem, self._network(agents), budget, self.horizon,
+            runs=1, seed=seed, iterations=[self.horizon],
+        )  # fmt: skip
+        coefficients = shares.coefficients(self.result_.models.average[0])
+        self.intercept_ = np.array([coefficients.pop("intercept")])
+        self.coef_ = np.array([list(coefficients.values())])
+        self.n_iter_ = self.horizon
+        return self
+
+    def _label_set(self, y: np.ndarray, budget: Budget) -> np.ndarray:
+        """Return the two labels in ascending order."""
+        if self.classes is None:
+            expected = "the two labels; they are computed from records for epsilon=inf only"
+            require(not budget.private, "classes", None, expected)
+        labels = unique_labels(y) if self.classes is None else np.unique(self.classes)
+        if len(labels) > 2:
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is multiclass: "
+                f"{len(labels)} classes"
+            )
+        if len(labels) < 2:
+            raise ValueError(f"Classifier can't train when only one class is present: {labels}")
+        return labels
+
+    def _row_bound(self, X: np.ndarray, budget: Budget) -> float:
+        """Return the l2 norm to which records are scaled."""
+        if self.bound is not None:
+            return self.bound
+        expected = "an l2 norm; it is computed from records for epsilon=inf only"
+        require(not budget.private, "bound", None, expected)
+        return float(np.linalg.norm(X, axis=1).max()) or 1.0
+
+    def _network(self, agents: int) -> Any:
+        """Return the network of the agents."""
+        if not isinstance(self.network, str):
+            return self.network
+        name = {1: "single", 2: "complete"}.get(agents, self.network)
+        return networks.build(Streams(0, (0,)), name, agents)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the log odds of the second class; shape (records,)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return X @ self.coef_[0] + self.intercept_[0]
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the more probable class of each record; shape (records,)."""
+        odds = self.decision_function(X)  # refuses an estimator that is not fitted
+        return self.classes_[(odds > 0).astype(int)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of both classes; shape (records, 2)."""
+        odds = np.clip(self.decision_function(X), -700.0, 700.0)
+        second = 1.0 / (1.0 + np.exp(-odds))
+        return np.column_stack([1.0 - second, second])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+def _with_steps(name: str, stated: dict[str, Any], problem: Any) -> Any:
+    """Return an algorithm; step sizes that are not stated are those of its ranges, in 1/L."""
+    kind = algorithms.load(name)
+    steps = step_parameters(kind(**stated))
+    scale = 1.0 / float(np.max(problem.smoothness))
+    defaults = {step: kind.ranges[step].default * scale for step in steps if step not in stated}
+    return kind(**defaults, **stated)

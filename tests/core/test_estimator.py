@@ -1,0 +1,73 @@
+"""The estimator: scikit-learn's checks without privacy, and the guarantee with it."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import check_estimator
+
+import private_consensus as pc
+from private_consensus import DecentralizedLogisticRegression as Estimator
+from private_consensus.common.errors import InvalidInput
+
+FEATURES, LABELS = make_classification(400, 5, random_state=0)
+PRIVATE = {"bound": 5.0, "classes": (0, 1), "agents": 4, "horizon": 20, "random_state": 0}
+SKIPPED = {"check_array_api_input": "SCIPY_ARRAY_API is not set"}
+"""Checks of scikit-learn that are skipped, with the beginning of the reason."""
+
+
+def test_the_checks_of_scikit_learn_pass_without_privacy():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        checks = check_estimator(Estimator(epsilon=np.inf, agents=2, horizon=60), on_fail=None)
+    failed = {c["check_name"]: c["exception"] for c in checks if c["status"] == "failed"}
+    assert failed == {} and len(checks) > 50
+    skipped = {c["check_name"]: str(c["exception"]) for c in checks if c["status"] == "skipped"}
+    assert all(reason.startswith(SKIPPED.get(name, "?")) for name, reason in skipped.items())
+    assert all(c["status"] in ("passed", "skipped") for c in checks)
+
+
+def test_without_privacy_it_finds_the_model_of_scikit_learn():
+    """The mean loss plus half of the ridge times the squared norm, in scaled features."""
+    ours = Estimator(epsilon=np.inf, agents=3, network="complete", horizon=3000, ridge=0.01)
+    ours.fit(FEATURES, LABELS)
+    bound = np.linalg.norm(FEATURES, axis=1).max()
+    rows = np.c_[FEATURES / bound, np.ones(len(FEATURES))] / np.sqrt(2)
+    reference = LogisticRegression(C=1 / (0.01 * len(rows)), fit_intercept=False, tol=1e-10)
+    slopes = reference.fit(rows, LABELS).coef_[0]
+    # steps of constant length end near the optimum, at a distance of the order of the step
+    expected = slopes[:-1] / bound / np.sqrt(2)
+    np.testing.assert_allclose(ours.coef_[0], expected, rtol=0.05, atol=0.01)
+    assert ours.score(FEATURES, LABELS) == pytest.approx(reference.score(rows, LABELS), abs=0.02)
+
+
+def test_one_fit_uses_the_budget_and_no_more():
+    fitted = Estimator(epsilon=1.0, **PRIVATE).fit(FEATURES, LABELS)
+    guarantee = fitted.result_.guarantee
+    assert guarantee.epsilon == pytest.approx(1.0, rel=1e-6) and guarantee.proven
+    assert len(fitted.result_.models.average) == 1
+    np.testing.assert_array_equal(fitted.classes_, [0, 1])
+    probabilities = fitted.predict_proba(FEATURES)
+    np.testing.assert_allclose(probabilities.sum(1), 1.0)
+    np.testing.assert_array_equal(probabilities[:, 1] > 0.5, fitted.predict(FEATURES) == 1)
+    again = clone(fitted).fit(FEATURES, LABELS)
+    np.testing.assert_array_equal(fitted.coef_, again.coef_)
+
+
+@pytest.mark.parametrize("missing", ["bound", "classes"])
+def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
+    with pytest.raises(InvalidInput, match=f"{missing}: found None.*epsilon=inf only"):
+        Estimator(**PRIVATE | {missing: None}).fit(FEATURES, LABELS)
+
+
+def test_every_algorithm_of_logistic_regression_and_a_network_can_be_named():
+    network = pc.networks.build(pc.Streams(0, (0,)), "complete", 4)
+    options = {**PRIVATE, "network": network, "horizon": 5}
+    for name in ("dvp", "one_shot_averaging", "secure_aggregation"):
+        fitted = Estimator(name, **options).fit(FEATURES, LABELS)
+        assert fitted.result_.guarantee.epsilon <= 1.0 + 1e-6
+    stated = Estimator(parameters={"eta": 0.5}, **options).fit(FEATURES, LABELS)
+    assert stated.result_.algorithm.eta == 0.5
