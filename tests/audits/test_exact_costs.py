@@ -81,13 +81,13 @@ def ring():
     return networks.build(Streams(0, (0,)), "ring", AGENTS)
 
 
-def cost(algorithm, problem=None, network=None, horizon=HORIZON):
-    """The report of an algorithm, calibrated, on pairs of all agents."""
+def cost(algorithm, problem=None, network=None, horizon=HORIZON, most=None):
+    """The report of an algorithm, calibrated, on all pairs or on the first pairs of agent 0."""
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
     releases = noisy.releases(problem, network, horizon)
     pairs = pairs_of_agents(noisy, problem, network, horizon)
-    attacks = [pair for of_agent in pairs.values() for pair in of_agent]
+    attacks = [pair for of_agent in pairs.values() for pair in of_agent][:most]
     declared = declaration(releases, DELTA)
     return exact_costs(noisy, attacks, horizon, releases, declared, DELTA, seed=0)
 
@@ -640,3 +640,84 @@ def test_a_release_is_repeated_between_the_first_and_the_last_ones():
     noise[:, 340] = noise[:, 310]
     found = noise_test(noise, 1.0, law="gaussian", confidence=0.999)
     assert "releases 310 and 340" in [one.where for one in found.findings]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShrunkAfterNoise(Thresholded):
+    """Messages of which every coordinate is moved towards 0 after the noise is added."""
+
+    def step(self, state, problem, network, draw, t):
+        after = Descent.step(self, state, problem, network, draw, t)
+        size = np.maximum(np.abs(after.x) - STEP * column(self.sigma), 0.0)
+        return after._replace(x=np.sign(after.x) * size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedAfterNoise(Thresholded):
+    """Messages of which every coordinate is clipped after the noise is added."""
+
+    def step(self, state, problem, network, draw, t):
+        after = Descent.step(self, state, problem, network, draw, t)
+        bound = 2.0 * STEP * column(self.sigma)
+        return after._replace(x=np.clip(after.x, -bound, bound))
+
+
+PROCESSED = (Thresholded, ShrunkAfterNoise, ClippedAfterNoise)
+
+
+@pytest.mark.parametrize("problem", [means, logistic])
+@pytest.mark.parametrize("kind", PROCESSED)
+def test_messages_that_are_processed_after_the_noise_are_decided_and_not_accused(kind, problem):
+    """One shift of the noise, whatever the noise, gives equal messages on both data sets."""
+    report = cost(kind(), problem(), most=4)
+    assert not report.findings
+    assert not any(part.decisive for part in report.untested), report.untested
+
+
+@pytest.mark.parametrize("kind", PROCESSED)
+def test_half_of_the_noise_is_found_below_a_threshold(kind):
+    """The shift is twice as long as declared: thresholds depend on the declared noise alone."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class HalfNoise(kind):
+        def noise(self, draw, state, problem, t):
+            return 0.5 * draw
+
+    found = [fault for fault in cost(HalfNoise(), most=1).findings if fault.weakens_privacy]
+    assert found and all("the declared releases permit" in fault.text for fault in found)
+
+
+def test_the_shift_of_a_clipped_value_is_that_of_the_value():
+    """Corners of the box differ by the sensitivity, in deviations of the noise of each step."""
+    noisy = ClippedAfterNoise().calibrate(BUDGET, means(), ring(), HORIZON)
+    pairs = pairs_of_agents(noisy, means(), ring(), HORIZON)
+    tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
+    tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
+    list(tested.shifts(pairs[0][0]))
+    shifts = tested.constant_shifts(pairs[0][0])
+    mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
+    lengths = [np.linalg.norm(part.units) for part in shifts]
+    assert lengths == pytest.approx([mu] * len(shifts), rel=1e-6) and shifts
+
+
+def test_an_execution_up_to_an_iteration_takes_no_later_step():
+    """Its messages are the first messages of a whole execution."""
+    steps = []
+
+    @dataclass(frozen=True, kw_only=True)
+    class Counting(Descent):
+        def step(self, state, problem, network, draw, t):
+            steps.append(t)
+            return super().step(state, problem, network, draw, t)
+
+    noisy = Counting().calibrate(BUDGET, logistic(), ring(), 20)
+    (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 20)[0]
+    executed = _Pairs(noisy, 20, 0, Layout(), None).executed(pair, 0)
+    executed.messages(np.zeros((1, 1)))
+    units = np.random.default_rng(0).standard_normal((2, executed.layout.units))
+    everything = executed.messages(units)
+    steps.clear()
+    first = executed.messages(units, last=5)
+    assert max(steps) == 6
+    assert first.rows == everything.rows[: len(first.rows)] and first.rows[-1].iteration == 5
+    assert np.array_equal(first.values, everything.values[:, : len(first.rows)])

@@ -32,6 +32,7 @@ from .noise_response import (
     solved_in_order,
     solved_on_average,
 )
+from .post_processing import constant_shift, first_iterations
 from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested
 from .streams import ROOT
 
@@ -39,6 +40,7 @@ SLACK_OF_COST = 1e-3
 """Relative error of an accountant's upper bound."""
 NOT_SMOOTH = "the messages are not an affine or smooth function of the noise"
 NO_BASE = "the cost is known at random noise only, where a rotation of the noise is no fault"
+ONE_BASE = "the cost is known without noise only, where a message below a threshold is no fault"
 BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
 NEARBY = 1e-3
@@ -96,15 +98,20 @@ def exact_costs(
 
 
 def _tested(
-    solutions: Iterator[list[Shift] | str], faults_of: Callable[[Shift], Iterator[Fault]]
+    solutions: Iterator[list[Shift] | str],
+    constant: Callable[[], list[Shift]],
+    faults_of: Callable[[Shift], Iterator[Fault]],
 ) -> tuple[list[Fault], str]:
     """Return the faults that all base points show, and why the pair was not tested.
 
     Without a solution at the first base point a rotation of the noise could be taken for a fault.
     A message that certainly has no noise is a fault at any base point: no other point disproves it.
+    Equal messages may hide the noise if they are processed afterwards. The shift ``constant`` that
+    is the same for all draws therefore decides before faults at base points do.
     """
     first: list[Fault] | None = None
     reasons: list[str] = []
+    index = 0
     for index, parts in enumerate(solutions):
         if isinstance(parts, str):
             reasons.append(parts)
@@ -118,9 +125,14 @@ def _tested(
             first = faults
         elif first is None:
             reasons.append(NO_BASE)
-    if first is not None:
-        return first, ""
-    return [], reasons[-1]
+    shifts = constant()
+    if shifts:
+        return [fault for part in shifts for fault in faults_of(part)], ""
+    if first is None:
+        return [], reasons[-1]
+    if index and len(reasons) == index:
+        return [], ONE_BASE
+    return first, ""
 
 
 def internal_outputs(algorithm: Algorithm) -> tuple[str, ...] | None:
@@ -150,6 +162,7 @@ def _exact_costs(
     for attack in attacks:
         faults, reason = _tested(
             tested.shifts(attack),
+            lambda pair=attack: tested.constant_shifts(pair),
             lambda part, pair=attack: _faults(
                 algorithm, pair, part, layout, releases, declared, delta
             ),
@@ -217,6 +230,7 @@ class _Pairs:
         self.layout, self.internal = layout, internal
         self.near: Response | None = None
         self.blocks: Blocks | None = None
+        self.first: np.ndarray | None = None
 
     def executed(self, attack: Attack, index: int) -> Executed:
         """The algorithm on one data set of a pair."""
@@ -243,10 +257,7 @@ class _Pairs:
             return
         solved = 0
         for base in range(BASES):
-            start = np.zeros(near[1].matrix.shape[1])
-            if base:
-                random = generator(ROOT, "base", base)
-                start = BASE_SIZE * random.standard_normal(len(start))
+            start = self._base(base, near[1].matrix.shape[1])
             shift = self._at(both, near[1], start)
             if shift is not None and shift.is_certain:
                 random = generator(ROOT, "nearby", base).standard_normal(len(start))
@@ -256,6 +267,42 @@ class _Pairs:
             yield NOT_SMOOTH if shift is None else [shift]
         if not solved:
             yield self._rough(both)
+
+    def constant_shifts(self, attack: Attack) -> list[Shift]:
+        """Return the shift that is the same for all draws, for each base point of earlier draws.
+
+        Parameters
+        ----------
+        attack : Attack
+
+        Returns
+        -------
+        list of Shift
+            Empty if messages are affine, or if there is no such shift.
+        """
+        first, second = (self.executed(attack, index) for index in (0, 1))
+        near = self.near
+        if near is None or (near.affine and near.precision <= EXACT):
+            return []
+        try:
+            if self.first is None:
+                self.first = first_iterations(first, near)
+        except OtherMessages:
+            return []
+        shifts = []
+        for base in range(BASES):
+            start = self._base(base, len(self.first))
+            part = constant_shift((first, second), near, self.first, start)
+            if part is None:
+                return []
+            shifts.append(part)
+        return shifts
+
+    def _base(self, index: int, units: int) -> np.ndarray:
+        """Return the draws of a base point; the first one is the absence of noise."""
+        if index == 0:
+            return np.zeros(units)
+        return BASE_SIZE * generator(ROOT, "base", index).standard_normal(units)
 
     def _at(self, both: list[Executed], near: Response, start: np.ndarray) -> Shift | None:
         """Return the shift at a base point; None if it cannot be computed."""

@@ -19,8 +19,11 @@ a sign or a rotation of the noise that depends on the data changes no length.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -247,12 +250,19 @@ class _Recorder:
     messages_alone = True
 
     def __init__(
-        self, network: RecordingNetwork, runs: int, internal: tuple[str, ...] | None
+        self,
+        network: RecordingNetwork,
+        runs: int,
+        internal: tuple[str, ...] | None,
+        last: float = np.inf,
     ) -> None:
-        self.network, self.runs, self.outputs = network, runs, internal
+        self.network, self.runs, self.outputs, self.last = network, runs, internal, last
         self.parts: list[tuple[int, str, np.ndarray]] = []
+        self.hashes: list[int] = []
 
     def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        if t > self.last:
+            raise _LastIteration
         exchanged = runs_of(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
         limit = MAX_EXCHANGES + (seen[LINKS].shape[-2] if LINKS in seen else 0)
@@ -272,14 +282,27 @@ class _Recorder:
     def _add(self, t: int, kind: str, values: np.ndarray) -> None:
         """Add values, unless they are exchanged and equal messages or values exchanged before."""
         values = np.array(np.broadcast_to(values, (self.runs, *np.shape(values)[1:])), float)
-        if kind != "exchanged value":
-            self.parts.append((t, kind, values))
+        values += 0.0  # -0.0 becomes 0.0, so that equal values have equal bytes
+        key = hash(values.tobytes())
+        if kind == "exchanged value" and self._is_known(values, key):
             return
-        known = (
-            old for _, of, old in self.parts[-2 * MAX_EXCHANGES :] if not of.startswith("output")
+        self.parts.append((t, kind, values))
+        self.hashes.append(key)
+
+    def _is_known(self, values: np.ndarray, key: int) -> bool:
+        """Return True if values equal one of the last messages or exchanged values."""
+        first = max(0, len(self.parts) - 2 * MAX_EXCHANGES)
+        return any(
+            key == self.hashes[index]
+            and not self.parts[index][1].startswith("output")
+            and self.parts[index][2].shape == values.shape
+            and np.array_equal(self.parts[index][2], values)
+            for index in range(first, len(self.parts))
         )
-        if not any(old.shape == values.shape and np.array_equal(old, values) for old in known):
-            self.parts.append((t, kind, values))
+
+
+class _LastIteration(BaseException):
+    """End of an execution whose later messages are not needed."""
 
 
 class OtherMessages(Exception):
@@ -317,8 +340,8 @@ class Executed:
     layout: Layout
     internal: tuple[str, ...] | None = None
 
-    def messages(self, values: np.ndarray) -> Transcripts:
-        """Return the messages for unit noise [runs, units].
+    def messages(self, values: np.ndarray, last: float = np.inf) -> Transcripts:
+        """Return the messages for unit noise [runs, units], up to iteration ``last``.
 
         Two additional runs with noise are executed, so that equal numbers of two messages are
         equal in general and not only without noise.
@@ -331,20 +354,32 @@ class Executed:
             part = values[begin : begin + most]
             padded = np.zeros((len(part), width))
             padded[:, : part.shape[1]] = part
-            one = self._execute(np.concatenate([padded, varied]))
+            one = self._execute(np.concatenate([padded, varied]), last)
             rows = one.rows
             found.append(one.values[:-2])
         return Transcripts(np.concatenate(found), rows)
 
-    def values(self, units: np.ndarray, rows: tuple[Row, ...]) -> np.ndarray:
+    def values(self, units: np.ndarray, rows: tuple[Row, ...], last: float = np.inf) -> np.ndarray:
         """Return the numbers of ``rows`` for unit noise [runs, units].
+
+        Parameters
+        ----------
+        units : ndarray, shape (runs, units)
+        rows : tuple of Row
+            All messages up to iteration ``last``.
+        last : float
+            Iteration after which the execution ends.
+
+        Returns
+        -------
+        ndarray, shape (runs, rows)
 
         Raises
         ------
         OtherMessages
             If the algorithm sends other messages than ``rows``.
         """
-        found = self.messages(units)
+        found = self.messages(units, last)
         if found.rows != rows:
             raise OtherMessages
         return found.values
@@ -353,26 +388,36 @@ class Executed:
     def _numbers_of_run(self) -> int:
         return self.horizon * self.problem.n_agents * self.problem.dim
 
-    def _execute(self, values: np.ndarray) -> Transcripts:
+    def _execute(self, values: np.ndarray, last: float) -> Transcripts:
         runs = len(values)
         recording = RecordingNetwork.on(self.network)
-        recorder = _Recorder(recording, runs, self.internal)
+        recorder = _Recorder(recording, runs, self.internal, last)
         streams = ControlledStreams(
             ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
         )  # fmt: skip
-        with limited_threads(1):
+        with limited_threads(1), suppress(_LastIteration):
             batch = stack([self.algorithm])
             problem = self.problem.repeated(runs)
             batch.run(problem, recording, streams, np.array([self.horizon]), recorder)
-        rows, columns = [], []
-        for t, kind, part in recorder.parts:
-            numbers = part.reshape(runs, part.shape[1], -1)
-            for agent in range(numbers.shape[1]):
-                rows += [Row(t, agent, k, kind) for k in range(numbers.shape[2])]
-            flat = numbers.reshape(runs, -1)
-            columns.append(np.where(np.isfinite(flat), flat, 0.0))  # NaN: nothing is sent
-        empty = np.zeros((runs, 0))
-        return Transcripts(np.concatenate(columns, axis=1) if columns else empty, tuple(rows))
+        columns = [np.zeros((runs, 0))] + [part.reshape(runs, -1) for *_, part in recorder.parts]
+        flat = np.concatenate(columns, axis=1)
+        sizes = (
+            (t, kind, part.shape[1], int(np.prod(part.shape[2:])))
+            for t, kind, part in recorder.parts
+        )
+        # NaN: nothing is sent
+        return Transcripts(np.where(np.isfinite(flat), flat, 0.0), _rows(tuple(sizes)))
+
+
+@lru_cache(maxsize=256)
+def _rows(parts: tuple[tuple[int, str, int, int], ...]) -> tuple[Row, ...]:
+    """Return the rows of values: iteration, kind, number of agents and of coordinates of each."""
+    return tuple(
+        Row(t, agent, coordinate, kind)
+        for t, kind, agents, coordinates in parts
+        for agent in range(agents)
+        for coordinate in range(coordinates)
+    )
 
 
 class Response(NamedTuple):
@@ -638,7 +683,8 @@ def _without_idle_draws(
 def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool:
     """Return True if tiny draws change almost all messages that carry noise.
 
-    Rounded messages stay equal: equal messages then do not determine the draws.
+    Rounded messages, and messages below a threshold, stay equal: equal messages then do not
+    determine the draws.
 
     Parameters
     ----------
@@ -648,7 +694,7 @@ def is_continuous(executed: Executed, near: Response, start: np.ndarray) -> bool
     """
     tiny = 1e-3 * np.cos(1.0 + np.arange(2 * len(start)) ** 1.1).reshape(2, -1)
     values = executed.values(start + np.concatenate([0.0 * tiny[:1], tiny]), near.rows)
-    noisy = np.linalg.norm(near.matrix, axis=1) > 0
+    noisy = near.scale > 0
     changed = (values[1:] != values[0]).any(0)
     return bool(changed[noisy].mean() >= CONTINUOUS) if noisy.any() else True
 
@@ -679,17 +725,22 @@ def solved_in_order(
     """
     times, first = _order(near)
     units, unexplained = start.copy(), np.zeros(len(times))
-    change, floor = target - executed.values(start[None], near.rows)[0], FINE
+    values, floor = executed.values(start[None], near.rows)[0], FINE
+    change = target - values
     is_solved, is_certain = np.zeros(len(units), bool), False
-    for t in np.unique(times):
+    iterations = np.unique(times)
+    in_order = bool((np.diff(times) >= 0).all())
+    for t, following in zip(iterations, [*iterations[1:], np.inf], strict=True):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero((first == t) & ~is_solved)
-        step = _solved_step(executed, near, target, units, rows, columns, near.scale[rows], floor)
+        last = following if in_order else np.inf
+        part = _Part(executed, near, target, values, rows, last)
+        step = _solved_step(part, units, columns, near.scale[rows], floor)
         if step is None or step.unexplained.any():
             columns, scale = _entering(executed, near, units, is_solved, t)
-            step = _solved_step(executed, near, target, units, rows, columns, scale, floor)
+            step = _solved_step(part, units, columns, scale, floor)
             if step is None:
                 return None
-        units, floor = step.units, step.floor
+        units, values, floor = step.units, step.values, step.floor
         is_solved[columns] = True
         unexplained[rows] = step.unexplained
         if unexplained.any():
@@ -697,6 +748,39 @@ def solved_in_order(
             is_certain = bool((constant & (unexplained > 0)).any())
             break
     return Shift(units - start, unexplained, True, change, near, is_certain)
+
+
+class _Part(NamedTuple):
+    """Messages of one iteration, to be solved for while earlier messages equal their targets.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+    target : ndarray, shape (rows,)
+        Of all iterations.
+    values : ndarray
+        Messages with the draws so far, at least up to this iteration.
+    rows : ndarray
+        Indices of the messages of this iteration.
+    last : float
+        Last iteration to execute: the following one, or infinity if rows are not in the order of
+        iterations.
+    """
+
+    executed: Executed
+    near: Response
+    target: np.ndarray
+    values: np.ndarray
+    rows: np.ndarray
+    last: float
+
+    def values_at(self, units: np.ndarray) -> np.ndarray:
+        """Return the messages up to iteration ``last`` for draws [runs, units]."""
+        rows = self.near.rows
+        if self.last < np.inf:
+            rows = rows[: bisect_right(rows, self.last, key=lambda row: row.iteration)]
+        return self.executed.values(units, rows, self.last)
 
 
 class _Step(NamedTuple):
@@ -710,54 +794,56 @@ class _Step(NamedTuple):
         Difference of the messages that no draws explain, in deviations of the row's noise.
     floor : float
         Largest error of a solved message so far, in deviations.
+    values : ndarray
+        Messages with ``units``, at least up to the following iteration.
     """
 
     units: np.ndarray
     unexplained: np.ndarray
     floor: float
+    values: np.ndarray
 
 
 def _solved_step(
-    executed: Executed, near: Response, target: np.ndarray, units: np.ndarray, rows: np.ndarray,
-    columns: np.ndarray, scale: np.ndarray, floor: float,
-) -> _Step | None:  # fmt: skip
-    """Solve for the messages ``rows`` of one iteration with the draws ``columns``."""
+    part: _Part, units: np.ndarray, columns: np.ndarray, scale: np.ndarray, floor: float
+) -> _Step | None:
+    """Solve for the messages of one iteration with the draws ``columns``."""
     units, size = units.copy(), np.where(scale > 0, scale, 1e-300)
-    gap = (target - executed.values(units[None], near.rows)[0])[rows]
+    rows, goal, values = part.rows, part.target[part.rows], part.values
+    gap = goal - values[rows]
     error, previous_error, rank = np.inf, np.inf, 0
     has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
-        matrix = _slopes(executed, near, units, columns)[rows] / size[:, None]
+        matrix = _slopes(part, units, columns)[rows] / size[:, None]
         has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
         step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
             return None
         units[columns] += step
-        gap = (target - executed.values(units[None], near.rows)[0])[rows]
+        values = part.values_at(units[None])[0]
+        gap = goal - values[rows]
         previous_error = error
         error = float(np.abs(gap[has_noise] / size[has_noise]).max(initial=0.0))
         if error <= FINE or not error < 0.5 * previous_error:
             break
     if not len(columns):
-        error = 0.0
+        error, values = 0.0, part.values_at(units[None])[0]
     excess = has_noise.sum() > rank and np.isfinite(previous_error)
     if error > CONVERGED and not excess:
         return None
     floor = max(floor, error if error <= CONVERGED else 0.0)
-    allowed = 1e-9 * np.abs(target[rows]) + 1e2 * floor * scale
-    return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor)
+    allowed = 1e-9 * np.abs(goal) + 1e2 * floor * scale
+    return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(
-    executed: Executed, near: Response, units: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
-    """Return the response of all rows to selected draws at ``units``, [rows, columns]."""
+def _slopes(part: _Part, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     if not len(columns):
-        return np.zeros((len(near.rows), 0))
+        return np.zeros((len(part.near.rows), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
-    ahead, behind = np.split(executed.values(both, near.rows), 2)
+    ahead, behind = np.split(part.values_at(both), 2)
     return (ahead - behind).T / (2 * STEP_OF_NEWTON)
 
 
@@ -786,7 +872,8 @@ def _entering(
         Standard deviation of the noise in each message of iteration ``t``.
     """
     times = np.array([row.iteration for row in near.rows])
-    matrix = _slopes(executed, near, units, np.arange(len(units)))
+    everything = _Part(executed, near, near.base, near.base, np.arange(len(times)), np.inf)
+    matrix = _slopes(everything, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved

@@ -1,0 +1,184 @@
+r"""Shift of the noise that is the same for all draws, for messages that are processed afterwards.
+
+An algorithm may threshold, clip or round a message after the noise is added. Draws then do not
+follow from equal messages, and small draws leave some numbers unchanged. Such an algorithm has
+messages :math:`y_D(\xi) = g(x_D + \sigma\xi)`. On neighbouring data all draws need the same shift:
+
+.. math:: y_D(\xi) = y_{D'}(\xi + s) \quad\text{for all } \xi,\qquad s = (x_D - x_{D'})/\sigma.
+
+If one shift gives equal messages for many draws, its cost bounds the privacy loss of the pair. This
+module determines the shift of each iteration from numbers that respond to the noise on both data
+sets, and tests it with other draws, up to several standard deviations. The shift may depend on the
+messages before, which are equal.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lstsq
+
+from private_consensus.core.randomness import generator
+
+from .noise_response import PRECISION, Executed, OtherMessages, Response, Shift
+from .streams import ROOT
+
+MAX_NUMBERS = 40_000
+"""Largest product of draws and iterations for which shifts are determined."""
+GRID = np.linspace(-8.0, 8.0, 33)
+"""Draws that determine the shift of an iteration, in another order for each coordinate."""
+TESTED, SIZES = 32, (1.0, 2.0, 4.0, 8.0)
+"""Number of draws that test the shift, and their deviations."""
+STEPS, STEP = 4, 1e-2
+"""Largest number of Newton steps, and the difference of draws for slopes."""
+SMOOTH = 0.1
+"""Relative difference of the slopes on both sides; it is larger at a threshold."""
+CLOSE = 1e-6
+"""Difference of equal messages, in deviations of their noise."""
+
+
+def first_iterations(executed: Executed, near: Response) -> np.ndarray:
+    """Return the first iteration whose messages depend on each draw, 0 if none does.
+
+    Parameters
+    ----------
+    executed : Executed
+    near : Response
+        It states the rows.
+
+    Returns
+    -------
+    ndarray, shape (units,)
+
+    Raises
+    ------
+    OtherMessages
+        If the number of messages depends on the noise.
+    """
+    times = np.array([row.iteration for row in near.rows])
+    units = near.matrix.shape[1]
+    first = np.full(units, np.inf)
+    for size in (0.0, *SIZES):
+        at = size * generator(ROOT, "base of first iterations", int(size)).standard_normal(units)
+        single = np.concatenate([np.zeros((1, units)), np.eye(units)])
+        values = executed.values(at + single, near.rows)
+        changed = np.abs(values[1:] - values[0]) > PRECISION * np.abs(values[0])
+        first = np.minimum(first, np.where(changed, times, np.inf).min(1))
+    return np.where(np.isfinite(first), first, 0).astype(int)
+
+
+class _Iteration(NamedTuple):
+    """Messages and draws of one iteration.
+
+    Parameters
+    ----------
+    pair : tuple of two Executed
+    near : Response
+    count : int
+        Number of rows up to this iteration.
+    rows, columns : ndarray
+        Indices of its messages, and of the draws that no earlier message depends on.
+    last : int
+        The iteration.
+    """
+
+    pair: tuple[Executed, Executed]
+    near: Response
+    count: int
+    rows: np.ndarray
+    columns: np.ndarray
+    last: int
+
+    def messages(self, index: int, before: np.ndarray, draws: np.ndarray) -> np.ndarray:
+        """Return the messages [runs, rows] of one data set for draws [runs, columns]."""
+        units = np.repeat(before[None], len(draws), axis=0)
+        units[:, self.columns] = draws
+        known = self.near.rows[: self.count]
+        return self.pair[index].values(units, known, self.last)[:, self.rows]
+
+
+def constant_shift(
+    pair: tuple[Executed, Executed], near: Response, first: np.ndarray, start: np.ndarray
+) -> Shift | None:
+    """Find the shift of the noise between two data sets that is the same for all draws.
+
+    Parameters
+    ----------
+    pair : tuple of two Executed
+        The algorithm on either data set.
+    near : Response
+        It states the rows.
+    first : ndarray, shape (units,)
+        Result of :func:`first_iterations`.
+    start : ndarray, shape (units,)
+        Draws of earlier iterations on the first data set.
+
+    Returns
+    -------
+    Shift or None
+        None if no shift gives equal messages for all tested draws.
+    """
+    times = [row.iteration for row in near.rows]
+    if times != sorted(times) or len(first) * len(set(times)) > MAX_NUMBERS:
+        return None
+    here, there = start.copy(), start.copy()
+    try:
+        for t in dict.fromkeys(times):
+            rows = np.flatnonzero(np.array(times) == t)
+            count = bisect_right(times, t)
+            part = _Iteration(pair, near, count, rows, np.flatnonzero(first == t), t)
+            random = generator(ROOT, "draws that test a shift", t)
+            moved = _shift_of(part, here, there, random)
+            if moved is None:
+                return None
+            there[part.columns] += moved
+    except OtherMessages:
+        return None
+    zeros = np.zeros(len(times))
+    return Shift(there - here, zeros, True, zeros, near)
+
+
+def _shift_of(
+    part: _Iteration, here: np.ndarray, there: np.ndarray, random: np.random.Generator
+) -> np.ndarray | None:
+    """Return the shift of the draws of one iteration; None if it is not the same for all draws."""
+    columns = len(part.columns)
+    fitted = random.permuted(np.repeat(GRID[:, None], columns, axis=1), axis=0)
+    tested = np.resize(SIZES, (TESTED, 1)) * random.standard_normal((TESTED, columns))
+    draws = np.concatenate([fitted, tested])
+    target = part.messages(0, here, draws)
+    scale = np.maximum(target.std(0), 1e-3 * np.abs(target).max(0))
+    allowed = CLOSE * scale + 1e-9 * np.abs(target)
+    tiny = STEP * np.cos(1.0 + np.arange(columns))
+    responds = part.messages(0, here, fitted + tiny) != target[: len(fitted)]
+    moved = np.zeros(columns)
+    for _ in range(STEPS if columns else 0):
+        gap = target[: len(fitted)] - part.messages(1, there, fitted + moved)
+        step = _newton_step(part, there, fitted + moved, gap, scale, responds)
+        moved += step
+        if np.abs(step).max() <= CLOSE:
+            break
+    differs = np.abs(part.messages(1, there, draws + moved) - target) > allowed
+    return None if differs.any() else moved
+
+
+def _newton_step(
+    part: _Iteration, there: np.ndarray, draws: np.ndarray, gap: np.ndarray, scale: np.ndarray,
+    responds: np.ndarray,
+) -> np.ndarray:  # fmt: skip
+    """Return the change of the shift that explains ``gap`` in numbers that respond to noise."""
+    columns = draws.shape[1]
+    single = STEP * np.eye(columns)[:, None]
+    varied = np.concatenate([draws[None], draws + single, draws - single])
+    values = part.messages(1, there, varied.reshape(-1, columns)).reshape(len(varied), *gap.shape)
+    level, ahead, behind = np.split(values, [1, 1 + columns])
+    right, left = (ahead - level) / STEP, (level - behind) / STEP
+    smooth = np.abs(right - left) <= SMOOTH * np.maximum(np.abs(right), np.abs(left))
+    matrix = np.moveaxis((right + left) / 2, 0, -1)
+    used = responds & smooth.all(0) & (matrix != 0).any(-1)
+    weights = 1.0 / np.broadcast_to(np.where(scale > 0, scale, 1.0), gap.shape)[used]
+    if not used.any():
+        return np.zeros(columns)
+    return lstsq(matrix[used] * weights[:, None], gap[used] * weights, cond=1e-6)[0]
