@@ -124,7 +124,7 @@ def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
             "found 'no_tuning'",
         ),
         ("        run: resolved\n", "        run: best\n", "found 'best'"),
-        ("over: {rho: ", "over: {rhu: ", r"tuned.over.*found 'rhu'"),
+        ("axes: {rho: ", "axes: {rhu: ", r"tuned.over.*found 'rhu'"),
         ("criterion: last\n", "criterion: least\n", "criterion: .*found 'least'"),
         (
             "averages: [released.normalised_error]\n",

@@ -126,35 +126,41 @@ def compute_cell(
         tuple(map(tuple, cell.get("averages", ()))),
         tuple(map(tuple, cell.get("courses", ()))),
     )
-    given = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
-    exchanged = {*given["identity"], *_names(asked)}
-    measured, private, lent = [], [], []
-    for alike in _side_by_side(cell):
-        group = [environment for environments in alike for environment in environments]
+    shared_rows = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
+    exchanged = {*shared_rows["identity"], *_names(asked)}
+    measured, private, exchanged_rows = [], [], []
+    for related_environments in _side_by_side(cell):
+        group = [
+            environment for environments in related_environments for environment in environments
+        ]
         calibrations = [
-            one for environments in alike for one in _calibrated(cell, environments, prepared)
+            one
+            for environments in related_environments
+            for one in _calibrated(cell, environments, prepared)
         ]
         names = [
             [identity(cell, spec) if exchanged else "" for spec in _specifications(cell, one)]
             for one in group
         ]
-        found = _measured(
-            calibrations, names, watch, given, asked,
+        block_rows = _measured(
+            calibrations, names, watch, shared_rows, asked,
             divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
         )  # fmt: skip
-        for distinct, calibration, (rows, more) in zip(group, calibrations, found, strict=True):
+        for distinct, calibration, (rows, requested_rows) in zip(
+            group, calibrations, block_rows, strict=True
+        ):
             shown = f"quantities that {cell['algorithm']} shows"
             require(len(rows) > 0, "measures", cell["measures"], shown)
             pairs = [(index, one) for index, members in enumerate(distinct) for one in members]
             shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
             measured.append(rows.join(shared, on="setting").drop("setting"))
-            lent.append(more)
+            exchanged_rows.append(requested_rows)
             private += _private(cell, calibration, pairs)
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
-    return Computed(runs.drop("member"), privacy.drop("member"), pl.concat(lent))
+    return Computed(runs.drop("member"), privacy.drop("member"), pl.concat(exchanged_rows))
 
 
 def _calibrated(
@@ -166,8 +172,13 @@ def _calibrated(
         return [calibrated_cell(cell, specifications[0], prepared)]
     shared = _OneProblem(specifications[0][0], prepared)
     return [
-        calibrated_cell(cell, some, prepared, partial(shared.problem, some[0]["problem"]))
-        for some in specifications
+        calibrated_cell(
+            cell,
+            specifications_here,
+            prepared,
+            partial(shared.problem, specifications_here[0]["problem"]),
+        )
+        for specifications_here in specifications
     ]
 
 
@@ -177,8 +188,11 @@ def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapp
     Intermediate iterations are measured if any of the equal settings requires it.
     """
     return [
-        {**every[0], "course": any(one.get("course", True) for one in every)}
-        for every in ([cell["settings"][index] for index in same] for same in environment)
+        {
+            **equal_settings[0],
+            "course": any(setting.get("course", True) for setting in equal_settings),
+        }
+        for equal_settings in ([cell["settings"][index] for index in same] for same in environment)
     ]
 
 
@@ -195,12 +209,12 @@ class _OneProblem:
         self.latest: dict[str, Any] = {}
         self.runs: tuple[int, ...] = ()
 
-    def problem(self, asked: Mapping[str, Any], streams: Streams) -> Any:
+    def problem(self, specification: Mapping[str, Any], streams: Streams) -> Any:
         """Build the problem that a specification describes.
 
         Parameters
         ----------
-        asked : mapping
+        specification : mapping
             Specification of the problem.
         streams : Streams
             Random streams of the runs.
@@ -214,11 +228,15 @@ class _OneProblem:
             self.latest.clear()  # first, since the next takes as much memory
             self.latest[settings_hash(self.first)] = self.build(streams)
             self.runs = streams.runs
-        name = settings_hash(asked)
+        name = settings_hash(specification)
         if name not in self.latest:
-            own = {key: value for key, value in asked.items() if key not in ("name", "prepared")}
+            changes = {
+                key: value
+                for key, value in specification.items()
+                if key not in ("name", "prepared")
+            }
             base = self.latest[settings_hash(self.first)]
-            self.latest[name] = _called("problem", self.module.rescaled, base, **own)
+            self.latest[name] = _called("problem", self.module.rescaled, base, **changes)
         return self.latest[name]
 
 
@@ -226,12 +244,14 @@ def _private(
     cell: Mapping[str, Any], calibration: Calibration, pairs: Sequence[tuple[int, int]]
 ) -> list[dict[str, Any]]:
     """Return the privacy rows of an environment, for each member of the cell it represents."""
-    own = [privacy_rows(calibration, index) for index in range(len(calibration.settings))]
+    rows_by_setting = [
+        privacy_rows(calibration, index) for index in range(len(calibration.settings))
+    ]
     rows = []
     for index, member in pairs:
         algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
         oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
-        rows += [{"member": member, **row, "oracles": oracles} for row in own[index]]
+        rows += [{"member": member, **row, "oracles": oracles} for row in rows_by_setting[index]]
     return rows
 
 
@@ -239,87 +259,93 @@ def _measured(
     calibrations: Sequence[Calibration],
     names: Sequence[Sequence[str]],
     watch: MeasurementPlan,
-    given: pl.DataFrame,
-    asked: Sequence[Mapping[str, Any]],
+    shared_rows: pl.DataFrame,
+    requests: Sequence[Mapping[str, Any]],
     **how: Any,
 ) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
     """Return two tables per environment: rows of all settings, and rows that were requested.
 
     Settings whose rows are not given are simulated.
     """
-    known = set(given["identity"])
-    own = [[index for index, name in enumerate(one) if name not in known] for one in names]
-    computed = [place for place, indices in enumerate(own) if indices]
+    shared_names = set(shared_rows["identity"])
+    own_indices = [
+        [index for index, name in enumerate(one) if name not in shared_names] for one in names
+    ]
+    computed = [group for group, indices in enumerate(own_indices) if indices]
     records = [Records() for _ in calibrations]
     if computed:
-        wanted = [
-            [_asked(one, [names[place][index] for index in own[place]]) for one in asked]
-            for place in computed
+        requested_values = [
+            [_asked(one, [names[group][index] for index in own_indices[group]]) for one in requests]
+            for group in computed
         ]
-        some = [calibrations[place].only(own[place]) for place in computed]
-        for place, found in zip(
-            computed, simulate_together(some, watch=watch, asked=wanted, **how), strict=True
+        remaining = [calibrations[group].only(own_indices[group]) for group in computed]
+        for group, group_records in zip(
+            computed,
+            simulate_together(remaining, watch=watch, asked=requested_values, **how),
+            strict=True,
         ):
-            records[place] = found
-    every = zip(calibrations, names, own, records, strict=True)
-    return [_with_given(*one, watch, given, asked) for one in every]
+            records[group] = group_records
+    groups = zip(calibrations, names, own_indices, records, strict=True)
+    return [_with_given(*one, watch, shared_rows, requests) for one in groups]
 
 
 def _with_given(
     calibration: Calibration,
     names: Sequence[str],
-    own: Sequence[int],
+    own_indices: Sequence[int],
     records: Records,
     watch: MeasurementPlan,
-    given: pl.DataFrame,
-    asked: Sequence[Mapping[str, Any]],
+    shared_rows: pl.DataFrame,
+    requests: Sequence[Mapping[str, Any]],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Combine simulated rows (settings ``own``) with given rows, and select the requested rows."""
-    known = set(given["identity"])
-    rows = _rows(records.values, own)
-    lent = pl.concat([rows, _rows(records.additional, own)])
-    called = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
-    lent = lent.join(called.filter(pl.col("identity").is_in(_names(asked))), on="setting")
+    """Combine simulated rows with shared rows, and select the requested rows."""
+    shared_names = set(shared_rows["identity"])
+    rows = _rows(records.values, own_indices)
+    exchanged_rows = pl.concat([rows, _rows(records.additional, own_indices)])
+    setting_names = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
+    exchanged_rows = exchanged_rows.join(
+        setting_names.filter(pl.col("identity").is_in(_names(requests))), on="setting"
+    )
     borrowed = [
-        _borrowed(given, name, watch, calibration.settings[index], calibration.runs).select(
+        _borrowed(shared_rows, name, watch, calibration.settings[index], calibration.runs).select(
             pl.lit(index, pl.Int64).alias("setting"), pl.all()
         )
         for index, name in enumerate(names)
-        if name in known
+        if name in shared_names
     ]
-    return pl.concat([rows, *borrowed]), lent.select(list(LENT))
+    return pl.concat([rows, *borrowed]), exchanged_rows.select(list(LENT))
 
 
-def _names(asked: Sequence[Mapping[str, Any]]) -> set[str]:
-    return {name for one in asked for name in one["settings"]}
+def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
+    return {name for request in requests for name in request["settings"]}
 
 
-def _asked(one: Mapping[str, Any], names: Sequence[str]) -> RequestedValue:
+def _asked(request: Mapping[str, Any], names: Sequence[str]) -> RequestedValue:
     watch = MeasurementPlan(
-        tuple(map(tuple, one["measures"])),
-        frozenset(one["iterations"]),
-        intermediate=tuple(map(tuple, one.get("courses", ()))),
+        tuple(map(tuple, request["measures"])),
+        frozenset(request["iterations"]),
+        intermediate=tuple(map(tuple, request.get("courses", ()))),
     )
-    indices = frozenset(index for index, name in enumerate(names) if name in one["settings"])
-    return RequestedValue(watch, indices, one["runs"])
+    indices = frozenset(index for index, name in enumerate(names) if name in request["settings"])
+    return RequestedValue(watch, indices, request["runs"])
 
 
 def _borrowed(
-    given: pl.DataFrame, name: str, watch: MeasurementPlan, setting: Setting, runs: int
+    shared_rows: pl.DataFrame, name: str, watch: MeasurementPlan, setting: Setting, runs: int
 ) -> pl.DataFrame:
     """Select the measurements that one setting requires from the rows that lenders computed."""
-    wanted = watch.keys(setting.horizon, setting.course)
-    keys = pl.DataFrame(sorted(wanted), schema=KEYS, orient="row")
-    found = given.filter(pl.col("identity") == name, pl.col("run") < runs)
-    return found.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
+    planned = watch.keys(setting.horizon, setting.course)
+    keys = pl.DataFrame(sorted(planned), schema=KEYS, orient="row")
+    setting_rows = shared_rows.filter(pl.col("identity") == name, pl.col("run") < runs)
+    return setting_rows.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
 
 
 def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
     """Return one row per measurement, with the index of its setting."""
     if not any(values):
         return pl.DataFrame(schema={"setting": pl.Int64, **ROWS})
-    found = Records(values).rows()
-    return pl.DataFrame({**found, "setting": np.asarray(settings)[found["setting"]]})
+    columns = Records(values).rows()
+    return pl.DataFrame({**columns, "setting": np.asarray(settings)[columns["setting"]]})
 
 
 def calibrated_cell(
@@ -385,19 +411,21 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     last = tuned["criterion"] == "last"
     metric = tuned["metric"] if last else averaged(tuned["metric"])
     same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity")]
-    kept = grids.filter(*same, pl.col("metric") == metric, pl.col("variant") == tuned["run"])
+    candidates = grids.filter(*same, pl.col("metric") == metric, pl.col("variant") == tuned["run"])
     for axis, value in specification["columns"].items():
-        if axis in kept.columns and axis not in tuned["over"]:
-            kept = kept.filter(pl.col(axis) == value)
-    require(kept.height > 0, "tuned", specification["columns"], "that point in the grid's runs")
-    kept = kept.filter(pl.col("t") == pl.col("t").max())
-    means = kept.group_by(*tuned["over"]).agg(pl.col("value").mean())
+        if axis in candidates.columns and axis not in tuned["over"]:
+            candidates = candidates.filter(pl.col(axis) == value)
+    require(
+        candidates.height > 0, "tuned", specification["columns"], "that point in the grid's runs"
+    )
+    candidates = candidates.filter(pl.col("t") == pl.col("t").max())
+    means = candidates.group_by(*tuned["over"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
-    found = copy.deepcopy(dict(specification))
+    tuned_specification = copy.deepcopy(dict(specification))
     for axis, path in tuned["over"].items():
-        part, name = path.split(".")
-        found[part][name] = best[axis]
-    return found
+        section, name = path.split(".")
+        tuned_specification[section][name] = best[axis]
+    return tuned_specification
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
@@ -519,7 +547,10 @@ def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]:
     stated = case.algorithm.statements(setting.budget, problem, case.network, setting.horizon)
-    return [_privacy_row(one, claimed, setting, problem, case.network) for one, claimed in stated]
+    return [
+        _privacy_row(statement, claimed, setting, problem, case.network)
+        for statement, claimed in stated
+    ]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
@@ -585,13 +616,13 @@ def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
 
 def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
     """Group the environments that have equal data."""
-    found = defaultdict(list)
+    environments = defaultdict(list)
     for distinct in _by_environment(settings):
         spec = settings[distinct[0][0]]
         rescaled = getattr(problems.load(spec["problem"]["name"]), "RESCALED", ())
         data = {key: value for key, value in spec["problem"].items() if key not in rescaled}
-        found[settings_hash([data, spec["network"]["agents"]])].append(distinct)
-    return list(found.values())
+        environments[settings_hash([data, spec["network"]["agents"]])].append(distinct)
+    return list(environments.values())
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:

@@ -51,17 +51,17 @@ def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator
     iterator of str
         One line, or none if the value is valid.
     """
-    asked = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
+    expectation = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
     if type(value) is not int or value < least or (most and value > most):
-        yield f"{key}: found {representation(value)}, expected {asked}"
+        yield f"{key}: found {representation(value)}, expected {expectation}"
 
 
-def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
+def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     """Yield an error line, with the resulting size, if a product of factors exceeds its limit.
 
     Parameters
     ----------
-    what : str
+    limit_key : str
         Key of :data:`MOST`, whose entry is the limit.
     factors : mapping of str to int
         Name of each factor to its size.
@@ -72,9 +72,9 @@ def too_many(what: str, factors: Mapping[str, int]) -> Iterator[str]:
         One line, or none if the product is within the limit.
     """
     size = math.prod(factors.values())
-    if size > MOST[what]:
-        told = " x ".join(f"{count:,} {name}" for name, count in factors.items())
-        yield f"{told} = {size:,} {what}, expected at most {MOST[what]:,}"
+    if size > MOST[limit_key]:
+        product = " x ".join(f"{count:,} {name}" for name, count in factors.items())
+        yield f"{product} = {size:,} {limit_key}, expected at most {MOST[limit_key]:,}"
 
 
 def wrong_horizon(horizon: Any) -> Iterator[str]:
@@ -131,10 +131,10 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for (_, agents), problem in distinct.items():
         holders = None if problem["name"] in synthetic.TOTALS else agents
         sizes = {"agents": holders, "records": problem.get("records"), "dim": problem.get("dim")}
-        known = {key: size for key, size in sizes.items() if size is not None}
-        lines = [f"problem: {line}" for line in too_many("numbers", known)]
+        given_sizes = {key: size for key, size in sizes.items() if size is not None}
+        lines = [f"problem: {line}" for line in too_many("numbers", given_sizes)]
         yield from lines
-        if not lines and math.prod(known.values()) <= QUICK:
+        if not lines and math.prod(given_sizes.values()) <= QUICK:
             yield from _unbuildable(json.dumps(problem), agents)
 
 
@@ -143,39 +143,39 @@ def _unbuildable(problem: str, agents: int) -> list[str]:
     """Return the errors of building the data of one run, with stand-ins for prepared data.
     Results are cached, since many cells have the same problem.
     """
-    given = json.loads(problem)
-    name = given.pop("name")
-    if "prepared" in given and name not in STAND_INS:
+    parameters = json.loads(problem)
+    name = parameters.pop("name")
+    if "prepared" in parameters and name not in STAND_INS:
         return []
     build, _ = _building(name)
 
     def made():
-        data = {"prepared": STAND_INS[name](given, agents)} if "prepared" in given else {}
-        return build(Streams(0, (0,)), agents, **{**given, **data})
+        data = {"prepared": STAND_INS[name](parameters, agents)} if "prepared" in parameters else {}
+        return build(Streams(0, (0,)), agents, **{**parameters, **data})
 
     with np.errstate(all="ignore"):  # what overflows is told by the run that it stops
         return _told(made)
 
 
-def _signed(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
-    rows = agents * _records(given) + 1
+def _signed(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = agents * _records(parameters) + 1
     return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.resize([-1, 1], rows))
 
 
-def _classes(given: Mapping[str, Any], agents: int) -> SimpleNamespace:
-    rows = max(_records(given), agents)
+def _classes(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
+    rows = max(_records(parameters), agents)
     splits = {"train": np.arange(rows), "test": np.arange(1)}
     return SimpleNamespace(features=np.zeros((rows, 2)), labels=np.arange(rows) % 10, splits=splits)
 
 
-def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
+def _grouped(parameters: Mapping[str, Any], _: int) -> SimpleNamespace:
     """Return placeholder rows with both labels in both groups of each protected attribute."""
     from ..datasets.catalogue import module_of
     from ..datasets.preparation import preparation
 
-    if given["prepared"] == synthetic.NAME:
-        return synthetic.rows_of_setting("fair_classification", given, 1)
-    rows, how = np.arange(1000), preparation(given["prepared"])
+    if parameters["prepared"] == synthetic.NAME:
+        return synthetic.rows_of_setting("fair_classification", parameters, 1)
+    rows, how = np.arange(1000), preparation(parameters["prepared"])
     expected = "a table with protected attributes"
     require(how.encoding != "pixels", "problem.prepared", how.name, expected)
     names = module_of(how.dataset).SCHEMA.protected
@@ -187,8 +187,8 @@ def _grouped(given: Mapping[str, Any], _: int) -> SimpleNamespace:
     )
 
 
-def _records(given: Mapping[str, Any]) -> int:
-    return max(given.get("records", 1), 1)
+def _records(parameters: Mapping[str, Any]) -> int:
+    return max(parameters.get("records", 1), 1)
 
 
 QUICK = 10_000_000
@@ -211,13 +211,13 @@ def _wrong_network(_: type, network: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
-    given = dict(problem)
-    build, parameters = _building(given.pop("name"))
+    values = dict(problem)
+    build, parameters = _building(values.pop("name"))
     for parameter in parameters:
-        if parameter.default is parameter.empty and parameter.name not in given:
+        if parameter.default is parameter.empty and parameter.name not in values:
             yield f"problem.{parameter.name}: missing, expected a value"
-    yield from _unknown("problem", {p.name for p in parameters}, given)
-    yield from _wrong_types("problem", _hints(build), given)
+    yield from _unknown("problem", {p.name for p in parameters}, values)
+    yield from _wrong_types("problem", _hints(build), values)
 
 
 @cache
@@ -229,12 +229,12 @@ def _building(problem: str) -> tuple[Callable, list[inspect.Parameter]]:
     return build, list(inspect.signature(build).parameters.values())[2:]
 
 
-def _wrong_algorithm(built: type, given: Mapping[str, Any]) -> Iterator[str]:
-    known = {field.name for field in dataclasses.fields(built) if field.init}
+def _wrong_algorithm(built: type, values: Mapping[str, Any]) -> Iterator[str]:
+    allowed = {field.name for field in dataclasses.fields(built) if field.init}
     lines = [
-        *_unknown("algorithm", known, given), *_wrong_types("algorithm", _hints(built), given)
+        *_unknown("algorithm", allowed, values), *_wrong_types("algorithm", _hints(built), values)
     ]  # fmt: skip
-    yield from lines or _told(lambda: built(**given))
+    yield from lines or _told(lambda: built(**values))
 
 
 PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
@@ -257,10 +257,10 @@ def _told(make: Callable[[], object]) -> list[str]:
     return []
 
 
-def _unknown(part: str, known: set[str], given: Mapping[str, Any]) -> Iterator[str]:
-    for name in sorted(set(given) - known):
-        asked = f"one of {', '.join(sorted(known)) or 'none'}"
-        yield f"{part}: found {representation(name)}, expected {asked}"
+def _unknown(section: str, allowed: set[str], values: Mapping[str, Any]) -> Iterator[str]:
+    for name in sorted(set(values) - allowed):
+        expectation = f"one of {', '.join(sorted(allowed)) or 'none'}"
+        yield f"{section}: found {representation(name)}, expected {expectation}"
 
 
 @cache
@@ -271,13 +271,15 @@ def _hints(built: Callable) -> dict[str, Any]:
 WORDS = {float: "a number", int: "a whole number", bool: "true or false", str: "a word"}
 
 
-def _wrong_types(part: str, hints: Mapping[str, Any], given: Mapping[str, Any]) -> Iterator[str]:
+def _wrong_types(
+    section: str, hints: Mapping[str, Any], values: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield one line per number, string or Boolean whose type differs from the declared type."""
-    for name, value in given.items():
+    for name, value in values.items():
         kinds = get_args(hints.get(name)) or (hints.get(name),)
         if not set(kinds) <= {*WORDS, type(None)}:
             continue
-        taken = {int, float} if float in kinds else set()
-        if type(value) not in taken | set(kinds) or (value != value):
-            asked = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
-            yield f"{part}.{name}: found {representation(value)}, expected {asked}"
+        numeric = {int, float} if float in kinds else set()
+        if type(value) not in numeric | set(kinds) or (value != value):
+            expectation = " or ".join(WORDS[kind] for kind in kinds if kind in WORDS)
+            yield f"{section}.{name}: found {representation(value)}, expected {expectation}"

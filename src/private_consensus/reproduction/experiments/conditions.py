@@ -80,8 +80,8 @@ def conditions_of(plan: Plan, figure: str) -> str:
     """
     curves = list(_curves(plan, figure))
     settings = [_values_text(curves, quantity) for quantity in QUANTITIES]
-    parts = [_data_text(curves), ", ".join(filter(None, settings)), *_statistics_text(curves)]
-    return "; ".join(filter(None, parts))
+    sections = [_data_text(curves), ", ".join(filter(None, settings)), *_statistics_text(curves)]
+    return "; ".join(filter(None, sections))
 
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
@@ -112,7 +112,7 @@ def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveCondition
     ]
     axis = experiment.axes.get(curve.x or panel.x)
     target = axis.set if axis else ""
-    shown = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
+    on_axis = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
     prepared = {setting["problem"].get("prepared") for setting in settings}
     runs = 1 if "run" in where else cell["runs"]
     statistic = curve.statistic or panel.statistic
@@ -120,7 +120,7 @@ def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveCondition
     return CurveConditions(
         panel=index,
         values=_values(settings),
-        on_x_axis=frozenset(shown),
+        on_x_axis=frozenset(on_axis),
         datasets=frozenset(PREPARATIONS[p].dataset if p else SYNTHETIC for p in prepared),
         runs=runs,
         statistic=statistic if runs > 1 else "",
@@ -131,10 +131,10 @@ def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveCondition
 def _matches(columns: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     """Return True if a setting has the values of its axes that a curve shows."""
     return all(
-        wanted[0] <= columns[axis] <= wanted[1]
-        if isinstance(wanted, list)
-        else columns[axis] == wanted
-        for axis, wanted in where.items()
+        selected[0] <= columns[axis] <= selected[1]
+        if isinstance(selected, list)
+        else columns[axis] == selected
+        for axis, selected in where.items()
         if axis in columns
     )
 

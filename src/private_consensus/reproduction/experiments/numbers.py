@@ -66,25 +66,25 @@ def figure_numbers(
         Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs,
         interval, source, guarantee and ``series``, which distinguishes the curves of one variant.
     """
-    parts = []
+    frames = []
     for panel in panels:
         for curve in panel["curves"]:
             experiment = curve.get("experiment") or panel["experiment"]
             runs, privacy = cells[experiment, curve["algorithm"]]
             where = {**panel["where"], **curve["where"]}
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
-            chosen = {**curve, "where": where, "statistic": statistic}
-            points = curve_points(runs, privacy, chosen, curve["x"] or panel["x"])
-            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, chosen)))
+            filtered_curve = {**curve, "where": where, "statistic": statistic}
+            points = curve_points(runs, privacy, filtered_curve, curve["x"] or panel["x"])
+            points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, filtered_curve)))
             if panel.get("goals"):
                 points = cost_to_reach(points, panel["goals"])
-            parts.append(points.with_columns(panel=pl.lit(panel["title"])))
+            frames.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
-            parts.append(points.with_columns(panel=pl.lit(panel["title"])))
+            frames.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["partition"] or panel.get("views"):
-            parts.append(others.filter(pl.col("panel") == panel["title"]))
-    numbers = pl.concat(parts, how="diagonal_relaxed").with_columns(source=pl.lit(source))
+            frames.append(others.filter(pl.col("panel") == panel["title"]))
+    numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))
     axes = [column for column in numbers.columns if column not in KEY + POINT]
@@ -117,24 +117,24 @@ def curve_points(
         One row per point, in ascending order of x within each series.
     """
     axes = [column for column in runs.columns if column not in FIXED]
-    kept = _measured(runs, curve, (curve["quantity"], curve["metric"]))
+    values = _measured(runs, curve, (curve["quantity"], curve["metric"]))
     if curve.get("last"):
-        kept = kept.filter(pl.col("t") == pl.col("t").max().over(["run", *axes]))
-    if x not in kept.columns and x in runs["quantity"]:
+        values = values.filter(pl.col("t") == pl.col("t").max().over(["run", *axes]))
+    if x not in values.columns and x in runs["quantity"]:
         cost = _measured(runs, curve, (x, "value")).group_by("t", *axes)
-        kept = kept.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
-    elif x not in kept.columns:
+        values = values.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
+    elif x not in values.columns:
         keys = ["variant", *axes]
         require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
         # Where a run has several privacy statements, the first is that of its relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
-        kept = kept.join(stated, on=keys)
+        values = values.join(stated, on=keys)
     median = curve.get("statistic") == "median"
     kind = "quartiles" if median else curve.get("interval", "standard error")
     low, high, interval = _interval(kind)
     value = pl.col("value")
     diverged = {"diverged": (~value.is_finite()).sum()}
-    if kept["value"].is_finite().all():
+    if values["value"].is_finite().all():
         diverged = {}
     elif not median:
         low, high = (pl.when(value.is_finite().all()).then(end).otherwise(float("inf"))
@@ -143,7 +143,7 @@ def curve_points(
     by = curve["by"]
     keys = dict.fromkeys([*axes, x])
     points = (
-        kept.group_by(*keys)
+        values.group_by(*keys)
         .agg(y=y, low=low, high=high, runs=pl.len(), **diverged)
         .with_columns(
             pl.col(x).cast(float).alias("x"),
@@ -186,14 +186,16 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
     rows = privacy.filter(pl.col("variant") == curve["run"])
     for column, value in curve["where"].items():
         if column in rows.columns:
-            wanted = pl.col(column)
+            column_values = pl.col(column)
             rows = rows.filter(
-                wanted.is_between(*value) if isinstance(value, list) else wanted == value
+                column_values.is_between(*value)
+                if isinstance(value, list)
+                else column_values == value
             )
-    found = set(rows["verdict"]) - {NOT_PRIVATE}
-    if not found:
+    verdicts = set(rows["verdict"]) - {NOT_PRIVATE}
+    if not verdicts:
         return ""
-    if not found <= {HOLDS, HOLDS_BY_SLACK}:
+    if not verdicts <= {HOLDS, HOLDS_BY_SLACK}:
         return UNPROVEN
     return PROVEN if curve["quantity"] in SENT else ""
 
@@ -225,19 +227,19 @@ def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
 
 
 def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.ndarray:
-    found = []
+    costs = []
     for goal in goals:
         above = np.flatnonzero(~(values <= goal))
         if not len(above):
-            found.append(cost[0])
+            costs.append(cost[0])
         elif above[-1] == len(values) - 1:
-            found.append(np.inf)
+            costs.append(np.inf)
         else:
-            left = above[-1]
-            fall = values[left] - values[left + 1]
-            share = (values[left] - goal) / fall if np.isfinite(fall) else 1.0
-            found.append(cost[left] * (cost[left + 1] / cost[left]) ** share)
-    return np.array(found)
+            last_above = above[-1]
+            fall = values[last_above] - values[last_above + 1]
+            share = (values[last_above] - goal) / fall if np.isfinite(fall) else 1.0
+            costs.append(cost[last_above] * (cost[last_above + 1] / cost[last_above]) ** share)
+    return np.array(costs)
 
 
 def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
@@ -257,19 +259,19 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
 
 def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[str]) -> pl.DataFrame:
     quantity, metric = measure
-    kept = runs.filter(
+    rows = runs.filter(
         (pl.col("variant") == curve["run"])
         & (pl.col("quantity") == quantity)
         & (pl.col("metric") == metric)
     )
     for column, value in curve["where"].items():
-        require(column in kept.columns, "curve.where", column, "an axis, t or run")
-        wanted = pl.col(column)
-        kept = kept.filter(
-            wanted.is_between(*value) if isinstance(value, list) else wanted == value
+        require(column in rows.columns, "curve.where", column, "an axis, t or run")
+        column_values = pl.col(column)
+        rows = rows.filter(
+            column_values.is_between(*value) if isinstance(value, list) else column_values == value
         )
-    require(kept.height > 0, "curve", dict(curve), "at least one measurement")
-    return kept
+    require(rows.height > 0, "curve", dict(curve), "at least one measurement")
+    return rows
 
 
 def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:

@@ -107,8 +107,8 @@ class Plan:
             The cell, expanded on the first call and cached.
         """
         if (experiment, algorithm) not in self.known:
-            found = expand(self.experiments[experiment], experiment, algorithm, self.config)
-            self.known[experiment, algorithm] = found
+            cell = expand(self.experiments[experiment], experiment, algorithm, self.config)
+            self.known[experiment, algorithm] = cell
         return self.known[experiment, algorithm]
 
     def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
@@ -150,7 +150,7 @@ class Plan:
         cells = {pair: self.cell(*pair) for pair in self.borrowed()}
         return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
 
-    def modules(self, experiment: str, *chosen: str) -> list[str]:
+    def modules(self, experiment: str, *algorithms: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.
 
         Parameters
@@ -166,7 +166,7 @@ class Plan:
             Modules of the algorithms, then the module of the problem.
         """
         problem = self.experiments[experiment].problem.name
-        return [*map(_module_of, chosen), problems.module_of(problem)]
+        return [*map(_module_of, algorithms), problems.module_of(problem)]
 
     def paper_of(self, figure: str) -> str:
         """Return the key of the paper to which a figure, table or experiment belongs."""
@@ -203,10 +203,10 @@ class Plan:
 
     def described(self, paper: str) -> dict[str, Any]:
         """Return a paper as plain JSON, with the conditions of each figure."""
-        found = self.papers[paper].model_dump(mode="json")
-        for name, figure in found["figures"].items():
+        description = self.papers[paper].model_dump(mode="json")
+        for name, figure in description["figures"].items():
             figure["conditions"] = conditions_of(self, name)
-        return found
+        return description
 
     def drawing(self, figure: str) -> dict[str, Any]:
         """Return a figure as plain JSON, with its conditions and the authors in its title.
@@ -214,23 +214,23 @@ class Plan:
         Panels that show a graph contain its network; panels of observers contain the views at the
         scale.
         """
-        found = self.figures[figure].model_dump(mode="json")
+        drawing = self.figures[figure].model_dump(mode="json")
         paper = self.papers[self.paper_of(figure)].paper
         if paper.number:
-            mark = ", " if NUMBERED.match(found["title"]) else ": "
-            found["title"] = f"{paper.citation}{mark}{found['title']}"
-        found["conditions"] = conditions_of(self, figure)
+            mark = ", " if NUMBERED.match(drawing["title"]) else ": "
+            drawing["title"] = f"{paper.citation}{mark}{drawing['title']}"
+        drawing["conditions"] = conditions_of(self, figure)
         panels = self.figures[figure].panels
-        for panel, told in zip(found["panels"], panels, strict=True):
+        for panel, panel_model in zip(drawing["panels"], panels, strict=True):
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
                 panel["seed"] = self.config.seed
             # Only where there are any, so that figures made before they existed stay current.
             del panel["views"]
-            if told.views:
-                reduced = told.views.at(self.config.scale)
+            if panel_model.views:
+                reduced = panel_model.views.at(self.config.scale)
                 panel["views"] = reduced.model_dump(mode="json", exclude={"scales"})
-        return found
+        return drawing
 
     def partitions(self, figure: str) -> dict[str, Any]:
         """Return the data partitions that a figure shows, as plain JSON; empty if none."""
@@ -259,9 +259,9 @@ class Plan:
 
     def preparations_in_use(self) -> list[str]:
         """Return the prepared data sets that any experiment or figure reads."""
-        found = [self.preparations(name) for name in self.experiments]
-        found += [self.preparations_of_partitions(name) for name in self.figures]
-        return sorted({name for names in found for name in names})
+        lists = [self.preparations(name) for name in self.experiments]
+        lists += [self.preparations_of_partitions(name) for name in self.figures]
+        return sorted({name for names in lists for name in names})
 
     def tunings(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
         """Return the cells whose runs determine tuned parameters of a cell.
@@ -300,13 +300,13 @@ class Plan:
         list of str
             Sorted names of prepared data sets.
         """
-        chosen = [algorithm] if algorithm else self.experiments[experiment].algorithms
-        found = {
+        algorithms = [algorithm] if algorithm else self.experiments[experiment].algorithms
+        prepared = {
             setting["problem"].get("prepared")
-            for name in chosen
+            for name in algorithms
             for setting in self.cell(experiment, name)["settings"]
         }
-        return sorted(found - {None})
+        return sorted(prepared - {None})
 
 
 def load(config: Mapping[str, Any], *folders: Path) -> Plan:
@@ -333,11 +333,13 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     checked = validate(Config, config)
     papers, lines = {}, []
     for key in checked.papers:
-        places = [folder / "papers" / f"{key}.yaml" for folder in folders]
-        file = next(filter(Path.exists, places), None)
+        candidates = [folder / "papers" / f"{key}.yaml" for folder in folders]
+        file = next(filter(Path.exists, candidates), None)
         if file is None:
-            known = sorted({path.stem for place in places for path in place.parent.glob("*.yaml")})
-            lines.append(f"papers: found {key!r}, expected one of {', '.join(known)}")
+            available = sorted(
+                {path.stem for place in candidates for path in place.parent.glob("*.yaml")}
+            )
+            lines.append(f"papers: found {key!r}, expected one of {', '.join(available)}")
             continue
         try:
             papers[key] = validate(Paper, read_paper(file), where=key)
@@ -371,16 +373,16 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
     targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
     experiments: dict[str, str] = {}
     for key, paper in papers.items():
-        for section, entries, known in (
+        for section, entries, owners in (
             ("figures", paper.figures, targets),
             ("tables", paper.tables, targets),
             ("experiments", paper.experiments, experiments),
         ):
             for name in entries:
-                if name in known:
-                    taken = f"found the name of {known[name]}, expected another"
-                    yield f"{key}.{section}.{name}: {taken}"
-                known[name] = f"{key}.{section}.{name}"
+                if name in owners:
+                    message = f"found the name of {owners[name]}, expected another"
+                    yield f"{key}.{section}.{name}: {message}"
+                owners[name] = f"{key}.{section}.{name}"
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
@@ -398,10 +400,10 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
 
 def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
     """Return the lengths of the axes at the planned scale, and the number of variants."""
-    found = plan.experiments[experiment]
-    grids, _ = _reduced(found, plan.config.scale)
+    model = plan.experiments[experiment]
+    grids, _ = _reduced(model, plan.config.scale)
     sizes = {f"values of {name}": len(values) for name, values in grids.items()}
-    return {**sizes, "variants": len(found.algorithms[algorithm])}
+    return {**sizes, "variants": len(model.algorithms[algorithm])}
 
 
 def expand(experiment: Experiment, name: str, algorithm: str, config: Config) -> dict[str, Any]:
@@ -426,20 +428,25 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     grids, reduced = _reduced(experiment, config.scale)
     base = _base(experiment)
     settings = []
-    for variant, chosen in experiment.algorithms[algorithm].items():
+    for variant, variant_model in experiment.algorithms[algorithm].items():
         for point in product(*grids.values()):
             columns = dict(zip(grids, point, strict=True))
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
-            setting = _patched(base, {**reduced.set, **changes, **chosen.set})
+            setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
             if experiment.oracles:
                 setting["oracles"] = list(experiment.oracles)
             if not _has_course(experiment, columns):
                 setting["course"] = False
-            if chosen.tuned:
-                setting["tuned"] = chosen.tuned.model_dump(mode="json")
+            if variant_model.tuned:
+                setting["tuned"] = variant_model.tuned.model_dump(mode="json")
             settings.append(
-                {"columns": columns, "variant": variant, "reading": chosen.reading, **setting}
+                {
+                    "columns": columns,
+                    "variant": variant,
+                    "reading": variant_model.reading,
+                    **setting,
+                }
             )
     # Only where it is not the rule, so that results made before it existed stay current.
     special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
@@ -475,9 +482,9 @@ def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
     """Return the groups of random streams that an experiment sets for an algorithm."""
-    given = experiment.groups.items()
-    named = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in given}
-    return {key: name for key, name in named.items() if name is not None}
+    entries = experiment.groups.items()
+    names = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in entries}
+    return {key: name for key, name in names.items() if name is not None}
 
 
 def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:
@@ -488,8 +495,8 @@ def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduc
 
 
 def _network(experiment: Experiment) -> dict[str, Any]:
-    found = experiment.network.model_dump(mode="json")
-    return {key: value for key, value in found.items() if value is not None}
+    network = experiment.network.model_dump(mode="json")
+    return {key: value for key, value in network.items() if value is not None}
 
 
 def _iterations(experiment: Experiment, settings: list[dict[str, Any]]) -> list[int]:
@@ -505,31 +512,31 @@ def _base(experiment: Experiment) -> dict[str, Any]:
     """Return the setting of an experiment before axes and variants change it."""
     base = experiment.model_dump(include=set(PARTS) - {"algorithm"})
     base["algorithm"] = {}
-    for part in ("problem", "network"):
-        base[part] = {key: value for key, value in base[part].items() if value is not None}
+    for section in ("problem", "network"):
+        base[section] = {key: value for key, value in base[section].items() if value is not None}
     return base
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a setting with changed values; all settings share the unchanged parts."""
-    found, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
+    patched, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
     for path, value in changes.items():
-        tree = found
-        *parts, last = path.split(".")
-        for part in parts:
-            inside = tree.get(part, {})
+        tree = patched
+        *keys, last = path.split(".")
+        for key in keys:
+            inside = tree.get(key, {})
             require(isinstance(inside, dict), path, inside, "something that has parts")
             if id(inside) not in copies:
-                tree[part] = inside = dict(inside)
+                tree[key] = inside = dict(inside)
                 copies[id(inside)] = inside
             tree = inside
         tree[last] = value
     delta = resolve_delta(
-        found["budget"]["delta"],
-        agents=found["network"]["agents"],
-        records=found["problem"].get("records", 1),
+        patched["budget"]["delta"],
+        agents=patched["network"]["agents"],
+        records=patched["problem"].get("records", 1),
     )
-    return {**found, "budget": {**found["budget"], "delta": delta}}
+    return {**patched, "budget": {**patched["budget"], "delta": delta}}
 
 
 def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
@@ -548,10 +555,10 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
                 continue
             for curve in panel.curves:
-                chosen = curve.experiment or panel.experiment
-                experiment = paper.experiments.get(chosen)
+                curve_experiment = curve.experiment or panel.experiment
+                experiment = paper.experiments.get(curve_experiment)
                 if experiment is None:
-                    yield expected(f"{key}.figures.{name}", chosen, paper.experiments)
+                    yield expected(f"{key}.figures.{name}", curve_experiment, paper.experiments)
                     continue
                 yield from unknown_run(
                     f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
@@ -570,14 +577,14 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
 
 
-def _wrong_scales(chosen: str, papers: Mapping[str, Paper]) -> Iterator[str]:
+def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterator[str]:
     """Yield one line per unknown scale or missing reduction.
 
     Only declared scales are allowed, because an experiment without reductions would be run in full.
     """
     declared = [scale for paper in papers.values() for scale in paper.scales]
-    if chosen not in (*SCALES, *declared):
-        yield expected("scale", chosen, (*SCALES, *declared))
+    if configured_scale not in (*SCALES, *declared):
+        yield expected("scale", configured_scale, (*SCALES, *declared))
     for key, paper in papers.items():
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
             yield f"{key}.scales: found {scale!r}, expected a name that is not taken"

@@ -34,16 +34,16 @@ WHOLE = "value"
 OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 
 
-def expected(where: str, found: object, known: Iterable[str]) -> str:
+def expected(where: str, value: object, allowed: Iterable[str]) -> str:
     """Return one line about a name that is not among the allowed names.
 
     Parameters
     ----------
     where : str
         Key in the configuration.
-    found : object
+    value : object
         The invalid value.
-    known : iterable
+    allowed : iterable
         Allowed values.
 
     Returns
@@ -51,7 +51,7 @@ def expected(where: str, found: object, known: Iterable[str]) -> str:
     str
         The error line.
     """
-    return f"{where}: found {found!r}, expected one of {', '.join(map(str, known))}"
+    return f"{where}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
@@ -92,8 +92,8 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
         for block in table.blocks:
             if experiment := paper.experiments.get(block.experiment):
                 where = f"{key}.tables.{name}"
-                chosen = {table.rows: table.values}
-                yield from _wrong_where(f"{where}.rows", chosen, experiment, rows=True)
+                row_values = {table.rows: table.values}
+                yield from _wrong_where(f"{where}.rows", row_values, experiment, rows=True)
                 for measure in [(table.quantity, table.metric), *table.beside.values()]:
                     yield from _unmeasured(where, measure, experiment)
                 for method in block.methods:
@@ -114,25 +114,27 @@ def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
     everywhere["problem"] = [f"problem.{name}" for name in _given(experiment.problem)]
     everywhere["network"] = [f"network.{name}" for name in _given(experiment.network)]
     for algorithm, variants in experiment.algorithms.items():
-        known = _known(experiment.problem.name, algorithm)
+        allowed = _known(experiment.problem.name, algorithm)
         paths = dict(everywhere)
         for name, variant in variants.items():
             paths[f"algorithms.{algorithm}.{name}.set"] = variant.set
             if variant.tuned:
                 paths[f"algorithms.{algorithm}.{name}.tuned.over"] = variant.tuned.over.values()
-        for place, found in paths.items():
-            for path in found:
-                yield from _wrong_path(f"{where}.{place}", path, known)
+        for location, values in paths.items():
+            for path in values:
+                yield from _wrong_path(f"{where}.{location}", path, allowed)
 
 
-def _wrong_path(where: str, path: str, known: Mapping[str, Iterable[str]]) -> Iterator[str]:
-    part, dot, name = path.partition(".")
-    if part not in known:
+def _wrong_path(where: str, path: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    section, dot, name = path.partition(".")
+    if section not in allowed:
         yield expected(where, path, PARTS)
-    elif dot and name not in known[part]:
-        yield expected(where, path, [f"{part}.{one}" for one in known[part]] or [part])
-    elif not dot and part in ("budget", "algorithm"):
-        yield expected(where, path, [f"{part}.{one}" for one in known[part]])
+    elif dot and name not in allowed[section]:
+        yield expected(
+            where, path, [f"{section}.{parameter}" for parameter in allowed[section]] or [section]
+        )
+    elif not dot and section in ("budget", "algorithm"):
+        yield expected(where, path, [f"{section}.{parameter}" for parameter in allowed[section]])
 
 
 @cache
@@ -152,21 +154,21 @@ def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
     }
 
 
-def _parameters(function: Callable, given: int) -> list[str]:
+def _parameters(function: Callable, skipped: int) -> list[str]:
     """Return the names of parameters, without the first ones, which no configuration sets."""
-    return list(inspect.signature(function).parameters)[given:]
+    return list(inspect.signature(function).parameters)[skipped:]
 
 
-def _given(part) -> list[str]:
-    return [name for name, value in part.model_dump().items() if value is not None]
+def _given(section) -> list[str]:
+    return [name for name, value in section.model_dump().items() if value is not None]
 
 
 def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
-    shown = dict.fromkeys(q for name in experiment.algorithms for q in _shown_by(name))
+    observables = dict.fromkeys(q for name in experiment.algorithms for q in _shown_by(name))
     for quantity, metric in experiment.measures:
-        if quantity not in shown:
-            yield expected(f"{where}.measures", quantity, shown)
+        if quantity not in observables:
+            yield expected(f"{where}.measures", quantity, observables)
         if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
             yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
 
@@ -180,8 +182,8 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
     if experiment.iterations != "all":
         for t in experiment.iterations:
             if not 1 <= t <= max(horizons):
-                asked = f"a whole number >= 1 and within the horizon, {max(horizons)}"
-                yield f"{where}.iterations: found {t}, expected {asked}"
+                expectation = f"a whole number >= 1 and within the horizon, {max(horizons)}"
+                yield f"{where}.iterations: found {t}, expected {expectation}"
 
 
 def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
@@ -200,7 +202,7 @@ def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
 
 def _no_course(
     where: str,
-    chosen: Mapping[str, Any],
+    selection: Mapping[str, Any],
     measures: Iterable[tuple[str, str]],
     experiment: Experiment,
 ) -> Iterator[str]:
@@ -210,31 +212,33 @@ def _no_course(
         return
     for measure in measures:
         if courses.measures and tuple(measure) not in courses.measures:
-            known = [" ".join(pair) for pair in courses.measures]
-            yield f"{expected(where, ' '.join(measure), known)}, or last: true"
+            measured_pairs = [" ".join(pair) for pair in courses.measures]
+            yield f"{expected(where, ' '.join(measure), measured_pairs)}, or last: true"
     for name, value in courses.where.items():
-        if chosen.get(name) != value:
-            found = chosen.get(name, "all values")
-            yield f"{where}.where.{name}: found {found!r}, expected {value!r}, or last: true"
+        if selection.get(name) != value:
+            selected = selection.get(name, "all values")
+            yield f"{where}.where.{name}: found {selected!r}, expected {value!r}, or last: true"
 
 
 def _horizons(experiment: Experiment) -> list[Any]:
     """Return every value that is set as a horizon, at any scale."""
-    found = [experiment.horizon]
+    horizons = [experiment.horizon]
     for axis in experiment.axes.values():
-        found += axis.values if axis.set == "horizon" else []
+        horizons += axis.values if axis.set == "horizon" else []
     changes = [v.set for variants in experiment.algorithms.values() for v in variants.values()]
     changes += [reduced.set for reduced in experiment.scales.values()]
-    for name, values in (one for r in experiment.scales.values() for one in r.axes.items()):
+    for name, values in (
+        axis_values for r in experiment.scales.values() for axis_values in r.axes.items()
+    ):
         axis = experiment.axes.get(name)
-        found += values if axis and axis.set == "horizon" else []
-    return found + [change["horizon"] for change in changes if "horizon" in change]
+        horizons += values if axis and axis.set == "horizon" else []
+    return horizons + [change["horizon"] for change in changes if "horizon" in change]
 
 
 def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
     if tuple(measure) not in experiment.measures:
-        known = [" ".join(pair) for pair in experiment.measures]
-        yield expected(where, " ".join(measure), known)
+        measured_pairs = [" ".join(pair) for pair in experiment.measures]
+        yield expected(where, " ".join(measure), measured_pairs)
 
 
 def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
@@ -244,17 +248,17 @@ def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment)
     costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
     x = curve.x or panel.x
     if not curve.last:
-        chosen = {**panel.where, **curve.where}
-        shown = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
+        selection = {**panel.where, **curve.where}
+        plotted = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
         along = [(x, WHOLE)] if x in costs else []
-        yield from _no_course(where, chosen, [*shown, *along], experiment)
+        yield from _no_course(where, selection, [*plotted, *along], experiment)
     yield from _wrong_goals(where, panel)
     yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
     if curve.by is not None and curve.by not in experiment.axes:
         yield expected(f"{where}.by", curve.by, experiment.axes)
-    known = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
-    if x not in known:
-        yield expected(f"{where}.x", x, known)
+    allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
+    if x not in allowed:
+        yield expected(f"{where}.x", x, allowed)
 
 
 def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
@@ -280,10 +284,10 @@ def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
 
 
 def _wrong_where(
-    where: str, chosen: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
+    where: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
 ) -> Iterator[str]:
     """Yield one line per unknown axis, and per value that an axis has at no scale."""
-    for name, value in chosen.items():
+    for name, value in selection.items():
         if isinstance(value, list) and not rows and not _is_range(value):
             yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
             continue
@@ -297,9 +301,9 @@ def _wrong_where(
         for reduced in experiment.scales.values():
             grid += reduced.axes.get(name, [])
         # A pair is a range, and a table's values are a list of its own.
-        for one in value if rows else () if isinstance(value, list) else (value,):
-            if one not in grid:
-                yield expected(f"{where}.{name}", one, dict.fromkeys(grid))
+        for axis_value in value if rows else () if isinstance(value, list) else (value,):
+            if axis_value not in grid:
+                yield expected(f"{where}.{name}", axis_value, dict.fromkeys(grid))
 
 
 def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
@@ -311,11 +315,11 @@ def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> I
     elif name == "t":
         horizons = [h for h in _horizons(experiment) if type(h) is int]
         if experiment.iterations == "all":
-            measured, known = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
+            measured, allowed = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
         else:
-            measured = known = sorted({*experiment.iterations, *horizons})
+            measured = allowed = sorted({*experiment.iterations, *horizons})
         if value not in measured:
-            yield expected(where, value, known)
+            yield expected(where, value, allowed)
 
 
 def _is_range(value: list) -> bool:
@@ -335,13 +339,13 @@ def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
                 if not about_privacy:
                     yield from _unmeasured(where, (series.quantity, series.metric), experiment)
                     yield from _never_shown(where, series.algorithm, series.quantity)
-                more = PRIVACY_COLUMNS if about_privacy else set()
-                found = {k: v for k, v in series.where.items() if k not in more}
+                privacy_columns = PRIVACY_COLUMNS if about_privacy else set()
+                selection = {k: v for k, v in series.where.items() if k not in privacy_columns}
                 if not about_privacy and not series.last:
                     measure = (series.quantity, series.metric)
-                    yield from _no_course(where, found, [measure], experiment)
-                yield from _wrong_where(f"{where}.where", found, experiment)
-                known = [*experiment.axes, "t"]
+                    yield from _no_course(where, selection, [measure], experiment)
+                yield from _wrong_where(f"{where}.where", selection, experiment)
+                allowed = [*experiment.axes, "t"]
                 for name in filter(None, (test.x, *test.each)):
-                    if name not in known:
-                        yield expected(where, name, known)
+                    if name not in allowed:
+                        yield expected(where, name, allowed)

@@ -45,8 +45,8 @@ def stamp(
     dict
         Keys settings (hash), code, source and data (checksum of the prepared files).
     """
-    found = {"settings": settings_hash(settings), "code": code, "source": source}
-    return {**found, "data": files_hash(prepared)}
+    hashes = {"settings": settings_hash(settings), "code": code, "source": source}
+    return {**hashes, "data": files_hash(prepared)}
 
 
 def write(
@@ -66,10 +66,12 @@ def write(
         Files that the same job has written and that belong to these rows.
     """
     files = json.dumps(checksums(beside, Path(path).parent))
-    with atomic_write(path) as part:
-        frame.write_parquet(part)
+    with atomic_write(path) as temporary:
+        frame.write_parquet(temporary)
         # The stamp stands behind the rows, whose bytes do not depend on it.
-        frame.write_parquet(part, metadata={**mark, "rows": _rows_hash(part), "files": files})
+        frame.write_parquet(
+            temporary, metadata={**mark, "rows": _rows_hash(temporary), "files": files}
+        )
 
 
 def damaged(path: str | Path) -> list[str]:
@@ -83,9 +85,15 @@ def damaged(path: str | Path) -> list[str]:
             read_json(path)
             return []
         with readable(path):
-            found = pl.read_parquet_metadata(path)
-            own = [] if found.get("rows", whole := _rows_hash(Path(path))) == whole else [str(path)]
-            return own + changed(json.loads(found.get("files", "{}")), Path(path).parent)
+            metadata = pl.read_parquet_metadata(path)
+            damaged_rows = (
+                []
+                if metadata.get("rows", rows_hash := _rows_hash(Path(path))) == rows_hash
+                else [str(path)]
+            )
+            return damaged_rows + changed(
+                json.loads(metadata.get("files", "{}")), Path(path).parent
+            )
     except InvalidInput:
         return [str(path)]
 
@@ -125,8 +133,8 @@ def read(path: str | Path) -> pl.DataFrame:
 def mark_of(path: str | Path) -> dict[str, str]:
     """Return the provenance of a result."""
     with readable(path):
-        found = pl.read_parquet_metadata(path)
-    return {key: found.get(key, "") for key in ("settings", "code", "source", "data")}
+        metadata = pl.read_parquet_metadata(path)
+    return {key: metadata.get(key, "") for key in ("settings", "code", "source", "data")}
 
 
 def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
@@ -136,12 +144,12 @@ def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 def source_of(prepared: Iterable[Any]) -> str:
     """Describe the origin of prepared data sets in words for a figure."""
-    found = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
-    return "; ".join(dict.fromkeys(found)) or DRAWN
+    origins = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
+    return "; ".join(dict.fromkeys(origins)) or DRAWN
 
 
 def sources(paths: Iterable[str | Path]) -> str:
     """Return the distinct data sources of several results, joined by semicolons."""
-    found = [mark_of(path)["source"] for path in paths]
-    parts = dict.fromkeys(part for source in found for part in source.split("; "))
-    return "; ".join(parts)
+    origins = [mark_of(path)["source"] for path in paths]
+    distinct = dict.fromkeys(origin for source in origins for origin in source.split("; "))
+    return "; ".join(distinct)

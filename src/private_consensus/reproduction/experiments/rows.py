@@ -24,26 +24,26 @@ def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
     cards : iterable of paths
         Data cards of the cell, as :class:`..datasets.card.Card` writes them.
     """
-    known = {card.stem: card for card in map(Path, cards) if card.exists()}
-    if lines := list(dict.fromkeys(_too_few(cell, known))):
+    cards_by_name = {card.stem: card for card in map(Path, cards) if card.exists()}
+    if lines := list(dict.fromkeys(_too_few(cell, cards_by_name))):
         raise Refused(lines)
 
 
 def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str]:
     """Yield one line per setting whose agents need more rows than the data have."""
-    known = {name: read_json(card) for name, card in cards.items()}
+    contents = {name: read_json(card) for name, card in cards.items()}
     for setting in cell["settings"]:
         problem, agents = setting["problem"], setting["network"]["agents"]
         prepared = problem.get("prepared")
-        if prepared not in known or problem["name"] not in DEALT:
+        if prepared not in contents or problem["name"] not in DEALT:
             continue
-        rows, shares = DEALT[problem["name"]](known[prepared], agents)
-        records, most = _records(problem), rows // shares
-        if records > most:
+        rows, shares = DEALT[problem["name"]](contents[prepared], agents)
+        records, max_records = _records(problem), rows // shares
+        if records > max_records:
             yield (
                 f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
-                f"expected at most {most} for {agents} agents: {cards[prepared]} says "
-                f"{known[prepared]['rows']} rows (delete it, if other data are to take their place)"
+                f"expected at most {max_records} for {agents} agents: {cards[prepared]} has "
+                f"{contents[prepared]['rows']} rows (delete it to prepare other data)"
             )
 
 

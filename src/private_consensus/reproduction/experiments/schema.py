@@ -52,9 +52,9 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
     """
 
     def check(name: str) -> str:
-        known = names() if callable(names) else names
-        if name not in known:
-            raise ValueError(f"expected one of {', '.join(known)}")
+        allowed = names() if callable(names) else names
+        if name not in allowed:
+            raise ValueError(f"expected one of {', '.join(allowed)}")
         return name
 
     return check
@@ -328,10 +328,12 @@ class Views(Strict):
 
     def asked(self) -> dict[str, Any]:
         """Return the request as plain JSON, without parameters that are None."""
-        found = self.model_dump(mode="json", exclude={"scales"})
-        for part in ("problem", "network", "algorithm"):
-            found[part] = {k: value for k, value in found[part].items() if value is not None}
-        return found
+        request = self.model_dump(mode="json", exclude={"scales"})
+        for section in ("problem", "network", "algorithm"):
+            request[section] = {
+                k: value for k, value in request[section].items() if value is not None
+            }
+        return request
 
 
 class Panel(Strict):
@@ -488,14 +490,14 @@ class Config(Strict):
     data: DataConfig = DataConfig()
 
 
-def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
+def validate(model: type[M], content: Mapping[str, Any], *, where: str = "") -> M:
     """Build a model from a configuration, or raise an error with one line per invalid key.
 
     Parameters
     ----------
     model : type
         Class of the model.
-    found : mapping
+    content : mapping
         Contents of the configuration.
     where : str, optional
         Key with which each error line starts.
@@ -511,16 +513,16 @@ def validate(model: type[M], found: Mapping[str, Any], *, where: str = "") -> M:
         If the contents do not match the model.
     """
     try:
-        return model.model_validate(found)
+        return model.model_validate(content)
     except ValidationError as error:
         raise ConfigurationError([line_of(where, e) for e in error.errors()]) from None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file with keys and values; an empty file gives an empty mapping."""
-    found = yamls.read(path) or {}
-    require(isinstance(found, dict), path.name, _short(found), "keys and values")
-    return found
+    content = yamls.read(path) or {}
+    require(isinstance(content, dict), path.name, _short(content), "keys and values")
+    return content
 
 
 def line_of(where: str, error: Mapping[str, Any]) -> str:
@@ -538,7 +540,7 @@ def line_of(where: str, error: Mapping[str, Any]) -> str:
     str
         Key, message and invalid value.
     """
-    key = ".".join(str(part) for part in (where, *error["loc"]) if part != "")
+    key = ".".join(str(step) for step in (where, *error["loc"]) if step != "")
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "missing":
         return f"{key}: missing, expected a value"

@@ -48,17 +48,17 @@ def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
     if not drawn(setting["network"]["name"]):
         del groups["graph"]
     built = _load(cell["algorithm"])(**setting["algorithm"])
-    parts = {part: setting[part] for part in PARTS}
+    sections = {section: setting[section] for section in PARTS}
     how = {key: cell.get(key) for key in ("algorithm", "seed", "divergence", "averages")}
-    return settings_hash(_plain([parameters(built), parts, groups, how]))
+    return settings_hash(_plain([parameters(built), sections, groups, how]))
 
 
 def _plain(value: Any) -> Any:
     """Convert integers to floats at all levels, so that 1 and 1.0 have equal hashes."""
     if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
+        return {key: _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [_plain(entry) for entry in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -71,12 +71,12 @@ def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pai
     """
     order = sorted(cells, key=lambda pair: (-cells[pair]["runs"], -len(cells[pair]["settings"])))
     first: dict[str, Pair] = {}
-    found: dict[Pair, dict[str, Pair]] = defaultdict(dict)
+    shared: dict[Pair, dict[str, Pair]] = defaultdict(dict)
     for pair, setting in _recurring(cells, _alike(cells, order)):
         name = identity(cells[pair], setting)
         if first.setdefault(name, pair) != pair:
-            found[pair][name] = first[name]
-    return dict(found)
+            shared[pair][name] = first[name]
+    return dict(shared)
 
 
 def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> list[list[Pair]]:
@@ -99,14 +99,16 @@ def _recurring(
     This filter leaves few settings, because computing an identity is slow.
     """
     for pairs in alike:
-        places: dict[str, list[tuple[Pair, Mapping[str, Any]]]] = defaultdict(list)
+        occurrences: dict[str, list[tuple[Pair, Mapping[str, Any]]]] = defaultdict(list)
         for pair in pairs:
             for setting in cells[pair]["settings"]:
                 if "tuned" not in setting:
-                    places[str(_plain([setting[part] for part in PARTS]))].append((pair, setting))
-        for found in places.values():
-            if len({pair for pair, _ in found}) > 1:
-                yield from found
+                    occurrences[str(_plain([setting[section] for section in PARTS]))].append(
+                        (pair, setting)
+                    )
+        for equal_settings in occurrences.values():
+            if len({pair for pair, _ in equal_settings}) > 1:
+                yield from equal_settings
 
 
 def asked(
@@ -129,22 +131,22 @@ def asked(
     list of dict
         One or two requests per borrowing cell: settings with and without intermediate iterations.
     """
-    found = []
+    requests = []
     for borrower, sources in borrowed.items():
         names = {name for name, lender in sources.items() if lender == pair}
         if names:
-            own = cells[borrower]
-            wanted = {key: own[key] for key in ASKED if key in own}
-            short = any("course" in one for one in own["settings"])
-            ends = names - _on_the_way(own) if short else set()
-            found += [
-                {"settings": sorted(some), **wanted, **change}
-                for some, change in ((names - ends, {}), (ends, {"iterations": []}))
-                if some
+            borrowing_cell = cells[borrower]
+            measured = {key: borrowing_cell[key] for key in ASKED if key in borrowing_cell}
+            short = any("course" in setting for setting in borrowing_cell["settings"])
+            ends = names - _on_the_way(borrowing_cell) if short else set()
+            requests += [
+                {"settings": sorted(identities), **measured, **change}
+                for identities, change in ((names - ends, {}), (ends, {"iterations": []}))
+                if identities
             ]
-    return found
+    return requests
 
 
 def _on_the_way(cell: Mapping[str, Any]) -> set[str]:
     """Return the identities of the settings that a cell measures at intermediate iterations."""
-    return {identity(cell, one) for one in cell["settings"] if one.get("course", True)}
+    return {identity(cell, setting) for setting in cell["settings"] if setting.get("course", True)}

@@ -57,8 +57,8 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     axis = table["rows"]
     require(axis in runs.columns, "table.rows", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
-    wanted = [level for level in levels if not table["values"] or level in table["values"]]
-    require(bool(wanted), "table.values", table["values"], f"some of {levels}")
+    shown_levels = [level for level in levels if not table["values"] or level in table["values"]]
+    require(bool(shown_levels), "table.values", table["values"], f"some of {levels}")
     return [
         {
             "block": block["label"],
@@ -70,7 +70,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             **_compared(table, runs.filter(pl.col(axis) == level), printed.get(level)),
             "source": str(runs["source"][0]),
         }
-        for level in wanted
+        for level in shown_levels
     ]
 
 
@@ -98,9 +98,9 @@ def _compared(table, runs: pl.DataFrame, printed: tuple[float, float] | None) ->
 
 def _measured(runs: pl.DataFrame, measure: Sequence[str]) -> pl.Series:
     quantity, metric = measure
-    kept = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
-    require(kept.height > 0, "table", f"{quantity}, {metric}", "at least one measurement")
-    return kept["value"]
+    rows = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
+    require(rows.height > 0, "table", f"{quantity}, {metric}", "at least one measurement")
+    return rows["value"]
 
 
 def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -49,14 +49,14 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
     dict
         Complete figures, by name.
     """
-    own = file.get("figures", {})
+    entries = file.get("figures", {})
     default = file.get("defaults", {}).get("panel") or {}
-    found = {}
-    for name, figure in own.items():
+    expanded = {}
+    for name, figure in entries.items():
         where = f"{key}.figures.{name}"
         if "extends" in figure:
             base = figure["extends"]
-            model = named(own, base, f"{where}.extends")
+            model = named(entries, base, f"{where}.extends")
             if "extends" in model:
                 raise wrong(f"{where}.extends", base, "a figure that extends no other")
             # An extending figure shows the experiment of the figure that it extends.
@@ -67,12 +67,12 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
         elif name in runs:
             figure = {"experiment": name, **figure}
         panels = _Panels(file, runs, default, where).of(figure)
-        found[name] = {
+        expanded[name] = {
             **chosen(figure, ("title", "caption", "columns")),
             "added": ADDED in name,
             "panels": list(panels),
         }
-    return found
+    return expanded
 
 
 def points(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -96,14 +96,18 @@ class _Panels:
         common = without(figure, FIGURE)
         outer = common.pop("grid", {})
         for point in points(outer):
-            for own in figure.get("panels", [{}]):
-                for inner in points(own.get("grid", {})):
-                    place = {**point, **inner}
-                    panel = {**common, **without(own, {"grid"})}
-                    panel["where"] = {**common.get("where", {}), **place, **own.get("where", {})}
-                    panel["title"] = _title(figure, own, place)
+            for panel_entry in figure.get("panels", [{}]):
+                for inner in points(panel_entry.get("grid", {})):
+                    coordinates = {**point, **inner}
+                    panel = {**common, **without(panel_entry, {"grid"})}
+                    panel["where"] = {
+                        **common.get("where", {}),
+                        **coordinates,
+                        **panel_entry.get("where", {}),
+                    }
+                    panel["title"] = _title(figure, panel_entry, coordinates)
                     if "views" in panel:
-                        panel["views"] = {**common.get("views", {}), **own.get("views", {})}
+                        panel["views"] = {**common.get("views", {}), **panel_entry.get("views", {})}
                     yield self._panel(panel)
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
@@ -114,82 +118,88 @@ class _Panels:
         if "views" in panel:
             return chosen(panel, ("title", "x_title", "y_title", "views"))
         panel = {**self.default, **panel}
-        found = chosen(panel, ("experiment", *OF_PANELS))
+        expanded = chosen(panel, ("experiment", *OF_PANELS))
         if panel["where"]:
-            found["where"] = panel["where"]
-        found.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))
+            expanded["where"] = panel["where"]
+        expanded.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))
         if "measure" in panel and panel["measure"] in self.titles:
-            found.setdefault("y_title", self.titles[panel["measure"]])
-        found["curves"] = [
-            self._curve(curve, panel) for one in self._chosen(panel) for curve in _products(one)
+            expanded.setdefault("y_title", self.titles[panel["measure"]])
+        expanded["curves"] = [
+            self._curve(curve, panel) for entry in self._chosen(panel) for curve in _products(entry)
         ]
-        return found
+        return expanded
 
     def _chosen(self, panel: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the curves of a panel; names of sets are replaced by their curves."""
-        for one in _listed(panel.get("curves", [])):
-            for curve in self._named(one):
+        for entry in _listed(panel.get("curves", [])):
+            for curve in self._named(entry):
                 # A set may name curves, and no other set.
-                for found in self._named(curve):
-                    yield {"method": found} if isinstance(found, str) else found
+                for member in self._named(curve):
+                    yield {"method": member} if isinstance(member, str) else member
 
-    def _named(self, one: Any) -> list[Any]:
-        return _listed(self.sets.get(one, one) if isinstance(one, str) else one)
+    def _named(self, entry: Any) -> list[Any]:
+        return _listed(self.sets.get(entry, entry) if isinstance(entry, str) else entry)
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
-        own = {**chosen(panel, OF_CURVES), **curve}
-        algorithm, _, run = own["method"].partition(".")
-        run = run or own.get("variant")
+        merged = {**chosen(panel, OF_CURVES), **curve}
+        algorithm, _, run = merged["method"].partition(".")
+        run = run or merged.get("variant")
         if not run:
-            known = ", ".join(self.sets)
+            set_names = ", ".join(self.sets)
             raise wrong(
-                f"{self.where}.curves", own["method"], f"algorithm.variant, or one of {known}"
+                f"{self.where}.curves",
+                merged["method"],
+                f"algorithm.variant, or one of {set_names}",
             )
-        if "measure" not in own:
-            raise wrong(f"{self.where}.curves.{own['method']}.measure", None, "quantity.metric")
-        quantity, metric = measured(own["measure"])
+        if "measure" not in merged:
+            raise wrong(f"{self.where}.curves.{merged['method']}.measure", None, "quantity.metric")
+        quantity, metric = measured(merged["measure"])
         if "measure" not in curve:
-            quantity, metric = own.get("quantity", quantity), own.get("metric", metric)
+            quantity, metric = merged.get("quantity", quantity), merged.get("metric", metric)
         elsewhere = panel.get("experiments", {}).get(algorithm)
         experiment = curve.get("experiment", elsewhere)
-        found = {
+        expanded = {
             "algorithm": algorithm,
             "run": run,
-            "variant": own.get("style", run),
-            "reading": own.get("interpretation")
+            "variant": merged.get("style", run),
+            "reading": merged.get("interpretation")
             or self._reading(experiment, panel, algorithm, run),
             "quantity": quantity,
             "metric": metric,
             # A panel's x and statistic are its own, and no curve's.
             **chosen(curve, BOTH),
-            **chosen(own, [key for key in AS_THEY_ARE if key not in BOTH]),
+            **chosen(merged, [key for key in AS_THEY_ARE if key not in BOTH]),
         }
-        found |= {key: list(measured(own[key])) for key in ("low", "high") if key in own}
-        if "last_iteration_only" in own:
-            found["last"] = own["last_iteration_only"]
+        expanded |= {key: list(measured(merged[key])) for key in ("low", "high") if key in merged}
+        if "last_iteration_only" in merged:
+            expanded["last"] = merged["last_iteration_only"]
         if experiment:
-            found["experiment"] = experiment
-        if "label" in own:
-            found["series"] = own["label"]
-        return found
+            expanded["experiment"] = experiment
+        if "label" in merged:
+            expanded["series"] = merged["label"]
+        return expanded
 
     def _reading(self, experiment: str | None, panel, algorithm: str, run: str) -> str:
         chosen_one = self.runs.get(experiment or panel.get("experiment", ""), {})
         variants = chosen_one.get("algorithms", {}).get(algorithm, {})
         where = f"{self.where}.curves"
-        known = [f"{algorithm}.{name}" for name in variants]
+        variant_names = [f"{algorithm}.{name}" for name in variants]
         if run not in variants:
-            raise wrong(where, f"{algorithm}.{run}", f"one of {', '.join(known) or '(none)'}")
+            raise wrong(
+                where, f"{algorithm}.{run}", f"one of {', '.join(variant_names) or '(none)'}"
+            )
         return variants[run]["reading"]
 
 
-def _listed(found: Any) -> list[Any]:
-    return list(found) if isinstance(found, list) else [found]
+def _listed(entry: Any) -> list[Any]:
+    return list(entry) if isinstance(entry, list) else [entry]
 
 
-def _title(figure: Mapping[str, Any], panel: Mapping[str, Any], place: Mapping[str, Any]) -> str:
+def _title(
+    figure: Mapping[str, Any], panel: Mapping[str, Any], coordinates: Mapping[str, Any]
+) -> str:
     """Return the title of a panel; only the braces of its grid are replaced."""
-    values = {axis: shown(value) for axis, value in place.items()}
+    values = {axis: shown(value) for axis, value in coordinates.items()}
     title = _filled(panel.get("title", ""), values)
     return _filled(figure.get("panel_title", "{title}"), {"title": title, **values})
 
@@ -202,21 +212,21 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one curve per variant, measure and point of the grid, in this order."""
-    rest = without(curve, {"method", "measures", "grid"})
+    common = without(curve, {"method", "measures", "grid"})
     measures = curve.get("measures") or {None: ""}
     for method, words in _labelled(curve["method"]):
-        for measure, part in measures.items():
+        for measure, measure_label in measures.items():
             for point in points(curve.get("grid", {})):
-                found = {**rest, "method": method}
+                product_curve = {**common, "method": method}
                 if measure:
-                    found["measure"] = measure
+                    product_curve["measure"] = measure
                 if point:
-                    found["where"] = {**curve.get("where", {}), **point}
+                    product_curve["where"] = {**curve.get("where", {}), **point}
                 values = [f"{axis} = {shown(value)}" for axis, value in point.items()]
-                parts = [word for word in (words, part, *values) if word]
-                if any((words, part)) and "label" not in rest:
-                    found["label"] = ", ".join(parts)
-                yield found
+                label_parts = [word for word in (words, measure_label, *values) if word]
+                if any((words, measure_label)) and "label" not in common:
+                    product_curve["label"] = ", ".join(label_parts)
+                yield product_curve
 
 
 def _labelled(methods: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -224,11 +234,11 @@ def _labelled(methods: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[st
     if not isinstance(methods, Mapping):
         yield from ((method, "") for method in _listed(methods))
         return
-    for name, what in methods.items():
-        if isinstance(what, list):
-            yield from ((f"{name}.{variant}", "") for variant in what)
+    for name, label_or_variants in methods.items():
+        if isinstance(label_or_variants, list):
+            yield from ((f"{name}.{variant}", "") for variant in label_or_variants)
         else:
-            yield name, what
+            yield name, label_or_variants
 
 
 def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str, Any]]:
@@ -248,17 +258,17 @@ def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str,
     dict
         Complete tables, by name.
     """
-    found = {}
+    expanded = {}
     for name, table in file.get("tables", {}).items():
         quantity, metric = measured(table["measure"])
-        found[name] = {
+        expanded[name] = {
             **{STORED.get(key, key): value for key, value in table.items() if key != "measure"},
             "quantity": quantity,
             "metric": metric,
             "beside": {t: list(measured(m)) for t, m in table.get("extra_columns", {}).items()},
             "blocks": [_block(b, runs, f"{key}.tables.{name}") for b in table["blocks"]],
         }
-    return found
+    return expanded
 
 
 def _block(block: Mapping[str, Any], runs: Runs, where: str) -> dict[str, Any]:
@@ -268,7 +278,7 @@ def _block(block: Mapping[str, Any], runs: Runs, where: str) -> dict[str, Any]:
         algorithm, _, run = method["method"].partition(".")
         variants = named(algorithms, algorithm, f"{where}.method")
         reading = method.get("interpretation") or named(variants, run, f"{where}.method")["reading"]
-        rest = without(method, {"method", "interpretation"})
-        stored = {STORED.get(key, key): value for key, value in rest.items()}
+        other_keys = without(method, {"method", "interpretation"})
+        stored = {STORED.get(key, key): value for key, value in other_keys.items()}
         methods.append({**stored, "algorithm": algorithm, "run": run, "reading": reading})
     return {**block, "methods": methods}

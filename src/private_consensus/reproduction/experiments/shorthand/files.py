@@ -34,26 +34,26 @@ def read_paper(path: Path) -> dict[str, Any]:
     InvalidInput
         If a part is missing, or defines a name that an earlier part defines.
     """
-    found = read_yaml(path)
-    whole = {"experiments": {}, "figures": {}, "claims": {}, **complete(found, path.stem)}
-    for part in found.get("parts", []):
-        added = complete(read_yaml(path.with_suffix("") / f"{part}.yaml"), path.stem)
+    main_file = read_yaml(path)
+    paper = {"experiments": {}, "figures": {}, "claims": {}, **complete(main_file, path.stem)}
+    for part_name in main_file.get("parts", []):
+        added = complete(read_yaml(path.with_suffix("") / f"{part_name}.yaml"), path.stem)
         for section, entries in added.items():
-            known = whole.setdefault(section, {})
-            for name in sorted(set(known) & set(entries)):
-                raise InvalidInput(f"{path.stem}.{section}.{name}", part, "a name used once")
-            known.update(entries)
-    # By their numbers: a part has claims that were found after those of the next.
-    whole["claims"] = dict(sorted(whole["claims"].items()))
-    return whole
+            section_entries = paper.setdefault(section, {})
+            for name in sorted(set(section_entries) & set(entries)):
+                raise InvalidInput(f"{path.stem}.{section}.{name}", part_name, "a name used once")
+            section_entries.update(entries)
+    # Sorted by number, because a part may have claims with later numbers than the next part.
+    paper["claims"] = dict(sorted(paper["claims"].items()))
+    return paper
 
 
-def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+def complete(content: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return the complete content of a file, with the sections that it contains.
 
     Parameters
     ----------
-    found : mapping
+    content : mapping
         Contents of the YAML file.
     key : str
         Key of the paper, with which error lines start.
@@ -68,16 +68,16 @@ def complete(found: Mapping[str, Any], key: str) -> dict[str, Any]:
     ConfigurationError
         With one line per invalid key.
     """
-    _check(found, key)
-    runs = experiments(found, key)
+    _check(content, key)
+    runs = experiments(content, key)
     sections = {
         "experiments": runs,
-        "figures": figures(found, runs, key),
-        "tables": tables(found, runs, key),
-        "claims": claims(found, runs, key),
+        "figures": figures(content, runs, key),
+        "tables": tables(content, runs, key),
+        "claims": claims(content, runs, key),
     }
-    kept = {name: section for name, section in sections.items() if name in found}
-    return {name: found[name] for name in ("paper", "scales") if name in found} | kept
+    present = {name: section for name, section in sections.items() if name in content}
+    return {name: content[name] for name in ("paper", "scales") if name in content} | present
 
 
 def schemas() -> dict[str, dict[str, Any]]:
@@ -86,8 +86,8 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
 
 
-def _check(found: Mapping[str, Any], key: str) -> None:
-    if renamed := list(old_keys(found)):
+def _check(content: Mapping[str, Any], key: str) -> None:
+    if renamed := list(old_keys(content)):
         raise ConfigurationError(
             [
                 f"{key}.{path.replace('/', '.')}: the key is now {name!r}; "
@@ -96,23 +96,24 @@ def _check(found: Mapping[str, Any], key: str) -> None:
             ]
         )
     try:
-        File.model_validate(found)
+        File.model_validate(content)
     except ValidationError as error:
         lines = [
-            line_of(key, {**one, "loc": tuple(_written(one, found))}) for one in error.errors()
+            line_of(key, {**details, "loc": tuple(_written(details, content))})
+            for details in error.errors()
         ]
         raise ConfigurationError(list(dict.fromkeys(lines))) from None
 
 
-def _written(error: Mapping[str, Any], found: Any) -> Iterator[str | int]:
+def _written(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
     """Return the location of an error as keys and indices of the file, without alternatives of a
     type.
     """
-    for part in error["loc"]:
-        inside = isinstance(found, Mapping) and part in found
-        inside |= isinstance(found, list) and isinstance(part, int) and part < len(found)
+    for step in error["loc"]:
+        inside = isinstance(content, Mapping) and step in content
+        inside |= isinstance(content, list) and isinstance(step, int) and step < len(content)
         if inside:
-            found = found[part]
-            yield part
+            content = content[step]
+            yield step
     if error["type"] == "missing":
         yield error["loc"][-1]

@@ -8,14 +8,14 @@ from typing import Any
 from ..schema import ConfigurationError
 
 
-def refined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two mappings; ``own`` takes precedence, and a null value (``~``) removes its key.
+def refined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge two mappings; ``changes`` takes precedence, and a null value (``~``) removes its key.
 
     Parameters
     ----------
     base : mapping
         Common values.
-    own : mapping
+    changes : mapping
         Specific values.
 
     Returns
@@ -23,17 +23,17 @@ def refined(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     dict
         Merged values without null values.
     """
-    return {key: value for key, value in {**base, **own}.items() if value is not None}
+    return {key: value for key, value in {**base, **changes}.items() if value is not None}
 
 
-def renamed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def renamed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Merge like :func:`refined`; an entry with another name inherits nothing from ``base``.
 
     Parameters
     ----------
     base : mapping
         Common values, possibly with a ``name``.
-    own : mapping
+    changes : mapping
         Specific values, possibly with a different ``name``.
 
     Returns
@@ -41,16 +41,16 @@ def renamed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     dict
         Merged values without null values.
     """
-    other = "name" in own and own["name"] != base.get("name")
-    return refined({} if other else base, own)
+    has_other_name = "name" in changes and changes["name"] != base.get("name")
+    return refined({} if has_other_name else base, changes)
 
 
-def without(found: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+def without(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     """Return a mapping without some keys.
 
     Parameters
     ----------
-    found : mapping
+    mapping : mapping
         The mapping.
     keys : collection of str
         Keys to remove; they may be absent.
@@ -60,15 +60,15 @@ def without(found: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     dict
         The remaining entries.
     """
-    return {key: value for key, value in found.items() if key not in keys}
+    return {key: value for key, value in mapping.items() if key not in keys}
 
 
-def chosen(found: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def chosen(mapping: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """Select some keys of a mapping.
 
     Parameters
     ----------
-    found : mapping
+    mapping : mapping
         The mapping.
     keys : iterable of str
         Keys to select; absent keys are skipped.
@@ -78,15 +78,15 @@ def chosen(found: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     dict
         Selected entries, in the order of ``keys``.
     """
-    return {key: found[key] for key in keys if key in found}
+    return {key: mapping[key] for key in keys if key in mapping}
 
 
-def named(known: Mapping[str, Any], name: str, where: str) -> Any:
+def named(entries: Mapping[str, Any], name: str, where: str) -> Any:
     """Return the entry with a given name.
 
     Parameters
     ----------
-    known : mapping
+    entries : mapping
         Entries by name.
     name : str
         Name of the entry.
@@ -103,19 +103,19 @@ def named(known: Mapping[str, Any], name: str, where: str) -> Any:
     ConfigurationError
         If no entry has the name; the message contains ``where``.
     """
-    if name not in known:
-        raise wrong(where, name, f"one of {', '.join(known) or '(none)'}")
-    return known[name]
+    if name not in entries:
+        raise wrong(where, name, f"one of {', '.join(entries) or '(none)'}")
+    return entries[name]
 
 
-def wrong(where: str, found: object, expectation: str) -> ConfigurationError:
+def wrong(where: str, value: object, expectation: str) -> ConfigurationError:
     """Return an error with one line about a key: its value and the expectation.
 
     Parameters
     ----------
     where : str
         Key of the configuration.
-    found : object
+    value : object
         Invalid value.
     expectation : str
         Description of valid values.
@@ -125,7 +125,7 @@ def wrong(where: str, found: object, expectation: str) -> ConfigurationError:
     ConfigurationError
         The error, not raised.
     """
-    return ConfigurationError([f"{where}: found {found!r}, expected {expectation}"])
+    return ConfigurationError([f"{where}: found {value!r}, expected {expectation}"])
 
 
 def measured(measure: str) -> tuple[str, str]:

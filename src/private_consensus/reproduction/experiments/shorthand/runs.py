@@ -31,66 +31,70 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
     dict
         Complete experiments, by name.
     """
-    own = file.get("experiments", {})
+    entries = file.get("experiments", {})
     default = file.get("defaults", {}).get("experiment") or {}
-    found = {}
-    for name, experiment in own.items():
+    expanded = {}
+    for name, experiment in entries.items():
         where = f"{key}.experiments.{name}"
         base = default
         if "extends" in experiment:
-            model = named(own, experiment["extends"], f"{where}.extends")
+            model = named(entries, experiment["extends"], f"{where}.extends")
             if "extends" in model:
                 expected = "an experiment that extends no other"
                 raise wrong(f"{where}.extends", experiment["extends"], expected)
             base = without(_merged(default, model), DESCRIPTION)
-        found[name] = _spelled_out(_merged(base, without(experiment, {"extends"})), file, where)
-    return found
+        expanded[name] = _spelled_out(_merged(base, without(experiment, {"extends"})), file, where)
+    return expanded
 
 
-def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    found = {**base, **own}
-    for part in ("problem", "network", "budget", "groups"):
-        if part in base and part in own:
-            found[part] = renamed(base[part], own[part])
-    if "scales" in base and "scales" in own:
-        found["scales"] = {
-            name: {**base["scales"].get(name, {}), **own["scales"].get(name, {})}
-            for name in {**base["scales"], **own["scales"]}
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**base, **changes}
+    for section in ("problem", "network", "budget", "groups"):
+        if section in base and section in changes:
+            merged[section] = renamed(base[section], changes[section])
+    if "scales" in base and "scales" in changes:
+        merged["scales"] = {
+            name: {**base["scales"].get(name, {}), **changes["scales"].get(name, {})}
+            for name in {**base["scales"], **changes["scales"]}
         }
-    return found
+    return merged
 
 
-def _spelled_out(found: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _spelled_out(experiment: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
     for key in ("measures", "averages"):
-        if key in found:
-            found[key] = [list(measured(measure)) for measure in found[key]]
-    if "intermediate_measures" in found:
-        found["courses"] = intermediate = found.pop("intermediate_measures")
+        if key in experiment:
+            experiment[key] = [list(measured(measure)) for measure in experiment[key]]
+    if "intermediate_measures" in experiment:
+        experiment["courses"] = intermediate = experiment.pop("intermediate_measures")
         if intermediate:
             pairs = [list(measured(measure)) for measure in intermediate.get("measures", [])]
-            found["courses"] = {**intermediate, "measures": pairs}
-    if isinstance(found.get("iterations"), list):
-        found["iterations"] = [t for one in found["iterations"] for t in _iterations(one)]
-    if "axes" in found:
-        found["axes"] = _axes(found["axes"], file.get("axes", {}), f"{where}.axes")
-    if "unspecified_details" in found:
-        known = file.get("unspecified_details", {})
-        found["choices"] = [
+            experiment["courses"] = {**intermediate, "measures": pairs}
+    if isinstance(experiment.get("iterations"), list):
+        experiment["iterations"] = [
+            t for entry in experiment["iterations"] for t in _iterations(entry)
+        ]
+    if "axes" in experiment:
+        experiment["axes"] = _axes(experiment["axes"], file.get("axes", {}), f"{where}.axes")
+    if "unspecified_details" in experiment:
+        file_details = file.get("unspecified_details", {})
+        experiment["choices"] = [
             {
                 "about": about,
                 "literal": SILENT,
-                **(detail or named(known, about, f"{where}.unspecified_details")),
+                **(detail or named(file_details, about, f"{where}.unspecified_details")),
             }
-            for about, detail in _by_name(found.pop("unspecified_details")).items()
+            for about, detail in _by_name(experiment.pop("unspecified_details")).items()
         ]
-    if "scales" in found:
-        found["scales"] = {scale: _stored_keys(own) for scale, own in found["scales"].items()}
-    if "algorithms" in found:
-        found["algorithms"] = {
-            algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
-            for algorithm, variants in found["algorithms"].items()
+    if "scales" in experiment:
+        experiment["scales"] = {
+            scale: _stored_keys(changes) for scale, changes in experiment["scales"].items()
         }
-    return _stored_keys(found)
+    if "algorithms" in experiment:
+        experiment["algorithms"] = {
+            algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
+            for algorithm, variants in experiment["algorithms"].items()
+        }
+    return _stored_keys(experiment)
 
 
 STORED = {
@@ -101,78 +105,85 @@ STORED = {
 """Keys of the complete form, by the keys of the file."""
 
 
-def _stored_keys(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {STORED.get(key, key): value for key, value in found.items()}
+def _stored_keys(mapping: Mapping[str, Any]) -> dict[str, Any]:
+    return {STORED.get(key, key): value for key, value in mapping.items()}
 
 
-def _iterations(one: int | Mapping[str, int]) -> list[int]:
-    if not isinstance(one, Mapping):
-        return [one]
-    return list(range(one["from"], one["to"] + 1, one.get("by", 1)))
+def _iterations(entry: int | Mapping[str, int]) -> list[int]:
+    if not isinstance(entry, Mapping):
+        return [entry]
+    return list(range(entry["from"], entry["to"] + 1, entry.get("by", 1)))
 
 
-def _by_name(found: list[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+def _by_name(names_or_entries: list[str] | Mapping[str, Any]) -> Mapping[str, Any]:
     """Convert a list of names to a mapping without contents; names refer to entries of the file."""
-    return found if isinstance(found, Mapping) else dict.fromkeys(found)
+    return (
+        names_or_entries
+        if isinstance(names_or_entries, Mapping)
+        else dict.fromkeys(names_or_entries)
+    )
 
 
-def _axes(own: list[str] | Mapping[str, Any], known: Mapping[str, Any], where: str):
-    found = {}
-    for name, axis in _by_name(own).items():
+def _axes(entries: list[str] | Mapping[str, Any], file_axes: Mapping[str, Any], where: str):
+    expanded = {}
+    for name, axis in _by_name(entries).items():
         if axis:
-            base = known.get(name, {})
+            base = file_axes.get(name, {})
             axis = {**(without(base, GRID) if "values" in axis else base), **axis}
         else:
-            axis = named(known, name, where)
-        found[name] = {**axis, "source": "chosen" if axis.get("because") else "printed"}
-    return found
+            axis = named(file_axes, name, where)
+        expanded[name] = {**axis, "source": "chosen" if axis.get("because") else "printed"}
+    return expanded
 
 
 def _variants(
-    algorithm: str, own: list[str] | Mapping[str, Any], file: Mapping[str, Any], where: str
+    algorithm: str, entries: list[str] | Mapping[str, Any], file: Mapping[str, Any], where: str
 ) -> dict[str, dict[str, Any]]:
-    known = file.get("variants", {})
-    here = {name: variant for name, variant in _by_name(own).items() if variant}
-    found = {}
-    for name, variant in _by_name(own).items():
+    file_variants = file.get("variants", {})
+    local_variants = {name: variant for name, variant in _by_name(entries).items() if variant}
+    expanded = {}
+    for name, variant in _by_name(entries).items():
         # `extends` names a variant of the file or, if the file has none of that name, a neighbour.
-        near = {**known, algorithm: without(here, {name}) | known.get(algorithm, {})}
-        found[name] = _stored(
+        near = {
+            **file_variants,
+            algorithm: without(local_variants, {name}) | file_variants.get(algorithm, {}),
+        }
+        expanded[name] = _stored(
             _variant(algorithm, variant, near, f"{where}.{name}", ())
             if variant
-            else _of(name, algorithm, known, where, ())
+            else _of(name, algorithm, file_variants, where, ())
         )
-    return found
+    return expanded
 
 
 def _of(
-    name: str, algorithm: str, known: Mapping[str, Any], where: str, seen: tuple[str, ...]
+    name: str, algorithm: str, variants: Mapping[str, Any], where: str, visited: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the variant with a name: ``algorithm.variant``, or a variant of the same algorithm."""
     first, dot, last = name.rpartition(".")
     algorithm = first if dot else algorithm
     full = f"{algorithm}.{last}"
-    if full in seen:
+    if full in visited:
         raise wrong(where, name, "a variant that does not change itself")
-    variant = named(known.get(algorithm, {}), last, where)
-    return _variant(algorithm, variant, known, f"variants.{full}", (*seen, full))
+    variant = named(variants.get(algorithm, {}), last, where)
+    return _variant(algorithm, variant, variants, f"variants.{full}", (*visited, full))
 
 
 def _variant(
     algorithm: str,
-    own: Mapping[str, Any],
-    known: Mapping[str, Any],
+    changes: Mapping[str, Any],
+    variants: Mapping[str, Any],
     where: str,
-    seen: tuple[str, ...],
+    visited: tuple[str, ...],
 ) -> dict[str, Any]:
-    if "extends" not in own:
-        return dict(own)
-    base = _of(own["extends"], algorithm, known, f"{where}.extends", seen)
-    found = refined({**base, "interpretation": "ablation"}, without(own, {"extends"}))
-    for part in ("set", "tuned"):
-        if part in base and part in own:
-            found[part] = refined(base[part], own[part])
-    return found
+    if "extends" not in changes:
+        return dict(changes)
+    base = _of(changes["extends"], algorithm, variants, f"{where}.extends", visited)
+    merged = refined({**base, "interpretation": "ablation"}, without(changes, {"extends"}))
+    for section in ("set", "tuned"):
+        if section in base and section in changes:
+            merged[section] = refined(base[section], changes[section])
+    return merged
 
 
 def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,12 +191,19 @@ def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
     changes = {
         f"algorithm.{key}": value for key, value in variant.items() if key not in VARIANT
     } | variant.get("set", {})
-    found = {"reading": variant.get("interpretation", "resolved"), **chosen(variant, ("because",))}
+    stored_variant = {
+        "reading": variant.get("interpretation", "resolved"),
+        **chosen(variant, ("because",)),
+    }
     if changes:
-        found["set"] = changes
+        stored_variant["set"] = changes
     if tuned := variant.get("tuned"):
         stored = {"variant": "run", "axes": "over"}
-        found["tuned"] = {stored.get(key, key): tuned[key] for key in tuned if key != "measure"}
+        stored_variant["tuned"] = {
+            stored.get(key, key): tuned[key] for key in tuned if key != "measure"
+        }
         if "measure" in tuned:
-            found["tuned"]["quantity"], found["tuned"]["metric"] = measured(tuned["measure"])
-    return found
+            stored_variant["tuned"]["quantity"], stored_variant["tuned"]["metric"] = measured(
+                tuned["measure"]
+            )
+    return stored_variant

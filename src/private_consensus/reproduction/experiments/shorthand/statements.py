@@ -54,22 +54,22 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
     common = _flat({**claim.get("test", {}), **chosen(claim, ("series", "against", "tests"))})
     if claim["figure"] in runs:
         common.setdefault("experiment", claim["figure"])
-    found = {
+    expanded = {
         **chosen(claim, CLAIM),
         "place": claim["location"],
         "headline": claim.get("primary_variant", next(iter(variants), ALONE)),
     }
-    found["variants"] = {
+    expanded["variants"] = {
         name: list(_tests(_over(common, variant), f"{where}.variants.{name}"))
         for name, variant in variants.items()
     }
-    found["reading"] = {
+    expanded["reading"] = {
         name: variant["interpretation"]
         for name, variant in variants.items()
         if "interpretation" in variant
     }
-    found["sentences"] = {n: v["claim"] for n, v in variants.items() if "claim" in v}
-    return found
+    expanded["sentences"] = {n: v["claim"] for n, v in variants.items() if "claim" in v}
+    return expanded
 
 
 def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -79,49 +79,52 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     """
     if claim.get("untestable") and not {*TESTED} & claim.keys():
         return {}
-    own = claim.get("variants", {})
-    for key, known in sets.items():
-        if any(each and "for_each_variant_of" in each for each in known.values()):
+    entries = claim.get("variants", {})
+    for key, members in sets.items():
+        if any(member and "for_each_variant_of" in member for member in members.values()):
             location = f"{where.split('.')[0]}.claim_variants.{key}"
             raise wrong(location, "for_each_variant_of", "variants themselves")
-    if isinstance(own, str):
-        return {name: v or {} for name, v in named(sets, own, f"{where}.variants").items()}
-    found = {}
-    for name, variant in (own or {claim.get("primary_variant", ALONE): {}}).items():
+    if isinstance(entries, str):
+        return {name: v or {} for name, v in named(sets, entries, f"{where}.variants").items()}
+    expanded = {}
+    for name, variant in (entries or {claim.get("primary_variant", ALONE): {}}).items():
         if variant is None and name in sets:
-            found |= {one: each or {} for one, each in sets[name].items()}
+            expanded |= {member_name: member or {} for member_name, member in sets[name].items()}
         elif variant and "for_each_variant_of" in variant:
             location = f"{where}.variants.{name}.for_each_variant_of"
-            known = named(sets, variant["for_each_variant_of"], location)
-            rest = without(variant, {"for_each_variant_of"})
-            found |= {f"{one}_{name}": _over(each or {}, rest) for one, each in known.items()}
+            members = named(sets, variant["for_each_variant_of"], location)
+            changes = without(variant, {"for_each_variant_of"})
+            expanded |= {
+                f"{member_name}_{name}": _over(member or {}, changes)
+                for member_name, member in members.items()
+            }
         else:
-            found[name] = variant or {}
-    return found
+            expanded[name] = variant or {}
+    return expanded
 
 
 def _flat(block: Mapping[str, Any]) -> dict[str, Any]:
     """Replace the key ``series`` by its contents."""
-    found = {}
+    flat = {}
     for key, value in block.items():
-        found |= value if key == "series" else {key: value}
-    return found
+        flat |= value if key == "series" else {key: value}
+    return flat
 
 
-def _over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge ``own`` over ``base``; the axis values in ``where`` are merged individually."""
-    own = _flat(own)
-    found = {**base, **own}
-    if "where" in base and "where" in own:
-        found["where"] = refined(base["where"], own["where"])
-    return found
+def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge ``changes`` over ``base``; the axis values in ``where`` are merged individually."""
+    changes = _flat(changes)
+    merged = {**base, **changes}
+    if "where" in base and "where" in changes:
+        merged["where"] = refined(base["where"], changes["where"])
+    return merged
 
 
 def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     common = without(block, {"tests", "interpretation", "claim"})
-    for own in block.get("tests", [{}]):
-        for one in _products(_over(common, own)):
-            yield _test(one, where)
+    for entry in block.get("tests", [{}]):
+        for single_test in _products(_over(common, entry)):
+            yield _test(single_test, where)
 
 
 def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -131,33 +134,33 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if key in MANY and (key == "grid" or isinstance(value, list))
     }
     for point in product(*several.values()):
-        one = {**test, **dict(zip(several, point, strict=True))}
-        place = one.pop("grid", {})
-        if place:
-            one["where"] = {**one.get("where", {}), **place}
-        yield one
+        single_test = {**test, **dict(zip(several, point, strict=True))}
+        coordinates = single_test.pop("grid", {})
+        if coordinates:
+            single_test["where"] = {**single_test.get("where", {}), **coordinates}
+        yield single_test
 
 
 def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
     if "kind" not in test:
         raise wrong(f"{where}.kind", None, "a kind of test")
-    found = {"kind": test["kind"], "series": _series(test, where), **chosen(test, KEPT)}
+    expanded = {"kind": test["kind"], "series": _series(test, where), **chosen(test, KEPT)}
     if "best_at" in test:
-        found["at"] = test["best_at"]
+        expanded["at"] = test["best_at"]
     if "against" in test:
-        found["against"] = _series(_other(test), where)
-    return found
+        expanded["against"] = _series(_other(test), where)
+    return expanded
 
 
 def _other(test: Mapping[str, Any]) -> dict[str, Any]:
     """Return the second series: the first series, changed by the keys of ``against``."""
     against = test["against"]
-    own = {"method": against} if isinstance(against, str) else against
+    second = {"method": against} if isinstance(against, str) else against
     base = chosen(test, (*SERIES, "kind"))
-    if "method" in own and "." not in own["method"] and "variant" not in own:
+    if "method" in second and "." not in second["method"] and "variant" not in second:
         # Another algorithm, the variant of the first.
-        own = {**own, "variant": _variant_of(test)}
-    return _over(base, own)
+        second = {**second, "variant": _variant_of(test)}
+    return _over(base, second)
 
 
 def _variant_of(test: Mapping[str, Any]) -> str | None:
@@ -171,11 +174,11 @@ def _series(test: Mapping[str, Any], where: str) -> dict[str, Any]:
         raise wrong(f"{where}.method", test.get("method"), "algorithm.variant")
     if "experiment" not in test:
         raise wrong(f"{where}.experiment", None, "an experiment")
-    found = {"experiment": test["experiment"], "algorithm": algorithm, "run": run}
+    series = {"experiment": test["experiment"], "algorithm": algorithm, "run": run}
     if "measure" in test:
-        found["quantity"], found["metric"] = measured(test["measure"])
+        series["quantity"], series["metric"] = measured(test["measure"])
     elif test["kind"] not in ("private", "tight"):
         raise wrong(f"{where}.measure", None, "quantity.metric")
     if "last_iteration_only" in test:
-        found["last"] = test["last_iteration_only"]
-    return found | chosen(test, ("where",))
+        series["last"] = test["last_iteration_only"]
+    return series | chosen(test, ("where",))
