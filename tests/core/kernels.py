@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -212,10 +213,21 @@ def arrays_of(result: Any) -> Iterator[np.ndarray]:
         yield np.asarray(result)
 
 
-def hashes() -> dict[str, str]:
+LONG_TO_COMPILE = (whole_rounds, perceptrons, logistic_losses, inner_loops)
+"""Entries with four fifths of the time that the compilation of all takes."""
+
+
+def chosen() -> tuple[Callable[[int], Any], ...]:
+    """Return all entries in a long test (``make fuzz``), else those that are compiled soon."""
+    if "FUZZ_CASES" in os.environ:
+        return ENTRIES
+    return tuple(entry for entry in ENTRIES if entry not in LONG_TO_COMPILE)
+
+
+def hashes(entries: Iterable[Callable[[int], Any]] = ENTRIES) -> dict[str, str]:
     """Return a hash of each entry's results on all sizes."""
     found = {}
-    for entry in ENTRIES:
+    for entry in entries:
         digest = hashlib.sha256()
         for dim in DIMS:
             for array in arrays_of(entry(dim)):

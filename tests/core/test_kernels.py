@@ -78,10 +78,12 @@ def test_the_checked_build_refuses_each_index_outside_of_an_array():
 
 
 def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same_bytes():
-    program = "import json, kernels; print(json.dumps(kernels.hashes()))"
+    """All of them in `make fuzz`; `make test` leaves out those that take longest to compile."""
+    program = "import json, kernels; print(json.dumps(kernels.hashes(kernels.chosen())))"
     done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
     assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout) == kernels.hashes()
+    found = json.loads(done.stdout)
+    assert len(found) >= 8 and found == kernels.hashes(kernels.chosen())
 
 
 # --- Guard values ---------------------------------------------------------------------------------

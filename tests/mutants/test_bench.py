@@ -26,32 +26,24 @@ from .cases import case_of
 from .styles import STYLES
 
 RUNS = 800
-SAMPLED = ("dsgd", "sdm_dsgd")
+SAMPLED = ("sdm_dsgd",)
 """Each run of these is a loop over batches; a record in a batch shows in an eighth of the runs."""
 NAMED = [
     ("gradient_descent", "noise x 0.5"),
     ("gradient_descent", "none in the last round"),
     ("dp_ci", "half the coordinates"),
-    ("dvp", "same in two rounds"),
-    ("r_admm", "none in the first round"),
-    ("p_admm", "taken back"),
-    ("pr_admm", "the minimiser once"),
-    ("ldp_admm", "same in both worlds"),
-    ("pdop", "step from data"),
-    ("dp_admm", "weight not counted"),
-    ("exact_admm", "seeded from data"),
-    ("coordinate_descent", "a second message"),
-    ("dsgd", "clipped to the own median"),
-    ("sdm_dsgd", "weights after clipping"),
     ("fair_classification", "one seed"),
+    ("dvp", "same in two rounds"),
+    ("dp_admm", "weight not counted"),
+    ("pdop", "step from data"),
+    ("sdm_dsgd", "weights after clipping"),
+    ("coordinate_descent", "a second message"),
     ("m_admm", "account of the first"),
-    ("pdop", "in another order"),
-    ("pp_admm", "runs on"),
     ("decor", "added x 0.5"),
-    ("ipp_admm", "not added by the last agent"),
-    ("pp_admm", "added x 0.5 by agent 1"),
     ("local_training", "noise told"),
 ]
+"""Two or more of each class of faults, those that are audited fastest; `make mutants` audits every
+fault of every algorithm."""
 
 
 @pytest.mark.parametrize(("algorithm", "broken"), NAMED)
@@ -67,7 +59,7 @@ def test_a_correct_style_is_not_flagged(name):
     assert not row["caught"], row["findings"]
 
 
-@pytest.mark.parametrize("algorithm", ["gradient_descent", "dvp", "q_dpsgd_2", "pflr"])
+@pytest.mark.parametrize("algorithm", ["gradient_descent", "dvp", "pflr"])
 def test_a_correct_copy_is_not_flagged(algorithm):
     row = judged(Asked(algorithm, CORRECT), RUNS // 4)
     assert not row["caught"], row["findings"]

@@ -478,7 +478,7 @@ def largest_z(plan, exact, experiment, *, horizon, louder=1.0, runs=2000):
     return float(z.max()), float(norm.isf(FAMILY_LEVEL / 2 / both.height)), both.height
 
 
-CASES = [("wang_extra_mse", 150), ("wang_extra_simulation", 150), ("wang_fig3", 60)]
+CASES = [("wang_extra_mse", 60), ("wang_extra_simulation", 60), ("wang_fig3", 40)]
 
 
 @pytest.mark.parametrize(("experiment", "horizon"), CASES)

@@ -79,7 +79,7 @@ def test_mu_inverts_epsilon(epsilon, delta):
     assert gaussian_epsilon(mu * 1.0001, delta) > epsilon
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(EPSILONS, DELTAS, st.sampled_from(CONVERSIONS))
 def test_rho_inverts_its_own_conversion(epsilon, delta, conversion):
     rho = zcdp_rho(epsilon, delta, conversion=conversion)
@@ -215,7 +215,7 @@ def test_an_epsilon_is_the_least_number_that_is_enough_alone_and_among_others():
 def test_groups_that_are_converted_side_by_side_are_what_each_is_alone(delta):
     random = np.random.default_rng(1)
     sizes = (0, 1, 1, 3, 7, 7, 7, 21, 21, 24, 64, 64, 200, 200)
-    groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(4)]
+    groups = [np.exp(random.uniform(-9, 4, (size, 3))) for size in sizes for _ in range(2)]
     for place, unusual in enumerate((0.0, np.inf, 1e200)):
         groups[-1 - place][::5, place] = unusual
     alone = [conversions.gaussian_epsilon(group, delta) for group in groups]
