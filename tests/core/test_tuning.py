@@ -123,7 +123,7 @@ def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
             "experiment: no_tuning\n",
             "found 'no_tuning'",
         ),
-        ("        run: resolved\n", "        run: best\n", "found 'best'"),
+        ("        variant: resolved\n", "        variant: best\n", "found 'best'"),
         ("axes: {rho: ", "axes: {rhu: ", r"tuned.over.*found 'rhu'"),
         ("criterion: last\n", "criterion: least\n", "criterion: .*found 'least'"),
         (

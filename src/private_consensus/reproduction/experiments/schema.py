@@ -111,7 +111,7 @@ class NetworkConfig(Open):
 class Axis(Strict):
     """A grid: what the columns of a figure's numbers are."""
 
-    set: str = Field(description="dotted path of what it sets, e.g. budget.epsilon")
+    set: str = Field(description="dotted path of the value that the axis sets, e.g. budget.epsilon")
     values: list[Number | Whole | str] = Field(min_length=1)
     source: Literal["printed", "chosen"]
     because: str = ""
@@ -144,7 +144,7 @@ class Tuned(Strict):
     metric: str
     criterion: Literal["last", "mean"]
     over: dict[str, str] = Field(
-        min_length=1, description="axes of the grid, each with the path of what it sets here"
+        min_length=1, description="axes of the grid, each with the path of the value that it sets"
     )
 
 
@@ -179,16 +179,17 @@ class Courses(Strict):
     """Measures and settings that are recorded at intermediate iterations of an experiment."""
 
     where: dict[str, Any] = Field(
-        default_factory=dict, description="values of axes; other settings are measured at their end"
+        default_factory=dict,
+        description="values of axes; other settings are measured at the last iteration only",
     )
     measures: list[tuple[str, str]] = Field(
-        default_factory=list, description="(quantity, metric) pairs; all if none are named"
+        default_factory=list, description="(quantity, metric) pairs; default: all"
     )
 
 
 class Experiment(Strict):
     title: str
-    place: str = Field(description="where in the paper")
+    place: str = Field(description="location in the paper")
     problem: ProblemConfig
     network: NetworkConfig
     budget: BudgetConfig
@@ -198,30 +199,31 @@ class Experiment(Strict):
         default=10,
         ge=1,
         le=10_000,
-        description="runs computed together; more where settings are few",
+        description="runs computed together; more if there are few settings",
     )
     axes: dict[Slug, Axis]
     algorithms: dict[Annotated[str, AfterValidator(one_of(algorithms.names))], dict[Slug, Variant]]
     measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
     iterations: list[Whole] | Literal["all"] = Field(
-        default_factory=list, description="measured besides the last"
+        default_factory=list, description="recorded iterations in addition to the last"
     )
     courses: Courses | None = Field(
-        default=None, description="what of them all is measured before the end, if not everything"
+        default=None, description="restriction of the measurements before the last iteration"
     )
     averages: list[tuple[str, str]] = Field(
         default_factory=list,
         description="(quantity, metric) pairs measured as their mean over all iterations",
     )
     divergence: Literal["raise", "record"] = Field(
-        default="raise", description="whether a run that leaves the finite numbers is an error"
+        default="raise", description="treatment of runs whose values become infinite"
     )
     groups: dict[Literal["data", "graph", "noise", "sampling"], str | dict[str, str]] = Field(
-        default_factory=dict, description="names of streams, or these by algorithm"
+        default_factory=dict, description="names of random streams, for all algorithms or for each"
     )
     choices: list[Choice] = Field(default_factory=list)
     oracles: list[str] = Field(
-        default_factory=list, description="choices that were made by looking at outcomes"
+        default_factory=list,
+        description="choices made with private outcomes and outside the budget",
     )
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
@@ -230,30 +232,33 @@ class Curve(Strict):
     """Specification of one curve: a run variant, its measure, and the displayed name."""
 
     algorithm: str
-    experiment: str = Field(default="", description="instead of the panel's")
+    experiment: str = Field(default="", description="replaces that of the panel")
     run: str = Field(description="variant of the experiment")
-    variant: str = Field(description="how the curve is called")
+    variant: str = Field(description="name of the curve's style")
     reading: Reading
     quantity: str
     metric: str
     where: dict[str, Any] = Field(
-        default_factory=dict, description="values of axes, t or run to keep; a pair is a range"
+        default_factory=dict, description="values of axes, t or run to show; a pair is a range"
     )
-    last: Flag = Field(default=False, description="of all recorded iterations only the last")
-    series: str = Field(default="", description="name of one of several curves of a variant")
+    last: Flag = Field(default=False, description="true: use the last recorded iteration only")
+    series: str = Field(
+        default="", description="label that distinguishes the curves of one variant"
+    )
     low: tuple[str, str] | None = Field(
-        default=None, description="(quantity, metric) of the band's lower end; with high and band"
+        default=None,
+        description="(quantity, metric) of the band's lower end; requires high and band",
     )
     high: tuple[str, str] | None = None
-    band: str = Field(default="", description="what low and high are, in words")
+    band: str = Field(default="", description="meaning of low and high, in words")
     interval: Literal["standard error", "standard deviation", "range"] = Field(
-        default="standard error", description="of the mean, or least and largest run"
+        default="standard error", description="error of the mean, or smallest and largest run"
     )
-    by: str | None = Field(default=None, description="axis with one curve a value")
-    by_title: str = Field(default="", description="how that axis is called in the legend")
-    x: str | None = Field(default=None, description="x, instead of the panel's")
+    by: str | None = Field(default=None, description="axis with one curve per value")
+    by_title: str = Field(default="", description="title of that axis in the legend")
+    x: str | None = Field(default=None, description="x axis, replaces that of the panel")
     statistic: Literal["mean", "median"] | None = Field(
-        default=None, description="instead of the panel's"
+        default=None, description="replaces that of the panel"
     )
 
 
@@ -263,9 +268,9 @@ class Partition(Strict):
     prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
     kind: Literal["iid", "dirichlet", "unequal"]
     agents: Whole = Field(ge=2)
-    records: Whole = Field(ge=1, description="of an agent, on average")
+    records: Whole = Field(ge=1, description="mean number of records per agent")
     concentration: Number | None = Field(
-        default=None, gt=0, description="of labels (dirichlet) or sizes (unequal)"
+        default=None, gt=0, description="concentration of the labels (dirichlet) or sizes (unequal)"
     )
 
     @model_validator(mode="after")
@@ -297,12 +302,14 @@ class Views(Strict):
     budget: BudgetConfig
     horizon: Whole = Field(ge=1, description="rounds of messages")
     observer: Literal["agent", "secure sums"] = Field(
-        default="agent", description="of graph, map and distance: what an agent sees of messages"
+        default="agent", description="graph, map and distance: messages that an agent receives"
     )
     watcher: Whole = Field(
-        default=1, ge=1, description="of graph: who watches, from 1; of coalitions: who is watched"
+        default=1, ge=1, description="graph: observing agent, from 1; coalitions: target agent"
     )
-    rounds: list[Whole] = Field(default_factory=list, description="of rounds: where they are shown")
+    rounds: list[Whole] = Field(
+        default_factory=list, description="rounds: the rounds that are shown"
+    )
     scales: dict[str, ReducedViews] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -341,12 +348,12 @@ class Panel(Strict):
 
     title: str
     experiment: str = ""
-    graph: Flag = Field(default=False, description="nodes and edges instead of curves")
+    graph: Flag = Field(default=False, description="true: draw the communication graph")
     partition: Partition | None = Field(
-        default=None, description="records of agents instead of curves"
+        default=None, description="distribution of records to the agents"
     )
-    views: Views | None = Field(default=None, description="what observers learn, not curves")
-    where: dict[str, Any] = Field(default_factory=dict, description="for all of its curves")
+    views: Views | None = Field(default=None, description="privacy loss to observers")
+    where: dict[str, Any] = Field(default_factory=dict, description="values of axes for all curves")
     x: str = Field(
         default="", description="an axis, t, a column of the privacy table, or a measured quantity"
     )
@@ -356,7 +363,7 @@ class Panel(Strict):
     log_y: Flag = True
     y_domain: tuple[Number, Number] | None = None
     statistic: Literal["mean", "median"] = Field(
-        default="mean", description="of the runs; with standard error or with quartiles"
+        default="mean", description="mean with standard error, or median with quartiles"
     )
     goals: list[Number] = Field(
         default_factory=list,
@@ -381,9 +388,9 @@ class Figure(Strict):
     title: str
     caption: str
     panels: list[Panel] = Field(min_length=1)
-    columns: Whole | None = Field(default=None, ge=1, description="panels beside each other")
-    note: str = Field(default="", description="of the data, in the figure, below its title")
-    added: Flag = Field(default=False, description="ours, not one of the paper's")
+    columns: Whole | None = Field(default=None, ge=1, description="panels per row")
+    note: str = Field(default="", description="remark on the data, below the title")
+    added: Flag = Field(default=False, description="true: not a figure or table of the paper")
 
     @model_validator(mode="after")
     def _titles_differ(self):
@@ -400,9 +407,9 @@ class Method(Strict):
     algorithm: str
     run: str = Field(description="variant of the experiment")
     reading: Reading
-    where: dict[str, Any] = Field(default_factory=dict, description="axis values to keep")
+    where: dict[str, Any] = Field(default_factory=dict, description="values of axes to show")
     printed: list[tuple[Number, Number, Number]] = Field(
-        default_factory=list, description="(value of the rows' axis, mean, spread)"
+        default_factory=list, description="value of the rows' axis, mean and standard deviation"
     )
 
 
@@ -419,17 +426,21 @@ class Table(Strict):
 
     title: str
     caption: str
-    rows: str = Field(description="axis whose values are rows")
+    rows: str = Field(description="axis with one row per value")
     row_title: str
-    values: list[Number] = Field(default_factory=list, description="which of them; none: all")
+    values: list[Number] = Field(
+        default_factory=list, description="rows to show; default: all values"
+    )
     quantity: str
     metric: str
     beside: dict[str, tuple[str, str]] = Field(
-        default_factory=dict, description="title to (quantity, metric) of further columns"
+        default_factory=dict, description="(quantity, metric) of further columns, by title"
     )
-    printed_runs: Whole = Field(default=1, ge=1, description="runs behind a printed spread")
+    printed_runs: Whole = Field(
+        default=1, ge=1, description="runs behind a published standard deviation"
+    )
     blocks: list[Block] = Field(min_length=1)
-    added: Flag = Field(default=False, description="ours, not one of the paper's")
+    added: Flag = Field(default=False, description="true: not a figure or table of the paper")
 
 
 class PaperInfo(Strict):
@@ -439,7 +450,7 @@ class PaperInfo(Strict):
     authors: list[str]
     where: str
     summary: str = ""
-    short: str = Field(default="", description="what it is called in two to five words")
+    short: str = Field(default="", description="name in two to five words")
 
     @property
     def citation(self) -> str:
@@ -456,7 +467,7 @@ class Paper(Strict):
 
     paper: PaperInfo
     scales: list[Slug] = Field(
-        default_factory=list, description="of a study: all of its experiments say what they are"
+        default_factory=list, description="scales of a study, which all of its experiments define"
     )
     experiments: dict[Slug, Experiment]
     figures: dict[Name, Figure]
@@ -475,7 +486,10 @@ class DataConfig(Strict):
     mirror: str | None = Field(default=None, description="folder or URL")
     cache: str = Field(default=".cache/private-consensus", min_length=1)
     patience: Number = Field(
-        default=10.0, gt=0, le=86_400, description="seconds for unreachable hosts, in all"
+        default=10.0,
+        gt=0,
+        le=86_400,
+        description="total waiting time for unreachable hosts, in seconds",
     )
     surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
 
@@ -486,7 +500,11 @@ class Config(Strict):
     scale: Slug
     seed: Whole = Field(ge=0)
     papers: list[Slug] = Field(min_length=1)
-    runs: Whole | None = Field(default=None, ge=1, description="instead of each experiment's own")
+    runs: Whole | None = Field(
+        default=None,
+        ge=1,
+        description="number of runs of all experiments; default: that of each experiment",
+    )
     data: DataConfig = DataConfig()
 
 
