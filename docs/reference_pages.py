@@ -14,6 +14,7 @@ import polars as pl
 import yaml
 
 import private_consensus as pc
+from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.quantities import quantities_of
@@ -133,8 +134,8 @@ def algorithms() -> str:
         relations = sorted(set(settings["relation"].drop_nulls()))
         rows.append(
             (
-                f":doc:`{name} </api/algorithms/{name}>`",
-                kind.kind,
+                f":doc:`{name} </api/algorithms/{name}>`"
+                + ("" if kind.kind == METHOD else f" ({kind.kind})"),
                 plain(kind.source),
                 ", ".join(map(code, sorted(problems[name]))),
                 plain("; ".join(relations)) or "none stated",
@@ -142,7 +143,7 @@ def algorithms() -> str:
                 proven_of(settings),
             )
         )
-    head = ["name", "kind", "paper", "problems", "relation", "observers", "proven"]
+    head = ["name", "paper", "problems", "relation", "observers", "proven"]
     text = (
         "*Proven* counts the private settings of the reference results in which every sensitivity\n"
         "has a derivation. *Observers* are those of the comparison; the default is the\n"
@@ -154,8 +155,8 @@ def algorithms() -> str:
 def proven_of(settings: pl.DataFrame) -> str:
     """Return how many private settings have proven sensitivities."""
     if settings.is_empty():
-        return "no private setting"
-    return f"{int(settings['proven'].sum())} of {settings.height} settings"
+        return "none private"
+    return f"{int(settings['proven'].sum())} of {settings.height}"
 
 
 def claim_tests() -> str:

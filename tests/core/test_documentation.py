@@ -4,6 +4,7 @@ import re
 import sys
 from pathlib import Path
 
+import altair as alt
 import pytest
 
 import private_consensus as pc
@@ -116,7 +117,9 @@ def test_the_unit_of_a_claims_value_is_that_of_its_kind():
         assert logarithmic(test) == ("logarithm" in unit[kind] or "ln(" in unit[kind]), kind
 
 
-@pytest.mark.parametrize("page", ["getting-started/first_run.md", "explanation/privacy.md"])
+@pytest.mark.parametrize(
+    "page", ["getting-started/first_run.md", "explanation/privacy.md", "how-to/own_data.md"]
+)
 def test_the_python_blocks_of_a_page_run(page, capsys):
     variables: dict = {}
     exec(
@@ -127,7 +130,11 @@ def test_the_python_blocks_of_a_page_run(page, capsys):
     if "done" in variables:
         done = variables["done"]
         assert done.guarantee.proven and 0 < done.guarantee.epsilon <= 1
+    if "first_run" in page:
         assert done.measurements.filter(t=20)["value"].max() < 0.02
+    if "own_data" in page:
+        error = variables["problem"].measure("test_error", done.models.released)
+        assert error.mean() < 0.15 and isinstance(variables["chart"], alt.TopLevelMixin)
 
 
 def rows_of(page: str, heading: str) -> list[str]:
