@@ -172,8 +172,8 @@ def require_number(
     """
     lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
     expected = f"a {'' if infinite else 'finite '}number{lower}"
-    known = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-    require(known, key, value if isinstance(value, str) else type(value).__name__, expected)
+    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    require(is_number, key, value if isinstance(value, str) else type(value).__name__, expected)
     in_range = value > above and value >= least and (math.isfinite(value) or infinite)
     require(bool(in_range), key, float(value), expected)
 
@@ -188,8 +188,8 @@ def require_integer(key: str, value: Any, least: int) -> None:
     value : object
     least : int
     """
-    known = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    require(known and value >= least, key, value, f"a whole number >= {least}")
+    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    require(is_integer and value >= least, key, value, f"a whole number >= {least}")
 
 
 def require_choice(key: str, value: Any, choices: Collection[str]) -> None:
@@ -202,5 +202,5 @@ def require_choice(key: str, value: Any, choices: Collection[str]) -> None:
     value : object
     choices : collection of str
     """
-    known = isinstance(value, str) and value in choices
-    require(known, key, value, f"one of {', '.join(choices)}")
+    is_choice = isinstance(value, str) and value in choices
+    require(is_choice, key, value, f"one of {', '.join(choices)}")

@@ -9,7 +9,6 @@ from importlib.metadata import PackageNotFoundError, requires
 
 PROJECT = "private-consensus"
 EXTRA_OF = {
-    "altair": "report",
     "ipumspy": "data",
     "jinja2": "report",
     "latex2mathml": "report",
@@ -22,8 +21,8 @@ EXTRA_OF = {
     "vl_convert": "report",
 }
 """Extra of each optional package, by its name in import statements."""
-ALONE = {"pandas": "pandas"}
-"""Packages of no extra, which single methods use, with the name of their distribution."""
+ALONE = {"altair": "altair>=6", "pandas": "pandas"}
+"""Packages of single methods, with the requirement to install."""
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:

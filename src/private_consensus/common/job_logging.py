@@ -48,8 +48,8 @@ def job_logging(
     logging.basicConfig(level=logging.INFO, force=True, handlers=[handler])
     if settings is not None:
         # Snakemake prints the log of a failed job. Secrets go first: half of one is not recognised.
-        told = redacted(json.dumps(settings, sort_keys=True, default=str))
-        logging.info("settings %s", shortened(told, MAX_SETTINGS))
+        text = redacted(json.dumps(settings, sort_keys=True, default=str))
+        logging.info("settings %s", shortened(text, MAX_SETTINGS))
     logging.info("versions %s", versions())
     begin = time.perf_counter()
     try:

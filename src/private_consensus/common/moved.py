@@ -63,10 +63,10 @@ class _Aliases(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        root, *parts = fullname.split(".")
-        if root != PACKAGE or not parts or parts[0] not in MOVED:
+        root, *names = fullname.split(".")
+        if root != PACKAGE or not names or names[0] not in MOVED:
             return None
-        return ModuleSpec(fullname, self, origin=".".join([root, MOVED[parts[0]], *parts[1:]]))
+        return ModuleSpec(fullname, self, origin=".".join([root, MOVED[names[0]], *names[1:]]))
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         if spec.origin is None:

@@ -49,8 +49,8 @@ def files_hash(paths: Iterable[str | Path]) -> str:
     FileNotFoundError
         One of them is not there.
     """
-    found = {Path(path).name: file_hash(path) for path in paths}
-    return settings_hash(found) if found else ""
+    hashes = {Path(path).name: file_hash(path) for path in paths}
+    return settings_hash(hashes) if hashes else ""
 
 
 def file_hash(path: str | Path) -> str:
@@ -74,16 +74,16 @@ def checksums(paths: Iterable[str | Path], folder: str | Path) -> dict[str, str]
     dict of str to str
         Checksum of each file, by its relative path with forward slashes.
     """
-    found = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
-    return dict(sorted(found.items()))
+    hashes = {Path(os.path.relpath(path, folder)).as_posix(): file_hash(path) for path in paths}
+    return dict(sorted(hashes.items()))
 
 
-def changed(found: Mapping[str, str], folder: str | Path) -> list[str]:
+def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]:
     """Return the paths of files that are missing or have another checksum.
 
     Parameters
     ----------
-    found : mapping of str to str
+    expected_hashes : mapping of str to str
         Expected checksums, as returned by :func:`checksums`.
     folder : str or Path
         Folder that the keys are relative to.
@@ -94,7 +94,7 @@ def changed(found: Mapping[str, str], folder: str | Path) -> list[str]:
     """
     return [
         os.path.normpath(Path(folder, name))
-        for name, expected in found.items()
+        for name, expected in expected_hashes.items()
         if not Path(folder, name).is_file() or file_hash(Path(folder, name)) != expected
     ]
 
@@ -175,8 +175,8 @@ def write_text(path: str | Path, text: str) -> None:
     text : str
         Contents.
     """
-    with atomic_write(path) as part:
-        part.write_text(text, encoding="utf-8")
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: str | Path, value: Any) -> None:
@@ -195,20 +195,20 @@ def write_json(path: str | Path, value: Any) -> None:
 @cache
 def _origin(module: str) -> str:
     """File of a module; found without importing any but machine code of other packages."""
-    found = _file_of(module)
-    if found is None and not _is_ours(module):
+    origin = _file_of(module)
+    if origin is None and not _is_ours(module):
         spec = importlib.util.find_spec(module)
-        found = spec.origin if spec else None
-    if found is None:
+        origin = spec.origin if spec else None
+    if origin is None:
         raise ModuleNotFoundError(module)
-    return found
+    return origin
 
 
 def _file_of(module: str) -> str | None:
     """Source file of a module; none of a namespace, which has no file."""
-    root, *rest = module.split(".")
-    for place in _places(root):
-        stem = place.joinpath(*rest)
+    root, *names = module.split(".")
+    for folder in _places(root):
+        stem = folder.joinpath(*names)
         for file in (stem / "__init__.py", stem.with_suffix(".py")):
             if file.is_file():
                 return str(file)
@@ -274,12 +274,12 @@ def _dumped(node: Any) -> str:
         return repr(node)
     kind = type(node)
     fields = ((name, getattr(node, name, None)) for name in kind._fields)
-    said = (
+    texts = (
         f"{name}={_dumped(value)}"
         for name, value in fields
         if value is not None or getattr(kind, name, ...) is not None
     )
-    return f"{kind.__name__}({', '.join(said)})"
+    return f"{kind.__name__}({', '.join(texts)})"
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
@@ -294,10 +294,10 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
     """All statements within a node; what they are made of is not looked into."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
-        for part in getattr(node, field, ()):
-            if isinstance(part, ast.stmt):
-                yield part
-            yield from _statements(part)
+        for child in getattr(node, field, ()):
+            if isinstance(child, ast.stmt):
+                yield child
+            yield from _statements(child)
 
 
 @cache
@@ -310,17 +310,17 @@ def _direct_imports(module: str) -> frozenset[str]:
 
 
 def _imports_of(path: str, package: str, home: str) -> set[str]:
-    found: set[str] = set()
+    modules: set[str] = set()
     for node in _meaning(path).imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                found |= _followed(alias.name, home)
+                modules |= _followed(alias.name, home)
         else:
             base = _absolute(node, package)
-            found |= _followed(base, home)
+            modules |= _followed(base, home)
             for alias in node.names:
-                found |= _followed(f"{base}.{alias.name}", home)
-    return found
+                modules |= _followed(f"{base}.{alias.name}", home)
+    return modules
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

@@ -60,8 +60,8 @@ def read_json(path: str | Path) -> Any:
 def arrays_of(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
     """The arrays of an NPZ file, of which none is unpickled; raises as :func:`readable`."""
     with readable(path):
-        found = np.load(path, allow_pickle=False)
-        if not isinstance(found, np.lib.npyio.NpzFile):
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
             raise ValueError("a single array")
-        with found:
-            yield found
+        with archive:
+            yield archive

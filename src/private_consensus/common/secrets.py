@@ -44,7 +44,7 @@ def redacted(text: str) -> str:
     return CREDENTIALS.sub(rf"\1{HIDDEN}@", text)
 
 
-def mirror_location(named: str | None) -> str | None:
+def mirror_location(configured: str | None) -> str | None:
     """The mirror that is named, or else the environment's, which alone may have credentials.
 
     A URL that came out of :func:`redacted` gets them again.
@@ -55,16 +55,16 @@ def mirror_location(named: str | None) -> str | None:
         If a URL with credentials is named elsewhere: command lines and configurations are kept
         and shown in many places.
     """
-    known = os.environ.get(MIRROR_VARIABLE) or None
-    if not named or (known and named == redacted(known)):
-        return known
+    environment_value = os.environ.get(MIRROR_VARIABLE) or None
+    if not configured or (environment_value and configured == redacted(environment_value)):
+        return environment_value
     require(
-        not CREDENTIALS.search(named),
+        not CREDENTIALS.search(configured),
         "data.mirror",
-        redacted(named),
+        redacted(configured),
         f"a URL without user and password; {MIRROR_VARIABLE} may hold one with them",
     )
-    return named
+    return configured
 
 
 class Discreet(logging.Formatter):
@@ -82,7 +82,7 @@ def _secrets() -> list[str]:
     except ValueError:  # no URL at all
         credentials = ""
     password = credentials.partition(":")[2]
-    found = {password, unquote(password), *(os.environ.get(variable, "") for variable in KEYS)}
-    found |= {repr(secret)[1:-1] for secret in found} | {secret.strip() for secret in found}
+    secrets = {password, unquote(password), *(os.environ.get(variable, "") for variable in KEYS)}
+    secrets |= {repr(secret)[1:-1] for secret in secrets} | {secret.strip() for secret in secrets}
     # Shorter ones are part of too many words, and keep nothing safe.
-    return sorted((secret for secret in found if len(secret) > 3), key=len, reverse=True)
+    return sorted((secret for secret in secrets if len(secret) > 3), key=len, reverse=True)

@@ -11,22 +11,22 @@ MOST = 3
 ONE_OF = "one of "
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, valid: Iterable[str]) -> str:
     """Return a question that suggests the most similar names, or an empty text.
 
     Parameters
     ----------
     name : str
         Unknown name.
-    known : iterable of str
+    valid : iterable of str
         Valid names.
 
     Returns
     -------
     str
     """
-    found = get_close_matches(name, list(known), n=MOST)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+    matches = get_close_matches(name, list(valid), n=MOST)
+    return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
 def meant(error: InvalidInput) -> str:

@@ -14,12 +14,12 @@ MARKS = re.compile(r"([\\`*_\[\]<>|&])")
 def csv(frame: pl.DataFrame) -> str:
     """CSV in which words that would be formulas begin with an apostrophe; numbers stay."""
     words = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
-    shown = [
+    escaped = [
         pl.when(word.str.contains(FORMULA)).then(pl.lit("'") + word).otherwise(word).name.keep()
         for word in words
     ]
     titles = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
-    return frame.with_columns(shown).rename(titles).write_csv()
+    return frame.with_columns(escaped).rename(titles).write_csv()
 
 
 def markdown(text: str) -> str:

@@ -42,9 +42,9 @@ _WHOLE = re.compile(r"(?<== )(-?\d+)\.0(?!\d)")
 
 def typeset(text: str) -> str:
     """A line of a figure with its symbols set."""
-    text = _SCIENTIFIC.sub(lambda found: power_of_ten(found[1], int(found[2])), text)
+    text = _SCIENTIFIC.sub(lambda match: power_of_ten(match[1], int(match[2])), text)
     text = _POWER.sub(_raised, text)
-    text = _NAME.sub(lambda found: LETTERS[found[1]], text)
+    text = _NAME.sub(lambda match: LETTERS[match[1]], text)
     text = _INDEX.sub(_lowered, text)
     text = _ROOT.sub(r"√\1", text)
     return _MINUS.sub("−", _WHOLE.sub(r"\1", text).replace("+-", "±"))
@@ -73,12 +73,12 @@ def raised(text: str) -> str:
     return text.translate(RAISED)
 
 
-def _raised(found: re.Match[str]) -> str:
-    power = found[1] if found[1] is not None else found[2]
-    made = raised(power)
-    return made if not set(made) & set(power) else found[0]
+def _raised(match: re.Match[str]) -> str:
+    power = match[1] if match[1] is not None else match[2]
+    text = raised(power)
+    return text if not set(text) & set(power) else match[0]
 
 
-def _lowered(found: re.Match[str]) -> str:
-    made = found[1].lower().translate(LOWERED)
-    return made if not set(made) & set(found[1].lower()) else found[0]
+def _lowered(match: re.Match[str]) -> str:
+    text = match[1].lower().translate(LOWERED)
+    return text if not set(text) & set(match[1].lower()) else match[0]

@@ -33,20 +33,20 @@ _SHOWN = re.compile(
 def formula(latex: str) -> str:
     r"""LaTeX in one line of symbols: ``\tfrac{a}{b} x_i^2`` is ``a/b xᵢ²``."""
     text = " ".join(latex.split())
-    for typed, meant in TYPED.items():
-        text = text.replace(typed, meant)
+    for typed, symbol in TYPED.items():
+        text = text.replace(typed, symbol)
     text = _ENVIRONMENT.sub("", _SIZES.sub("", text))
     text = re.sub(r"\\[,;:!]|\\ |\\q?quad(?![a-z])", " ", text.replace(r"\\", "\n"))
-    for pattern, told in ((_ACCENT, _accented), (_FACE, _bare), (_ROOT, _root)):
-        text = pattern.sub(told, text)
+    for pattern, replacement in ((_ACCENT, _accented), (_FACE, _bare), (_ROOT, _root)):
+        text = pattern.sub(replacement, text)
     before = ""
     while before != text:
         before = text
-        for pattern, told in (
+        for pattern, replacement in (
             (_ACCENT, _accented), (_FACE, _bare), (_SCRIPT, _script), (_FRACTION, _fraction),
             (_ROOT, _root), (_GROUP, _bare),
         ):  # fmt: skip
-            text = pattern.sub(told, text)
+            text = pattern.sub(replacement, text)
     text = _SIGN.sub(_sign, text).replace(END, "")
     text = text.replace("⦃", "{").replace("⦄", "}")
     return re.sub(r" *\n *", "\n", re.sub(r" +", " ", text)).strip()
@@ -54,17 +54,17 @@ def formula(latex: str) -> str:
 
 def inline(text: str) -> str:
     """A paragraph with its formulas set and its names without marks."""
-    text = _MATH.sub(lambda found: formula(found[1]), text)
-    text = _ROLE.sub(lambda found: found[1].rpartition(".")[2], text)
+    text = _MATH.sub(lambda match: formula(match[1]), text)
+    text = _ROLE.sub(lambda match: match[1].rpartition(".")[2], text)
     return text.replace("``", "")
 
 
 def rendered(docstring: str) -> str:
     """A docstring with displayed formulas on lines of their own."""
 
-    def shown(found: re.Match[str]) -> str:
-        lines = [line.strip() for line in formula(found[2]).splitlines()]
-        return "\n" + textwrap.indent("\n".join(filter(None, lines)), found[1] + "    ") + "\n\n"
+    def shown(match: re.Match[str]) -> str:
+        lines = [line.strip() for line in formula(match[2]).splitlines()]
+        return "\n" + textwrap.indent("\n".join(filter(None, lines)), match[1] + "    ") + "\n\n"
 
     return re.sub(r"\n{3,}", "\n\n", inline(_SHOWN.sub(shown, docstring))).strip("\n")
 
@@ -74,28 +74,28 @@ def first_sentence(docstring: str) -> str:
     return inline(" ".join(docstring.strip().partition("\n\n")[0].split()))
 
 
-def _sign(found: re.Match[str]) -> str:
+def _sign(match: re.Match[str]) -> str:
     """A sign swallows the space after its name; a word, as min, keeps it."""
-    name, space = found.groups()
+    name, space = match.groups()
     return SIGNS[name] if name in SIGNS else name + space
 
 
-def _accented(found: re.Match[str]) -> str:
-    letter = SIGNS.get((found[2] or found[3]).lstrip("\\"), (found[2] or found[3]).lstrip("\\"))
-    return f"{letter[0]}{ACCENTS[found[1]]}{letter[1:]}"
+def _accented(match: re.Match[str]) -> str:
+    letter = SIGNS.get((match[2] or match[3]).lstrip("\\"), (match[2] or match[3]).lstrip("\\"))
+    return f"{letter[0]}{ACCENTS[match[1]]}{letter[1:]}"
 
 
-def _bare(found: re.Match[str]) -> str:
-    return END + found[1]
+def _bare(match: re.Match[str]) -> str:
+    return END + match[1]
 
 
-def _fraction(found: re.Match[str]) -> str:
-    above, below = found[1] or found[2], found[3] or found[4]
+def _fraction(match: re.Match[str]) -> str:
+    above, below = match[1] or match[2], match[3] or match[4]
     return f"{_closed(above)}/{_closed(below)}"
 
 
-def _root(found: re.Match[str]) -> str:
-    return f"√{_closed(found[1] or found[2])}"
+def _root(match: re.Match[str]) -> str:
+    return f"√{_closed(match[1] or match[2])}"
 
 
 def _closed(text: str) -> str:
@@ -104,13 +104,13 @@ def _closed(text: str) -> str:
     return text if re.fullmatch(r"\\?[^\W_]+|[\w₀-₉ₐ-ₜ⁰-⁹ᵀ]+", text) else f"({text})"
 
 
-def _script(found: re.Match[str]) -> str:
-    place, text = found[1], found[2] if found[2] is not None else found[3]
+def _script(match: re.Match[str]) -> str:
+    mark, text = match[1], match[2] if match[2] is not None else match[3]
     text = _SIGN.sub(_sign, text).replace(END, "").strip()
     if text in ("*", "ᵀ", "'"):
         return text
-    small = text.replace(" ", "").translate(RAISED if place == "^" else LOWERED)
+    small = text.replace(" ", "").translate(RAISED if mark == "^" else LOWERED)
     unchanged = set(small) & set(text)
     if not unchanged:
         return small
-    return f"{place}{text}" if len(text) == 1 else f"{place}({text})"
+    return f"{mark}{text}" if len(text) == 1 else f"{mark}({text})"

@@ -41,17 +41,19 @@ def measured(path: str | Path | None) -> Iterator[None]:
 
 def used() -> tuple[float, float]:
     """CPU seconds and the largest memory in MB of this process and of those it has waited for."""
-    counted = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    seconds = sum(one.ru_utime + one.ru_stime for one in counted)
-    return seconds, max(one.ru_maxrss for one in counted) * _BYTES / 2**20
+    counted = [
+        resource.getrusage(owner) for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
+    seconds = sum(counter.ru_utime + counter.ru_stime for counter in counted)
+    return seconds, max(counter.ru_maxrss for counter in counted) * _BYTES / 2**20
 
 
 def read_usage(path: str | Path) -> dict[str, float]:
     """Read the record of :func:`measured`, by `TITLES`; raises the errors of :func:`.readable`."""
     with readable(path):
         titles, row = Path(path).read_text(encoding="utf-8").splitlines()
-        found = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
-        return {title: found[title] for title in TITLES}
+        values = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
+        return {title: values[title] for title in TITLES}
 
 
 def was_measured(path: Path) -> bool:

@@ -21,15 +21,18 @@ class _Unique(_Base):
     """PyYAML's safe loader, the fast one where it is built, that refuses a key said twice."""
 
     def construct_mapping(self, node, deep=False):
-        seen: dict[Hashable, int] = {}
+        first_lines: dict[Hashable, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             # What a merge brings in may be said again: that is what merging is for.
             merge = key_node.tag == "tag:yaml.org,2002:merge"
             key = "<<" if merge else self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
-            if isinstance(key, Hashable) and seen.setdefault(key, line) != line:
+            if isinstance(key, Hashable) and first_lines.setdefault(key, line) != line:
                 raise yaml.constructor.ConstructorError(
-                    None, None, f"{key!r} again, first in line {seen[key]}", key_node.start_mark
+                    None,
+                    None,
+                    f"{key!r} again, first in line {first_lines[key]}",
+                    key_node.start_mark,
                 )
         return super().construct_mapping(node, deep)
 

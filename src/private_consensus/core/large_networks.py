@@ -62,14 +62,14 @@ class SparseNetwork:
         from scipy.sparse.csgraph import connected_components
 
         graphs, weights = len(self.graphs), len(self.weights)
-        known = graphs == weights >= 1 and (graphs == 1 or not self.shared)
+        valid_counts = graphs == weights >= 1 and (graphs == 1 or not self.shared)
         expected = "as many mixing matrices as graphs, a single graph if it is shared"
-        require(known, "network", f"{graphs} graphs and {weights} mixing matrices", expected)
+        require(valid_counts, "network", f"{graphs} graphs and {weights} mixing matrices", expected)
         for graph, matrix in zip(self.graphs, self.weights, strict=True):
             _require_graph(graph, self.n_agents)
             _require_weights(matrix, graph)
-            whole = connected_components(graph, directed=False)[0] == 1
-            require(whole, "network", "disconnected graph", "a connected graph")
+            is_connected = connected_components(graph, directed=False)[0] == 1
+            require(is_connected, "network", "disconnected graph", "a connected graph")
 
     def to_networkx(self, run: int = 0) -> Any:
         """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
@@ -105,11 +105,11 @@ class SparseNetwork:
             return self
         return self._with_graphs(slice(run, run + 1), True)
 
-    def _with_graphs(self, chosen: slice, shared: bool) -> SparseNetwork:
+    def _with_graphs(self, runs: slice, shared: bool) -> SparseNetwork:
         """Return the network of some runs, whose graphs are valid already."""
         network = object.__new__(SparseNetwork)
-        parts = {"graphs": self.graphs[chosen], "weights": self.weights[chosen]}
-        vars(network).update(parts, shared=shared)
+        matrices = {"graphs": self.graphs[runs], "weights": self.weights[runs]}
+        vars(network).update(matrices, shared=shared)
         return network
 
     @property
@@ -141,8 +141,8 @@ class SparseNetwork:
         """Equal for equal graphs with equal weights."""
         digest = hashlib.sha256()
         for matrix in (*self.graphs, *self.weights):
-            for part in (matrix.indptr, matrix.indices, matrix.data):
-                digest.update(np.ascontiguousarray(part).tobytes())
+            for array in (matrix.indptr, matrix.indices, matrix.data):
+                digest.update(np.ascontiguousarray(array).tobytes())
         return digest.digest()
 
     @cached_property
@@ -190,8 +190,8 @@ class SparseNetwork:
         from scipy.sparse import eye_array
 
         eye = eye_array(self.n_agents, format="csr")
-        own = np.arange(self.n_agents)
-        return self._by_run(_padded([(graph + eye).tocsr() for graph in self.graphs], own))
+        indices = np.arange(self.n_agents)
+        return self._by_run(_padded([(graph + eye).tocsr() for graph in self.graphs], indices))
 
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
@@ -246,9 +246,9 @@ class SparseNetwork:
     @cached_property
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
         agents = np.arange(len(self.graphs) * self.n_agents)
-        own = np.repeat(agents, np.reshape(self.degrees, -1))
-        other = [g.indices + np.int64(run * self.n_agents) for run, g in enumerate(self.graphs)]
-        return own, np.concatenate(other)
+        tails = np.repeat(agents, np.reshape(self.degrees, -1))
+        heads = [g.indices + np.int64(run * self.n_agents) for run, g in enumerate(self.graphs)]
+        return tails, np.concatenate(heads)
 
     @cached_property
     def _first_links(self) -> np.ndarray:
@@ -277,16 +277,16 @@ class SparseNetwork:
     @cached_property
     def reversed_links(self) -> np.ndarray:
         """Index of the edge in the opposite direction, for each edge."""
-        own, other = self._ends
-        return np.lexsort((own, other))
+        tails, heads = self._ends
+        return np.lexsort((tails, heads))
 
     @cached_property
     def link_weights(self) -> np.ndarray:
         """Mixing weight of the neighbour, one number per edge."""
         weights = []
         for graph, matrix in zip(self.graphs, self.weights, strict=True):
-            own = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
-            weights.append(np.asarray(matrix[own, graph.indices]).ravel())
+            tails = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
+            weights.append(np.asarray(matrix[tails, graph.indices]).ravel())
         return np.concatenate(weights)
 
     @cached_property
@@ -294,10 +294,10 @@ class SparseNetwork:
         """Number of the pair of agents of each edge, over pairs i < j of all runs, and 1 for the
         end with the lower number, -1 for the other.
         """
-        own, other = self._ends
-        low, high = np.minimum(own, other), np.maximum(own, other)
+        tails, heads = self._ends
+        low, high = np.minimum(tails, heads), np.maximum(tails, heads)
         _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
-        return number, np.where(own < other, 1.0, -1.0)
+        return number, np.where(tails < heads, 1.0, -1.0)
 
 
 ROUNDING = 1e-9
@@ -321,8 +321,8 @@ def _require_weights(matrix: csr_array, graph: csr_array) -> None:
     require(even, "network.weights", "an asymmetric matrix", "a symmetric matrix")
     sums = matrix.sum(1)
     worst = int(np.abs(sums - 1.0).argmax())
-    one = abs(sums[worst] - 1.0) <= ROUNDING * agents
-    require(one, f"sum of row of network.weights[agent {worst}]", float(sums[worst]), "1")
+    sums_to_one = abs(sums[worst] - 1.0) <= ROUNDING * agents
+    require(sums_to_one, f"sum of row of network.weights[agent {worst}]", float(sums[worst]), "1")
     itself = np.count_nonzero(matrix.diagonal())
     on_links = matrix.multiply(graph)
     linked = matrix.count_nonzero() == itself + on_links.count_nonzero()
@@ -333,16 +333,18 @@ def _require_weights(matrix: csr_array, graph: csr_array) -> None:
 
 def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
     shape = getattr(matrix, "shape", None)
-    known = getattr(matrix, "format", None) == "csr" and shape == (agents, agents) and agents >= 1
+    valid_type = (
+        getattr(matrix, "format", None) == "csr" and shape == (agents, agents) and agents >= 1
+    )
     expected = f"a sparse matrix (csr) of {agents} x {agents} agents, at least 1"
-    require(known, key, shape or type(matrix).__name__, expected)
+    require(valid_type, key, shape or type(matrix).__name__, expected)
     real = matrix.dtype.kind in "iuf" and bool(np.isfinite(matrix.data).all())
     require(real, key, "entries that are no finite real numbers", "finite real numbers")
 
 
-def _equal(one: csr_array, other: csr_array) -> bool:
+def _equal(left: csr_array, right: csr_array) -> bool:
     """Return True if two matrices are equal within rounding errors."""
-    difference = abs(one - other)
+    difference = abs(left - right)
     return difference.nnz == 0 or float(difference.data.max()) <= ROUNDING
 
 
@@ -388,21 +390,21 @@ def product(matrix: csr_array, x: np.ndarray) -> np.ndarray:
     """
     n, d = x.shape[-2:]
     columns = np.moveaxis(x, -2, 0).reshape(n, -1)
-    found = (matrix @ columns).reshape(n, *x.shape[:-2], d)
-    return np.ascontiguousarray(np.moveaxis(found, 0, -2))
+    result = (matrix @ columns).reshape(n, *x.shape[:-2], d)
+    return np.ascontiguousarray(np.moveaxis(result, 0, -2))
 
 
 def _padded(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
     """Members of each row, ascending, then ``filler`` or the first of them."""
-    most = max(int(np.diff(matrix.indptr).max()) for matrix in matrices)
-    found = []
+    width = max(int(np.diff(matrix.indptr).max()) for matrix in matrices)
+    padded = []
     for matrix in matrices:
         counts, begin = np.diff(matrix.indptr), matrix.indptr[:-1]
-        place = np.minimum(np.arange(most), counts[:, None] - 1)
-        members = matrix.indices[begin[:, None] + place].astype(np.int64)
-        rest = members[:, 0] if filler is None else filler
-        found.append(np.where(np.arange(most) < counts[:, None], members, rest[:, None]))
-    return found
+        positions = np.minimum(np.arange(width), counts[:, None] - 1)
+        members = matrix.indices[begin[:, None] + positions].astype(np.int64)
+        padding = members[:, 0] if filler is None else filler
+        padded.append(np.where(np.arange(width) < counts[:, None], members, padding[:, None]))
+    return padded
 
 
 def _row(matrix: csr_array, i: int) -> np.ndarray:
@@ -446,8 +448,8 @@ def metropolis_weights(graph: csr_array) -> csr_array:
     from scipy.sparse import diags_array
 
     degrees, weights = graph.sum(1), graph.copy()
-    own = np.repeat(degrees, np.diff(graph.indptr))
-    weights.data = 1.0 / (1.0 + np.maximum(own, degrees[graph.indices]))
+    tail_degrees = np.repeat(degrees, np.diff(graph.indptr))
+    weights.data = 1.0 / (1.0 + np.maximum(tail_degrees, degrees[graph.indices]))
     return (weights + diags_array(1.0 - weights.sum(1))).tocsr()
 
 
@@ -517,10 +519,10 @@ def narrow(matrix: csr_array) -> bool:
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = matrix.shape[0]
-    place = np.empty(n, np.int64)
-    place[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(n)
-    own = np.repeat(np.arange(n), np.diff(matrix.indptr))
-    width = int(np.abs(place[own] - place[matrix.indices]).max())
+    position = np.empty(n, np.int64)
+    position[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(n)
+    tails = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    width = int(np.abs(position[tails] - position[matrix.indices]).max())
     return n * width**2 <= _FACTORED
 
 
@@ -533,8 +535,10 @@ def _lanczos(product_with, n: int, which: str = "LM") -> float:
 
     operator = LinearOperator((n, n), matvec=product_with, dtype=float)
     options = {"ncv": min(n - 1, _BASIS), "maxiter": _RESTARTS, "tol": _TOLERANCE}
-    found = eigsh(operator, 1, which=which, v0=_start(n), return_eigenvectors=False, **options)
-    return float(found[0])
+    eigenvalues = eigsh(
+        operator, 1, which=which, v0=_start(n), return_eigenvectors=False, **options
+    )
+    return float(eigenvalues[0])
 
 
 def _start(n: int) -> np.ndarray:

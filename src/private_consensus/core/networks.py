@@ -152,10 +152,10 @@ class Network:
         """The graph of one run, as one for all runs."""
         return self if self.shared else self._with_graphs(run)
 
-    def _with_graphs(self, chosen: int | slice) -> Network:
+    def _with_graphs(self, runs: int | slice) -> Network:
         """Return the network of some runs, whose graphs are valid already."""
         network = object.__new__(Network)
-        vars(network).update(adjacency=self.adjacency[chosen], mixing=self.mixing[chosen])
+        vars(network).update(adjacency=self.adjacency[runs], mixing=self.mixing[runs])
         return network
 
     @property
@@ -271,8 +271,8 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     even = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
     require_each(even, "network.mixing", mixing, _AXES, "a symmetric matrix")
     sums = mixing.sum(-1)
-    one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
-    require_each(one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
+    sums_to_one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
+    require_each(sums_to_one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
     itself = np.eye(mixing.shape[-1], dtype=bool)
     linked = adjacency | itself | (mixing == 0)
     require_each(linked, "network.mixing", mixing, _AXES, "0 where there is no link")
@@ -289,20 +289,20 @@ def require_same_agents(problem: Any, network: Any) -> None:
     network : Network
         Objects without ``n_agents`` are not compared.
     """
-    agents, nodes = (getattr(each, "n_agents", None) for each in (problem, network))
+    agents, nodes = (getattr(owner, "n_agents", None) for owner in (problem, network))
     same = agents is None or nodes is None or agents == nodes
     require(same, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
 
 
 def _padded(membership: np.ndarray) -> np.ndarray:
     """Members of each row, first those there are, then repetitions of one of them."""
-    most = int(membership.sum(-1).max())
+    width = int(membership.sum(-1).max())
     # A stable sort of "not a member" puts members first, in the order of their numbers.
-    order = np.argsort(~membership, axis=-1, kind="stable")[..., :most]
+    order = np.argsort(~membership, axis=-1, kind="stable")[..., :width]
     present = np.take_along_axis(membership, order, -1)
     itself = np.arange(membership.shape[-1])[:, None]
-    own = np.take_along_axis(membership, np.broadcast_to(itself, order[..., :1].shape), -1)
-    filler = np.where(own, itself, order[..., :1])
+    is_member = np.take_along_axis(membership, np.broadcast_to(itself, order[..., :1].shape), -1)
+    filler = np.where(is_member, itself, order[..., :1])
     return np.where(present, order, filler)
 
 
@@ -370,15 +370,15 @@ def connected(adjacency: np.ndarray) -> np.ndarray:
     n = adjacency.shape[-1]
     if n > DENSE_UP_TO:
         graphs = adjacency.reshape(-1, n, n)
-        whole = [large_graphs.links_connect(n, np.argwhere(graph)) for graph in graphs]
-        return np.reshape(whole, adjacency.shape[:-2])
+        results = [large_graphs.links_connect(n, np.argwhere(graph)) for graph in graphs]
+        return np.reshape(results, adjacency.shape[:-2])
     links = adjacency.astype(np.float32)
     reached = np.broadcast_to(np.arange(n) == 0, adjacency.shape[:-1])
     while True:  # a link farther from the first agent each time
-        more = reached | (np.vecmat(reached.astype(np.float32), links) > 0)
-        if np.array_equal(more, reached):
+        extended = reached | (np.vecmat(reached.astype(np.float32), links) > 0)
+        if np.array_equal(extended, reached):
             return reached.all(-1)
-        reached = more
+        reached = extended
 
 
 def erdos_renyi(streams: Streams, agents: int, *, probability: float) -> np.ndarray:
@@ -494,11 +494,11 @@ def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
 
 def _batches() -> Iterator[int]:
     """Sizes of batches, doubling, that add up to ``MAX_ATTEMPTS``."""
-    left, (count, most) = MAX_ATTEMPTS, _BATCHES
-    while left:
-        yield min(count, left)
-        left -= min(count, left)
-        count = min(2 * count, most)
+    remaining, (count, max_count) = MAX_ATTEMPTS, _BATCHES
+    while remaining:
+        yield min(count, remaining)
+        remaining -= min(count, remaining)
+        count = min(2 * count, max_count)
 
 
 def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
@@ -509,9 +509,9 @@ def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
         adjacency = np.zeros((len(links), agents, agents), dtype=bool)
         adjacency[:, upper[0], upper[1]] = links
         adjacency |= adjacency.transpose(0, 2, 1)
-        found = np.flatnonzero(connected(adjacency))
-        if found.size:
-            return adjacency[found[0]]
+        candidates = np.flatnonzero(connected(adjacency))
+        if candidates.size:
+            return adjacency[candidates[0]]
     raise InvalidInput(
         key,
         value,
@@ -651,9 +651,9 @@ def require_buildable(
     require(name in GRAPHS, "network.name", name, f"one of {', '.join(GRAPHS)}")
     _require_parameters(name, parameters)
     if "probability" in parameters:
-        given = parameters["probability"]
-        known = type(given) in (int, float) and 0 < given <= 1
-        require(known, "network.probability", given, "a number in (0, 1]")
+        probability = parameters["probability"]
+        valid_probability = type(probability) in (int, float) and 0 < probability <= 1
+        require(valid_probability, "network.probability", probability, "a number in (0, 1]")
     if name == "random_edges":
         _require_edges(agents, parameters["edges"])
     if name == "random_regular":
@@ -700,30 +700,32 @@ def _require_edges(agents: int, edges: Any) -> None:
 
 
 def _require_degree(agents: int, degree: Any) -> None:
-    known = type(degree) is int and 1 <= degree < agents and agents * degree % 2 == 0
-    connectable = known and (degree > 1 or agents == 2)
+    valid_degree = type(degree) is int and 1 <= degree < agents and agents * degree % 2 == 0
+    connectable = valid_degree and (degree > 1 or agents == 2)
     expected = f"2 to {agents - 1} neighbours of {agents} agents, an even number of ends in all"
     require(connectable, "network.degree", degree, expected)
 
 
 def _require_links(agents: int, edges: Any) -> None:
     links = edges if isinstance(edges, list | tuple) else [edges]
-    known = all(
+    valid_links = all(
         isinstance(link, list | tuple)
         and len(link) == 2
         and all(type(number) is int and 1 <= number <= agents for number in link)
         and link[0] != link[1]
         for link in links
     )
-    require(known, "network.edges", edges, f"pairs of different agents numbered 1 to {agents}")
+    require(
+        valid_links, "network.edges", edges, f"pairs of different agents numbered 1 to {agents}"
+    )
 
 
-def _require_parameters(name: str, given: Mapping[str, Any]) -> None:
-    known = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
-    needed = {key for key, parameter in known.items() if parameter.default is parameter.empty}
-    expected = f"{', '.join(known) or 'no parameters'} for {name}"
-    for key in sorted({*given} - {*known} | needed - {*given}):
-        require(False, f"network.{key}", given.get(key, "nothing"), expected)
+def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
+    allowed = dict(list(signature(GRAPHS[name]).parameters.items())[2:])
+    needed = {key for key, parameter in allowed.items() if parameter.default is parameter.empty}
+    expected = f"{', '.join(allowed) or 'no parameters'} for {name}"
+    for key in sorted({*values} - {*allowed} | needed - {*values}):
+        require(False, f"network.{key}", values.get(key, "nothing"), expected)
 
 
 def build(
@@ -765,11 +767,14 @@ def build(
 def _large(streams: Streams, name: str, agents: int, parameters) -> tuple[list, bool]:
     """Sparse adjacency of each run, or of the one graph that all share, and whether they do."""
     if name in LINKS:
-        made = LINKS[name](streams, agents, **parameters)
-        shared = isinstance(made, np.ndarray)
-        links = [made] if shared else made
+        edges = LINKS[name](streams, agents, **parameters)
+        shared = isinstance(edges, np.ndarray)
+        links = [edges] if shared else edges
     else:
         adjacency = GRAPHS[name](streams, agents, **parameters)
         shared = adjacency.ndim == 2
-        links = [np.argwhere(np.triu(one)) for one in adjacency.reshape(-1, agents, agents)]
-    return [large_graphs.matrix_of(agents, one) for one in links], shared
+        links = [
+            np.argwhere(np.triu(matrix_or_edges))
+            for matrix_or_edges in adjacency.reshape(-1, agents, agents)
+        ]
+    return [large_graphs.matrix_of(agents, matrix_or_edges) for matrix_or_edges in links], shared

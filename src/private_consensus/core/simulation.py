@@ -107,15 +107,15 @@ class Calibration:
         Of several graphs with equal privacy, only the first is returned. The privacy loss of the
         setting is that of the worst graph.
         """
-        kind, found = self.settings[index].algorithm, {}
+        kind, distinct = self.settings[index].algorithm, {}
         for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
-            found.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
-        return list(found.values())
+            distinct.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
+        return list(distinct.values())
 
-    def only(self, chosen: Sequence[int]) -> Calibration:
+    def only(self, indices: Sequence[int]) -> Calibration:
         """Return the calibration of a selection of settings, given by their indices."""
         settings, algorithms = (
-            [every[index] for index in chosen] for every in (self.settings, self.algorithms)
+            [entries[index] for index in indices] for entries in (self.settings, self.algorithms)
         )
         return replace(self, settings=settings, algorithms=algorithms)
 
@@ -133,8 +133,12 @@ class Calibration:
         -------
         Algorithm
         """
-        own = self.algorithms[index]
-        return own[0] if len(own) == 1 else join_runs(own[first : first + self.block])
+        candidates = self.algorithms[index]
+        return (
+            candidates[0]
+            if len(candidates) == 1
+            else join_runs(candidates[first : first + self.block])
+        )
 
 
 def calibrate(
@@ -192,8 +196,8 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
     """Refuse a problem and a network with different numbers of agents, or of other runs."""
     require_same_agents(problem, network)
     own_data = getattr(problem, "n_runs", None)
-    one = "1 or, from a function of streams, those of the streams' runs"
-    require(own_data in (None, 1), "runs of the problem", own_data, one)
+    expected_runs = "1 or, from a function of streams, those of the streams' runs"
+    require(own_data in (None, 1), "runs of the problem", own_data, expected_runs)
     own_graphs = runs if network.shared else len(network.degrees)
     expected = f"1 shared by all runs or, from a function of streams, {runs}"
     require(own_graphs == runs, "graphs of the network", own_graphs, expected)
@@ -221,14 +225,14 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
 
 
 def _on_graphs(setting: Setting, problem: Problem, graphs: Sequence[Network]) -> list[Algorithm]:
-    known: dict[Hashable, Algorithm] = {}
-    found = []
+    calibrated_algorithms: dict[Hashable, Algorithm] = {}
+    algorithms = []
     for graph in graphs:
-        seen = setting.algorithm.graph_statistics(graph)
-        if seen not in known:
-            known[seen] = calibrated(setting, problem, graph)
-        found.append(known[seen])
-    return found
+        statistics = setting.algorithm.graph_statistics(graph)
+        if statistics not in calibrated_algorithms:
+            calibrated_algorithms[statistics] = calibrated(setting, problem, graph)
+        algorithms.append(calibrated_algorithms[statistics])
+    return algorithms
 
 
 def _graphs(network: Network) -> list[Network]:
@@ -273,9 +277,9 @@ class MeasurementPlan:
         set of tuple
         """
         times = [t for t in self.iterations if t < horizon] if course else []
-        every = {(t, *measure) for t in times for measure in self.intermediate_measures}
-        every |= {(horizon, *measure) for measure in self.measures}
-        return every | {(horizon, of, averaged(metric)) for of, metric in self.averages}
+        triples = {(t, *measure) for t in times for measure in self.intermediate_measures}
+        triples |= {(horizon, *measure) for measure in self.measures}
+        return triples | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
 class RequestedValue(NamedTuple):
@@ -314,7 +318,7 @@ class Records:
                 columns["metric"].append(np.full(count, metric, dtype=object))
                 columns["run"].append(np.arange(count))
                 columns["value"].append(numbers)
-        return {name: np.concatenate(parts) for name, parts in columns.items()}
+        return {name: np.concatenate(arrays) for name, arrays in columns.items()}
 
 
 def simulate(
@@ -397,36 +401,36 @@ def simulate_together(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[list[dict]]:
-        also = [[one for one in own if first < one.runs] for own in asked]
+        also = [[request for request in own_blocks if first < request.runs] for own_blocks in asked]
         if divergence == "raise":
             return _run_block(calibrations, first, watch, also, _Recorder)
         with np.errstate(over="ignore", invalid="ignore"):
             return _run_block(calibrations, first, watch, also, _Counter)
 
-    parts: list[list[list[dict]]] = []
+    blocks: list[list[list[dict]]] = []
     computed = map_in_forks(compute, beginnings, processes)
-    for first, part in zip(beginnings, computed, strict=True):
-        parts.append(part)
+    for first, block_results in zip(beginnings, computed, strict=True):
+        blocks.append(block_results)
         progress(min(first + block, runs), runs)
     return [
-        _records(calibration, watch, own)
-        for calibration, *own in zip(calibrations, *parts, strict=True)
+        _records(calibration, watch, own_blocks)
+        for calibration, *own_blocks in zip(calibrations, *blocks, strict=True)
     ]
 
 
-def _records(calibration: Calibration, watch: MeasurementPlan, parts: list[list[dict]]) -> Records:
+def _records(calibration: Calibration, watch: MeasurementPlan, blocks: list[list[dict]]) -> Records:
     """Collect the measurements of all blocks of one environment."""
-    runs, found = calibration.runs, Records()
+    runs, records = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
-        own = watch.keys(setting.horizon, setting.course)
-        joined = {key: _joined(parts, index, key)[:runs] for key in parts[0][index]}
-        found.values.append({key: joined[key] for key in joined if key in own})
-        found.additional.append({key: joined[key] for key in joined if key not in own})
-    return found
+        planned = watch.keys(setting.horizon, setting.course)
+        joined = {key: _joined(blocks, index, key)[:runs] for key in blocks[0][index]}
+        records.values.append({key: joined[key] for key in joined if key in planned})
+        records.additional.append({key: joined[key] for key in joined if key not in planned})
+    return records
 
 
-def _joined(parts: list[list[dict]], index: int, key: tuple[int, str, str]) -> np.ndarray:
-    return np.concatenate([part[index][key] for part in parts if key in part[index]])
+def _joined(blocks: list[list[dict]], index: int, key: tuple[int, str, str]) -> np.ndarray:
+    return np.concatenate([block[index][key] for block in blocks if key in block[index]])
 
 
 def _run_block(
@@ -436,12 +440,12 @@ def _run_block(
     also: Sequence[Sequence[RequestedValue]],
     recorder_type,
 ) -> list[list[dict]]:
-    every = [
-        _tasks(calibration, first, watch, own, recorder_type)
-        for calibration, own in zip(calibrations, also, strict=True)
+    task_lists = [
+        _tasks(calibration, first, watch, requests, recorder_type)
+        for calibration, requests in zip(calibrations, also, strict=True)
     ]
-    together([task for tasks, _ in every for task in tasks])
-    return [measured for _, measured in every]
+    together([task for tasks, _ in task_lists for task in tasks])
+    return [measured for _, measured in task_lists]
 
 
 def _tasks(
@@ -464,11 +468,12 @@ def _tasks(
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
 
     def run(members: Sequence[int]) -> None:
-        here = [
-            (one.watch, np.array([member in one.settings for member in members])) for one in also
+        plans = [
+            (request.watch, np.array([member in request.settings for member in members]))
+            for request in also
         ]
-        own = [settings[i] for i in members]
-        recorder = recorder_type(watch, problem, streams, own, here)
+        member_settings = [settings[i] for i in members]
+        recorder = recorder_type(watch, problem, streams, member_settings, plans)
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -499,37 +504,42 @@ class _Recorder:
         also: Sequence[tuple[MeasurementPlan, np.ndarray]] = (),
     ):
         self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
-        every = np.ones(len(settings), bool)
+        all_settings = np.ones(len(settings), bool)
         courses = np.array([setting.course for setting in settings])
-        self.watches = [(watch, every, courses), *((one, own, own) for one, own in also)]
-        self.measures = dict.fromkeys(pair for one, *_ in self.watches for pair in one.measures)
+        self.watches = [
+            (watch, all_settings, courses),
+            *((plan, mask, mask) for plan, mask in also),
+        ]
+        self.measures = dict.fromkeys(pair for plan, *_ in self.watches for pair in plan.measures)
         self.horizon = np.array([setting.horizon for setting in settings])
-        self.times = {*self.horizon.tolist()}.union(*(one.iterations for one, *_ in self.watches))
+        self.times = {*self.horizon.tolist()}.union(*(plan.iterations for plan, *_ in self.watches))
         self.measured: list[dict] = [{} for _ in settings]
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
-    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
         # Several observables are often the same array, which is checked once.
-        if not isinstance(seen, Finite):
-            for array in {id(array): array for array in seen.values()}.values():
+        if not isinstance(observables, Finite):
+            for array in {id(array): array for array in observables.values()}.values():
                 self._require_finite(t, active, array)
         for quantity, metric in self.watch.averages:
-            if quantity in seen:
-                self._add(t, active, quantity, metric, seen[quantity])
+            if quantity in observables:
+                self._add(t, active, quantity, metric, observables[quantity])
         now = self._now(t, active)
-        if not any(some.any() for _, some in now):
+        if not any(mask.any() for _, mask in now):
             return
         for quantity, metric in self.measures:
-            if quantity not in seen:
+            if quantity not in observables:
                 continue
-            asking = [some for measures, some in now if (quantity, metric) in measures]
-            wanted = np.flatnonzero(np.any(asking, axis=0))
-            if len(wanted):
-                self._measure(t, active[wanted], quantity, metric, seen[quantity][wanted])
+            asking = [mask for measures, mask in now if (quantity, metric) in measures]
+            measured = np.flatnonzero(np.any(asking, axis=0))
+            if len(measured):
+                self._measure(
+                    t, active[measured], quantity, metric, observables[quantity][measured]
+                )
 
     def asks(self, t: int, active: np.ndarray) -> bool:
         """Return True if anything is measured at an iteration."""
-        return bool(self.watch.averages) or any(some.any() for _, some in self._now(t, active))
+        return bool(self.watch.averages) or any(mask.any() for _, mask in self._now(t, active))
 
     def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
         """Return the measures of each plan and the settings to which they apply: those that end,
@@ -538,10 +548,10 @@ class _Recorder:
         if t not in self.times:
             return []
         ends, now = self.horizon[active] == t, []
-        for one, own, courses in self.watches:
-            now.append((one.measures, own[active] & ends))
-            if t in one.iterations:
-                now.append((one.intermediate_measures, courses[active] & ~ends))
+        for plan, mask, courses in self.watches:
+            now.append((plan.measures, mask[active] & ends))
+            if t in plan.iterations:
+                now.append((plan.intermediate_measures, courses[active] & ~ends))
         return now
 
     def _add(self, t, active, quantity, metric, array) -> None:

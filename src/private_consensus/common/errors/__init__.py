@@ -23,8 +23,8 @@ class InvalidInput(ValueError):
 
     def __init__(self, key: str, value: Any, expected: str):
         name = shortened(one_line(str(key)), MAX_VALUE)
-        wanted = _shortened_names(one_line(str(expected)))
-        super().__init__(f"{name}: found {representation(value)}, expected {wanted}")
+        expectation = _shortened_names(one_line(str(expected)))
+        super().__init__(f"{name}: found {representation(value)}, expected {expectation}")
         self.key, self.value, self.expected = key, value, expected
 
     def __reduce__(self):
@@ -114,7 +114,7 @@ def one_line(text: str) -> str:
     """Return a text without line breaks; other control characters become escapes."""
     if text.isprintable():
         return text
-    joined = " ".join(part.strip() for part in text.splitlines())
+    joined = " ".join(line.strip() for line in text.splitlines())
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined)
 
 

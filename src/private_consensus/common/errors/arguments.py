@@ -78,17 +78,17 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
     ndarray of float
     """
     try:
-        found = np.asarray(value)
-        if found.dtype.kind == "O" and all(_is_real(item) for item in found.ravel()):
-            found = found.astype(float)
+        numbers = np.asarray(value)
+        if numbers.dtype.kind == "O" and all(_is_real(item) for item in numbers.ravel()):
+            numbers = numbers.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(key, value, expected) from error
-    require(found.dtype.kind in "iuf", key, value, expected)
-    found = np.asarray(found, dtype=float)
+    require(numbers.dtype.kind in "iuf", key, value, expected)
+    numbers = np.asarray(numbers, dtype=float)
     with np.errstate(invalid="ignore"):
-        accepted = np.asarray(holds(found))
-    require(bool(np.all(accepted)) and not bool(np.isnan(found).any()), key, value, expected)
-    return found
+        accepted = np.asarray(holds(numbers))
+    require(bool(np.all(accepted)) and not bool(np.isnan(numbers).any()), key, value, expected)
+    return numbers
 
 
 def _is_real(item: Any) -> bool:
@@ -131,8 +131,8 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
     -------
     str
     """
-    known = isinstance(value, str) and value in names
-    require(known, key, value, f"one of {', '.join(names)}")
+    is_choice = isinstance(value, str) and value in names
+    require(is_choice, key, value, f"one of {', '.join(names)}")
     return value
 
 
@@ -230,7 +230,7 @@ def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
     """
     several = isinstance(value, Iterable) and not isinstance(value, str | bytes)
     require(several, key, value, expected)
-    found = tuple(value)
-    for item in found:
+    collected = tuple(value)
+    for item in collected:
         require(isinstance(item, kind), key, item, expected)
-    return found
+    return collected
