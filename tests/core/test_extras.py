@@ -99,7 +99,7 @@ def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra
     direct = {name: named(texts) for name, texts in PROJECT["optional-dependencies"].items()}
     core = named(PROJECT["dependencies"])
     outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
-    optional = set(extras.EXTRA_OF) | set(extras.ALONE)
+    optional = set(extras.EXTRA_OF) | (set(extras.ALONE) - core)
     assert outside - set(BROUGHT) == optional - set(BROUGHT) - {"snakemake"}
     for name in outside - set(BROUGHT) - set(extras.ALONE):
         assert owners[name] & direct[extras.EXTRA_OF[name]], name

@@ -1,0 +1,58 @@
+"""The page on own data: its script runs on its synthetic table, and it has fifteen lines."""
+
+import ast
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "examples" / "own_data.py"
+PAGE = (ROOT / "docs" / "how-to" / "own_data.md").read_text()
+
+
+@pytest.fixture
+def variables(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (table,) = [block for block in blocks if "write_csv" in block]
+    exec(table, {})
+    return runpy.run_path(str(SCRIPT))
+
+
+def test_the_script_splits_trains_plots_audits_and_exports(variables, capsys):
+    shares = variables["shares"]
+    assert shares.n_agents == 7 and shares.sizes.max() > 4 * shares.sizes.min()
+    for name in ("first", "second"):
+        result = variables[name]
+        assert result.guarantee.epsilon == pytest.approx(1.0, abs=1e-6)
+        assert result.guarantee.proven
+        error = result.measurements.filter(pl.col("t") == 20)["value"].item()
+        assert 0.2 < error < 0.26  # a constant prediction errs at 0.45
+    assert not variables["audit"].flagged
+    assert json.loads(Path("model.json").read_text())["epsilon"] == pytest.approx(1.0)
+    assert "vega" in Path("errors.html").read_text()
+
+
+def test_the_exported_model_predicts_in_units_of_the_table(variables):
+    """The labels follow age / 20 - dose / 2: the ratio of the slopes is known."""
+    slopes = json.loads(Path("model.json").read_text())["coefficients"]
+    assert slopes["age"] > 0 > slopes["dose"]
+    table = pl.read_csv("clinics.csv")
+    odds = slopes["age"] * table["age"] + slopes["dose"] * table["dose"] + slopes["intercept"]
+    odds += np.where(table["sex"] == "f", slopes["sex=f"], slopes["sex=m"])
+    accuracy = ((odds > 0) == (table["ill"] == 1)).mean()
+    assert accuracy > 0.74
+
+
+def test_it_has_at_most_fifteen_lines_and_needs_the_base_package_only():
+    lines = [line for line in SCRIPT.read_text().splitlines() if line.strip()]
+    assert len(lines[1:]) <= 15  # without the docstring
+    assert max(map(len, lines)) <= 100
+    modules = [n.names[0].name for n in ast.parse(SCRIPT.read_text()).body if hasattr(n, "names")]
+    assert modules == ["private_consensus"]
+    assert "```{literalinclude} ../../examples/own_data.py" in PAGE
