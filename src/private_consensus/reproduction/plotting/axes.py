@@ -89,8 +89,10 @@ class Extent:
         names = self._spaced(names) if few else names
         upper = {self.at(1 + STRIP / 2): said[0]} if self.above else {}
         lower = {self.at(-STRIP / 2): said[1]} if self.below else {}
-        # Of two labels in one place the one that comes first stays.
-        names = {**upper, **dict(reversed(names.items())), **lower} if upper else {**lower, **names}
+        if upper:
+            # The renderer omits the later of two overlapping labels, which would be the strip's.
+            names = {value: name for value, name in names.items() if self.place(value) < 1 - STRIP}
+        names = {**lower, **names, **upper}
         keyed = {_key(value): name for value, name in names.items()}
         looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
         # Of more values than ticks that are asked for, every other one would be left out.
