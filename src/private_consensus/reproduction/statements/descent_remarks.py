@@ -115,8 +115,8 @@ def sentence_4(scale: float = 1.0) -> Finding:
         for decay in (0.5, 0.9, 0.99)
     ]
     lengths = np.unique(np.geomspace(100, 1e5, 13).astype(int))
-    own_steps = (1 + quotient) / (2 * quotient) / np.arange(1, lengths[-1] + 1)
-    own = _left_without_noise(own_steps)[lengths - 1]
+    steps_1 = (1 + quotient) / (2 * quotient) / np.arange(1, lengths[-1] + 1)
+    algorithm_1 = _left_without_noise(steps_1)[lengths - 1]
     budgets = (0.1, 0.5, 1.0, 4.0, 10.0, 100.0)
     errors = np.array([error_of_algorithm_1(epsilon, 1e-3, 1000) for epsilon in budgets])
     lasting = np.array([best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets])
@@ -125,7 +125,7 @@ def sentence_4(scale: float = 1.0) -> Finding:
     return found(
         equal("predecessor without noise, error at T = 4,000 over error at 2,000", 1.0,
               [late / early for early, late in predecessors], scale, 1e-6),
-        falls_as("Algorithm 1 without noise, exponent of T", lengths, own, 1.0, scale),
+        falls_as("Algorithm 1 without noise, exponent of T", lengths, algorithm_1, 1.0, scale),
         bound("error at epsilon 0.5 to 10, predecessor with decay 0.5 or more", lasting[1:-1],
               errors[1:-1], scale),
         bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned, errors, scale),

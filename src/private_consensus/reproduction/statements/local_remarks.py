@@ -115,19 +115,19 @@ def sentence_2(scale: float = 1.0) -> Finding:
     records, losses = 100, (0.1, 1.0, 10.0)
     batches = (1, 5, 20, 50)
     every_record = [_largest_loss(loss, 1.0) for loss in losses]
-    full, sampled, known = [], [], []
+    full, sampled, fixed_batch = [], [], []
     for loss, batch in product(losses, batches):
         full.append(_largest_loss(loss / records, 1.0))
         sampled.append(_largest_loss(loss / batch, batch / records))
-        known.append(_largest_loss(loss / batch, 1.0))
-    saving = np.array(sampled) / np.array(known)
+        fixed_batch.append(_largest_loss(loss / batch, 1.0))
+    saving = np.array(sampled) / np.array(fixed_batch)
     return found(
         equal("loss if all records of an agent may change, batch over all records", losses,
               every_record, scale),
         at_least("loss if one record changes, batch over all records, equal noise", full, sampled,
                  scale),
-        at_least("loss if one record changes, sampled batch over a known batch", known, sampled,
-                 scale),
+        at_least("loss if one record changes, sampled batch over a known batch", fixed_batch,
+                 sampled, scale),
         lines=(
             "One step with Laplace noise, the mean gradient of 1 to 50 of 100 records. Definition "
             "1 lets an agent replace its function: every batch then moves by as much, and "

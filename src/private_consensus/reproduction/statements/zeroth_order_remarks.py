@@ -187,6 +187,15 @@ def centralised_median_fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     return solution.x[:dim]
 
 
+def _objective(
+    X: np.ndarray, y: np.ndarray, linear: np.ndarray, penalty: np.ndarray, points: np.ndarray
+) -> np.ndarray:
+    """Return F_k with absolute losses at points, shape (agents, J, P)."""
+    residuals = np.abs(points @ np.swapaxes(X, 1, 2) - y[:, None]).sum(-1)
+    smooth = (linear * points).sum(-1) + penalty * (points**2).sum(-1)
+    return residuals + np.abs(points).sum(-1) / AGENTS + smooth
+
+
 @cache
 def error_with_absolute_loss(outer: int = 40, seed: int = 0) -> float:
     r"""Return the error of D-ZOA over its initial value, with the losses :math:`|x^Tb - y|`.
@@ -209,23 +218,18 @@ def error_with_absolute_loss(outer: int = 40, seed: int = 0) -> float:
     best = centralised_median_fit(X.reshape(-1, P), y.ravel())
     rng, adjacency = np.random.default_rng(seed), _neighbourhoods()
     degree = adjacency.sum(1)[:, None]
+    penalty = RHO * degree
     step_sizes = first_step_of_27(0.95, best) / np.sqrt(np.arange(1, T + 1) * P * math.log(2 * P))
     model, dual = np.zeros((AGENTS, P)), np.zeros((AGENTS, P))
     for _ in range(outer):
         dual = dual + RHO * (degree * model - adjacency @ model)
         linear = (dual - RHO * (degree * model + adjacency @ model))[:, None]
-
-        def objective(points: np.ndarray, linear: np.ndarray = linear) -> np.ndarray:
-            """Return F_k at points, shape (agents, J, P)."""
-            residuals = np.abs(points @ np.swapaxes(X, 1, 2) - y[:, None]).sum(-1)
-            smooth = (linear * points).sum(-1) + RHO * degree * (points**2).sum(-1)
-            return residuals + np.abs(points).sum(-1) / AGENTS + smooth
-
         model = np.zeros((AGENTS, P))
         for t, step_size in enumerate(step_sizes, 1):
             nu_1, nu_2 = rng.standard_normal((2, AGENTS, J, P))
             near, width = model[:, None] + nu_1 / t, 1 / (P * t) ** 2
-            slope = (objective(near + width * nu_2) - objective(near)) / width
+            ends = [_objective(X, y, linear, penalty, at) for at in (near + width * nu_2, near)]
+            slope = (ends[0] - ends[1]) / width
             model = model - step_size * (slope[..., None] * nu_2).mean(1)
     return float(((model - best) ** 2).sum() / (AGENTS * (best**2).sum()))
 
