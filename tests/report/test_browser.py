@@ -205,6 +205,15 @@ def test_the_search_leads_from_any_page_to_any_other(tab, site):
         )
 
 
+def test_the_search_answers_a_question_with_the_page_about_it(tab, site):
+    tab.look(1280, 900, "light")
+    tab.open(front(site))
+    tab.value("document.getElementById('search').elements.for.focus()")
+    tab("Input.insertText", text="which algorithm is best")
+    tab.until("document.querySelector('#hits a')")
+    assert tab.value("document.querySelector('#hits a').href").endswith("comparison.html")
+
+
 def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site):
     tab.look(1280, 900, "light")
     tab.open(front(site))

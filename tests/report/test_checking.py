@@ -63,7 +63,7 @@ def test_a_method_of_two_colours_is_found_and_what_is_no_method_is_free():
 
 def test_what_is_too_large_is_found(tmp_path):
     (tmp_path / "page.html").write_bytes(b"x" * (checking.LARGEST_PAGE + 1))
-    assert list(checking.sizes(tmp_path)) == ["page.html has 500 kB, at most 500"]
+    assert list(checking.sizes(tmp_path)) == ["page.html has 600 kB, at most 600"]
 
 
 def test_a_page_that_not_everyone_can_use_is_found(tab, tmp_path):

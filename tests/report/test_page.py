@@ -85,7 +85,8 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
 @pytest.mark.parametrize(
     ("verdict", "changes", "expected"),
     [
-        ("held", {"flip": -math.log(1.25)}, "the verdict would change if the bound were 25 % stricter"),
+        ("held", {"flip": -math.log(1.25)},
+         "the verdict would change if the bound were 25 % stricter"),
         ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": 1e-15},
          "by at most 50 %; 2 exactly equal"),
         ("did not hold", {"contradicted": 1, "value": 3.0, "kind": "difference", "flip": 3.0},
@@ -136,7 +137,9 @@ def test_a_surrogate_is_called_one_wherever_it_shows(results):
     spoilt = replace(results, facts=facts, claims=claims, cards=[card("surrogate")])
     others = pages(spoilt)
     text = others["papers/first.html"]
-    article = re.search(r'<details class="figure" id="first_fig1".*?<details class="figure"', text, re.S)[0]
+    article = re.search(
+        r'<details class="figure" id="first_fig1".*?<details class="figure"', text, re.S
+    )[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[0]
     assert "SURROGATE DATA" in article.partition("first_c01")[2]
     other = text.partition('<details class="figure" id="first_fig2"')[2]

@@ -89,7 +89,9 @@ def test_words_on_a_paper_follow_the_verdicts(results):
     for paper in context(results)["papers"]:
         for look, rows in paper["outcome"].items():
             assert [row["look"] for row in rows] == [look]
-    held = pages(results)["papers/first.html"].partition("Claims that hold (")[2].partition("</ul>")[0]
+    held = (
+        pages(results)["papers/first.html"].partition("Claims that hold (")[2].partition("</ul>")[0]
+    )
     assert "Claim 1: x &lt; y" in held
     assert "Claim 3" not in held
 

@@ -85,30 +85,6 @@ def navigation(results: Results) -> dict[str, Any]:
     }
 
 
-def findable(results: Results) -> list[dict[str, str]]:
-    """Return the entries of the search: address from the front page, words, and name."""
-    rows = []
-    for paper in (paper_view(key, results) for key in results.papers):
-        page = f"papers/{paper['key']}.html"
-        more = f"{paper['key']} {paper['number']} {cited(paper)}"
-        rows.append({"href": page, "text": paper["title"], "more": more})
-        for shown in (*paper["figures"], *paper["tables"]):
-            rows.append(_found(page, shown["name"], shown["title"]))
-            rows += [_found(page, claim["id"], claim["claim"]) for claim in shown["claims"]]
-    rows += [
-        {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
-        for name in algorithms_used(results)
-    ]
-    named = {f"docs/{name}": title for name, title in documents.titles(results.documents).items()}
-    for name, title in {**extra_pages(), **named}.items():
-        rows.append({"href": f"{name}.html", "text": title, "more": name})
-    return rows
-
-
-def _found(page: str, name: str, text: str) -> dict[str, str]:
-    return {"href": f"{page}#{name}", "text": text, "more": name.replace("_", " ")}
-
-
 def private_papers(results: Results) -> list[str]:
     """Papers with privacy statements, which fill a page of their own."""
     found = {row["experiment"] for row in results.privacy}

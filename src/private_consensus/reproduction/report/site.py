@@ -1,4 +1,4 @@
-"""The folder of the report: page, what it needs to draw, and everything to download."""
+"""Write the folder of the report: pages, assets and downloads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ from private_consensus.common.provenance import (
 )
 from private_consensus.common.spreadsheets import csv
 
-from .page import context, findable, page, pages, private_papers, scored
+from . import search
+from .page import context, page, pages, private_papers, scored
 from .pdf import write_pdf
 from .reading import Results
 from .views import comparison, observers, privacy, scorecard
@@ -34,22 +35,21 @@ BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_
 
 WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
 ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
-"""Files of ``report/assets``: style, scripts, what can be found, what observers learn, the Vega
-runtime; and what was compared, where something was."""
+"""Files of ``report/assets``: style, scripts, entries of the search, privacy losses to observers,
+and the Vega runtime. A report with a comparison has further files."""
 
 CHECKSUMS = "checksums.json"
-"""Of all files of the report."""
+"""File with the checksums of all files of the report."""
 
 REPAIRS = "repairs"
-"""The summary figure of repairs, which belongs to no paper."""
+"""Name of the figure of corrected variants, which belongs to no paper."""
 
 COPIED = ("svg", "png", "pdf")
 DOWNLOADS = (*COPIED, "parquet", "csv.zip", "js")
-"""Kinds of files of ``report/figures``. CSV is compressed, to a tenth; ``js`` is the specification
-as a script: a page that was opened from a disk may load scripts, but not JSON, and one copy is
-enough."""
+"""Kinds of files of ``report/figures``. CSV is compressed to a tenth of its size. ``js`` contains
+the specification as a script, since a page on a disk can load scripts but not JSON."""
 DIGITS = 6
-"""Significant digits of numbers as CSV; Parquet has them all."""
+"""Significant digits of numbers in CSV files; Parquet files have all digits."""
 
 
 def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
@@ -58,12 +58,12 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
     Parameters
     ----------
     made : path
-        Where ``figures``, ``tables`` and ``data`` of this scale are.
+        Folder with ``figures``, ``tables`` and ``data`` of this scale.
     folder : path
-        Where the report goes.
+        Target folder.
     """
     made, folder = Path(made), Path(folder)
-    # The page and the PDF show the same, which is made once.
+    # Pages and PDF share this content; compute it once.
     context(results)
     with ThreadPoolExecutor() as beside:
         waited = [
@@ -78,14 +78,18 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
 
 
 def _write_pages(results: Results, made: Path, folder: Path) -> None:
-    """Write the pages that Python renders, while other processes write the rest."""
+    """Write the pages and downloads, while other processes write the PDF and the Vega runtime."""
     for name, text in own_assets().items():
         write_text(folder / "assets" / name, text)
-    write_text(folder / "assets" / "search.js", f"searchable({json.dumps(findable(results))});\n")
+    rendered = pages(results)
+    found = json.dumps(search.entries(results, rendered))
+    write_text(folder / "assets" / "search.js", f"searchable({found});\n")
     pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
     write_text(folder / "assets" / "learned.js", f"learned({pairs});\n")
     for name, text in comparison.scripts(results.comparison).items():
         write_text(folder / "assets" / name, text)
+    if comparison.is_current(results.comparison) and results.comparison.get("runs_path"):
+        _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
     write_downloads(results.facts, made, folder / "figures")
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
@@ -94,7 +98,7 @@ def _write_pages(results: Results, made: Path, folder: Path) -> None:
         own = results.papers[key]["experiments"]
         numbers = privacy.settings_table(results.privacy, own)
         write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
-    for name, text in {**pages(results), **scorecard.files(scored(results))}.items():
+    for name, text in {**rendered, **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
     for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():
         _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
@@ -102,7 +106,7 @@ def _write_pages(results: Results, made: Path, folder: Path) -> None:
 
 
 def write_runtime(path: Path) -> None:
-    """The Vega runtime, once for all charts; its bundler lets no other thread of a process work."""
+    """Write the Vega runtime in a process of its own, since its bundler blocks threads."""
     call = [sys.executable, "-c", BUNDLE]
     bundle = subprocess.run(call, stdout=subprocess.PIPE, check=True).stdout
     write_text(path, bundle.decode())
@@ -145,20 +149,20 @@ def write_zipped(path: Path, text: str) -> None:
 
 
 def in_short(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Numbers as a page or a spreadsheet needs them."""
+    """Round the numbers of a table to :data:`DIGITS` significant digits."""
     return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 @cache
 def own_assets() -> dict[str, str]:
-    """Style and script of the page."""
+    """Return style and scripts of the pages by file name."""
     folder = files("private_consensus.reproduction.report") / "assets"
     return {name: (folder / name).read_text(encoding="utf-8") for name in WRITTEN}
 
 
 @cache
 def assets_hash() -> str:
-    """Digest of templates, style and script, which the hash of the code does not see."""
+    """Return the hash of templates, style and scripts, which the hash of the code omits."""
     folder = files("private_consensus.reproduction.report") / "templates"
     templates = {
         file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()

@@ -106,7 +106,9 @@ def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
         return "No bound on the privacy loss to an agent two edges away is proven."
     total = epsilon_in_words(everything)
     if far > everything / NEARLY:
-        compared = f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
+        compared = (
+            f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
+        )
     elif far >= NEARLY * everything:
         compared = f"{epsilon_in_words(far)}, the privacy loss to the eavesdropper"
     else:

@@ -1,0 +1,76 @@
+"""The entries of the search: titles with addresses, and the words of each page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from html import unescape
+
+from .formats import words
+from .names import called, cited
+from .page import algorithms_used, extra_pages, paper_view
+from .reading import Results
+from .views import documents
+
+MAIN = re.compile(r"<main.*?</main>", re.S)
+SKIPPED = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
+WORD = re.compile(r"[^\W\d_][\w-]+")
+QUESTION = {"comparison": "which algorithm is best to use recommended recommendation advice choose"}
+"""Words of questions that a page answers and may not contain, by name of the page."""
+
+
+def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return the entries of the search.
+
+    Parameters
+    ----------
+    results : Results
+        Results of one scale.
+    pages : mapping of str to str
+        Address of each page from the front page, and its HTML.
+
+    Returns
+    -------
+    list of dict
+        ``href``, ``text`` (title), ``more`` (other names), and ``words`` (all words of a page).
+    """
+    rows = [*_papers(results), *_pages(results)]
+    return [
+        {**row, "words": page_words(pages[row["href"]])} if row["href"] in pages else row
+        for row in rows
+    ]
+
+
+def page_words(html: str) -> str:
+    """Return the distinct words of the main part of a page, without code and formulas."""
+    found = MAIN.search(html)
+    text = unescape(SKIPPED.sub(" ", found[0] if found else ""))
+    return " ".join(sorted(set(WORD.findall(text.lower()))))
+
+
+def _papers(results: Results) -> Iterator[dict[str, str]]:
+    """Yield the papers, with their figures, tables and claims."""
+    for paper in (paper_view(key, results) for key in results.papers):
+        page = f"papers/{paper['key']}.html"
+        more = " ".join((paper["key"], paper["number"], cited(paper)))
+        yield {"href": page, "text": paper["title"], "more": more}
+        for shown in (*paper["figures"], *paper["tables"]):
+            yield _part(page, shown["name"], shown["title"], shown["caption"])
+            for claim in shown["claims"]:
+                yield _part(page, claim["id"], claim["claim"], claim["because"])
+
+
+def _part(page: str, name: str, title: str, text: str) -> dict[str, str]:
+    more = name.replace("_", " ")
+    return {"href": f"{page}#{name}", "text": title, "more": more, "words": text}
+
+
+def _pages(results: Results) -> Iterator[dict[str, str]]:
+    """Yield the pages of algorithms, topics and documents."""
+    for name in algorithms_used(results):
+        yield {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
+    for name, title in extra_pages().items():
+        more = " ".join(filter(None, (name, QUESTION.get(name))))
+        yield {"href": f"{name}.html", "text": title, "more": more}
+    for name, title in documents.titles(results.documents).items():
+        yield {"href": f"docs/{name}.html", "text": title, "more": name}

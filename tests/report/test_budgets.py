@@ -1,0 +1,67 @@
+"""Budgets of pages: sizes, and lengths before unfolding, estimated without a browser."""
+
+from __future__ import annotations
+
+import pytest
+
+from private_consensus.reproduction.report import search
+from private_consensus.reproduction.report.page import pages
+
+from . import checking
+from .conftest import paper, results_of
+
+LINE = "<p>" + "word " * 20 + "</p>"
+
+
+def page(inside: str) -> str:
+    return f"<html><body><nav>{LINE * 999}</nav><main>{inside}</main></body></html>"
+
+
+def test_the_length_of_a_page_counts_what_is_visible_before_unfolding():
+    lines = checking.LINES_PER_SCREEN
+    assert checking.estimated_screens(page(100 * LINE)) * lines == pytest.approx(140, rel=0.01)
+    folded = f"<details><summary>title</summary>{1000 * LINE}</details>"
+    assert checking.estimated_screens(page(folded)) * lines == pytest.approx(1.4)
+    inner = (
+        f"<details open><summary>a</summary><details><summary>b</summary>{LINE}</details></details>"
+    )
+    assert checking.estimated_screens(page(inner)) * lines == pytest.approx(2.8)
+
+
+def test_a_page_that_is_too_long_is_found(tmp_path):
+    (tmp_path / "long.html").write_text(page(1000 * LINE))
+    (tmp_path / "short.html").write_text(page(LINE))
+    (finding,) = checking.estimated_lengths(tmp_path)
+    assert finding.startswith("long.html: about 38.9 screens at 1280 pixels, at most 12")
+
+
+def test_a_paper_with_sixty_figures_stays_within_the_budgets(tmp_path):
+    found = results_of({"first": paper("first", "000", 60)})
+    text = pages(found)["papers/first.html"]
+    assert len(text.encode()) < checking.LARGEST_PAGE
+    assert checking.estimated_screens(text) < checking.LONGEST_PAGE[1280]
+
+
+def test_pages_of_two_papers_stay_within_the_budgets(results):
+    screens = {name: checking.estimated_screens(text) for name, text in pages(results).items()}
+    assert max(screens.values()) < checking.LONGEST_PAGE[1280]
+    assert screens["papers/first.html"] > 0.2
+
+
+def test_the_search_covers_the_text_of_pages(results):
+    made = pages(results)
+    rows = {row["href"]: row for row in search.entries(results, made)}
+    words = ["which", "algorithm", "is", "best"]
+    found = rows["comparison.html"]
+    assert all(word in f"{found['text']} {found['more']}".lower() for word in words)
+    # A word of the caption, of the reason of a test, and of a page without an entry of its own.
+    assert "seen" in rows["papers/first.html#first_fig1"]["words"]
+    assert "ordering" in rows["papers/first.html#first_c01"]["words"]
+    assert (
+        "neighbouring" in rows["audits.html"]["words"] or "record" in rows["audits.html"]["words"]
+    )
+
+
+def test_words_of_a_page_are_distinct_and_without_code():
+    html = "<main><h1>Noise &amp; Noise</h1><pre>secret</pre><svg><text>x1</text></svg> b-c</main>"
+    assert search.page_words(html) == "b-c noise"
