@@ -97,9 +97,9 @@ def test_what_cannot_be_ranked_is_one_line_before_work_begins(rank, arguments, s
     assert code == 2 and said in err and len(err.splitlines()) == 1
 
 
-def test_outside_of_a_repository_the_design_has_to_be_said(tmp_path, monkeypatch, capsys):
+def test_a_missing_design_and_a_missing_folder_are_named(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["rank", "local_training"]) == 2
-    assert "say --design FILE" in capsys.readouterr().err
+    assert main(["rank", "local_training", "--design", "missing.yaml"]) == 2
+    assert "missing.yaml" in capsys.readouterr().err
     assert main(["new-algorithm", "mine"]) == 2
     assert "--package FOLDER" in capsys.readouterr().err

@@ -74,7 +74,7 @@ def test_a_table_that_was_changed_afterwards_is_noticed(file):
 
 
 def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
-    assert "version: found 1, expected 2" in rewritten(file, version=1)
+    assert "version: found 1, expected 3" in rewritten(file, version=1)
     assert "methods: found 'all'" in rewritten(file, version=2, methods="all")
     manifest_of(file).write_text("[1]")
     assert "mine.json: found [1], expected a manifest" in refused(file)
@@ -208,11 +208,11 @@ def test_a_cell_may_be_absent_if_it_is_declared_with_a_reason(tmp_path):
 
 def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
     path = tmp_path / "mine.parquet"
-    diverged = FIRST_CELL & LOSS & (pl.col("tuning") == "default")
+    diverged = FIRST_CELL & LOSS & (pl.col("tuning") == "tuned")
     hand_in(TABLE.with_columns(when(diverged, "value", float("inf"))), DESIGN, path)
     found = submission(path, DESIGN)
     assert {row["because"] for row in found.absent} == {"a run left the finite numbers"}
-    assert found.table.filter(FIRST_CELL & (pl.col("tuning") == "default")).is_empty()
+    assert found.table.filter(FIRST_CELL & (pl.col("tuning") == "tuned")).is_empty()
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.reproduction.report import page as front
 from private_consensus.reproduction.report import write_site
 from private_consensus.reproduction.report.page import pages
-from private_consensus.reproduction.report.views.comparison import ENDS, scripts
+from private_consensus.reproduction.report.views.comparison import ENDS, RUNS, scripts
 
 from . import chromium
 from .checking import LARGEST_PAGE
@@ -41,7 +41,7 @@ def cell(epsilon, *rows, **changes):
     unproven = dict(zip(UNPROVEN, (2, 0.001, 7.5, INFINITE), strict=True))
     return {
         "cell": list(keys.values()),
-        "default": {
+        "tuned_paid": {
             "eavesdropper": list(rows), "unproven": [[unproven[key] for key in UNPROVEN]],
             "costs": [[1, 90, 900, 3000, 0.1]],
         },
@@ -50,14 +50,15 @@ def cell(epsilon, *rows, **changes):
 
 ALONE = place(0, 8.0, 0, share=0.0), place(0, 8.0, 1, share=0.0)
 RANKING = {
-    "methods": ["talks"], "mean_ranks": [1.0], "cells": 2, "of": 3, "p": None,
-    "critical_difference": INFINITE, "alike": [["local_training", "talks"]],
+    "methods": ["talks", "hopes"], "mean_ranks": [1.0, 2.0], "low": [0.5, 1.5], "high": [1.5, 2.5],
+    "cells": 2, "of": 3, "p": None, "problems": ["lasso", "means"], "indistinguishable": ["hopes"],
     "left_out": {"local_training": 1},
 }  # fmt: skip
+WHOLE = {**RANKING, "low": [None, None], "high": [None, None]}
 FOUND = {
-    "headline": ["Below some ε it is best to train alone: lasso (ε ≤ 0.1).", "Else talk."],
+    "headline": ["Talking has the lowest mean rank & more.", "Else talk."],
     "advice": [{
-        "id": "talk", "advice": "Talk & be <brief>.", "because": "why", "observer": "eavesdropper",
+        "id": "talk", "question": "Talk & be <brief>?", "answer": "undecided", "because": "why", "observer": "eavesdropper",
         "verdict": "undecided", "verdict_alone": "held", "p": 0.01, "p_holm": 0.2, "pairs": 4,
         "confirmed": 4, "contradicted": 0, "nearest": "a against b", "value": -0.2, "low": -0.3,
         "high": -0.1, "runs": 10,
@@ -73,7 +74,30 @@ FOUND = {
     "absent": [{"method": "hopes", "because": "It needs every agent.", "where": {"missing": 0.2},
                 "times": 3}],
     "observers": ["eavesdropper"], "place": list(PLACE), "unproven": list(UNPROVEN), "costs": COSTS,
-    "ranks": {"eavesdropper": {"default": {"all": RANKING, "lasso": RANKING}}},
+    "ranks": {"eavesdropper": {
+        "tuned_paid": {"remaining": RANKING, "all": WHOLE, "lasso": WHOLE},
+        "tuned": {"remaining": WHOLE}, "transferred": {"remaining": WHOLE},
+    }},
+    "too_small": {"eavesdropper": {
+        name: {"cells": 3, "judged": 3, "too_small": 1} for name in TUNINGS
+    }},
+    "primary": "tuned_paid", "public_records": 10, "records": {"lasso": 400, "means": 800},
+    "baselines": ["nothing"],
+    "learned": [{
+        "problem": "lasso", "tuning": "tuned_paid", "epsilon": 1.0, "method": "talks", "loss": 2.0,
+        "data_free": 8.0, "baseline": 4.0, "baseline_method": "local_training",
+        "without_privacy": 0.5, "fraction": 0.8,
+    }],
+    "borders": [
+        {"method": "talks", "parameter": "eta", "searches": 8, "low": 0, "high": 2,
+         "natural": ["a step of 1/L"]},
+        {"method": "talks", "parameter": "horizon", "searches": 8, "low": 0, "high": 0,
+         "natural": []},
+    ],
+    "tuning_check": [{
+        "method": "talks", "problem": "lasso", "epsilon": 1.0, "tuned": 0.011, "grid": 0.01,
+        "ratio": 1.1, "low": -0.001, "high": 0.003, "points": 98, "passed": True,
+    }],
     "problems": {"lasso": [
         cell(0.1, ALONE[1], place(1, 9.0, 0, share=-0.25)),
         cell(1.0, place(1, 2.0, 1, share=0.75), ALONE[0]),
@@ -104,20 +128,46 @@ def rows_after(text, heading):
 
 
 def test_the_headline_and_the_advice_come_first(text, compared):
-    assert text.index("Below some ε it is best to train alone") < text.index("Talk &amp; be")
+    assert text.index("Talking has the lowest mean rank &amp;") < text.index("Talk &amp; be")
+    assert "Undecided." in text
     assert "&lt;brief&gt;" in text and "<brief>" not in text
-    assert "by itself: held" in text and "undecided" in text
+    assert "without adjustment: held" in text and "undecided" in text
     assert "Which algorithm?" in front(compared)
 
 
 def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
     found = rows_after(text, "ranks-1")
-    assert found[0] == ["talks", "1", "1"]
-    assert found[1] == ["local training", "in 1", "in 1"]
-    assert found[2:] == [
-        ["critical difference", "∞", "∞"], ["cells, of all", "2 of 3", "2 of 3"],
-        ["Friedman's p", "–", "–"],
+    assert found[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
+    assert found[2] == ["local training", *["in 1"] * 5]
+    assert found[3:] == [
+        ["cells, of all", *["2 of 3"] * 5], ["problems", *["2"] * 5], ["Friedman's p", *["–"] * 5]
     ]  # fmt: skip
+    assert "does not tell talks apart from hopes" in text
+    assert "tuning counted: 1 of 3; parameters known: 1 of 3" in text
+
+
+def test_what_is_learned_checked_and_at_a_border_is_told(text):
+    assert rows_after(text, "learned") == [[
+        "the lasso", "tuning counted", "1", "talks", "2", "8", "4 (local training)", "0.5", "80 %"
+    ]]  # fmt: skip
+    assert rows_after(text, "check") == [[
+        "talks", "the lasso", "1", "0.011", "0.01", "98", "1.10", "[−0.001, 0.003]", "yes"
+    ]]  # fmt: skip
+    assert rows_after(text, "borders") == [["talks", "eta", "8", "0", "2", "a step of 1/L"]]
+    assert "40 to 80 records per public record" in text
+
+
+def test_published_results_have_their_date_and_runs_are_linked(compared, made, tmp_path):
+    runs = tmp_path / "runs.parquet"
+    runs.write_bytes(b"runs")
+    extra = {"published": "2026-01-02", "runs_path": str(runs)}
+    shown = replace(compared, comparison={**FOUND, **extra})
+    write_site(shown, made, tmp_path / "report")
+    text = (tmp_path / "report" / "comparison.html").read_text()
+    assert "published results of 2026-01-02" in text and f'href="{RUNS}"' in text
+    assert (tmp_path / "report" / RUNS).read_bytes() == b"runs"
+    without = pages(compared)["comparison.html"]
+    assert "published results" not in without and RUNS not in without
 
 
 def test_the_share_of_the_gap_stands_by_budget_with_its_interval(text):
@@ -146,6 +196,10 @@ def test_without_a_comparison_the_page_says_how_to_make_one(results):
     text = pages(results)["comparison.html"]
     assert "make comparison" in text and "comparison.js" not in text
     assert scripts(results.comparison) == {}
+    old = {**FOUND}
+    del old["primary"]  # answers of an earlier version
+    assert scripts(old) == {}
+    assert "make comparison" in pages(replace(results, comparison=old))["comparison.html"]
 
 
 def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, made, tmp_path):
@@ -154,12 +208,12 @@ def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, m
     index = re.fullmatch(r"comparison\((.*)\);\n", (assets / "compared.js").read_text())
     assert json.loads(index[1])["methods"] == FOUND["methods"]
     assert "problems" not in json.loads(index[1])
-    for tuning, count in {"default": 3, "tuned": 0, "tuned_paid": 0}.items():
+    for tuning, count in {"tuned_paid": 3, "tuned": 0, "transferred": 0}.items():
         name = f"lasso-{tuning}"
         text = (assets / f"compared-{name}.js").read_text()
         cells = json.loads(re.fullmatch(rf'compared\("{name}", (.*)\);\n', text)[1])
         whole = FOUND["problems"]["lasso"]
-        assert cells == [{"cell": c["cell"], **c["default"]} for c in whole][:count]
+        assert cells == [{"cell": c["cell"], **c["tuned_paid"]} for c in whole][:count]
 
 
 def whole_design() -> dict:
@@ -168,13 +222,13 @@ def whole_design() -> dict:
     raw = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
     design = read_comparison(raw)
     told = json.loads(json.dumps(described(design, [])))
-    names, observers = list(design.methods), list(OBSERVERS[:-1])
+    names, observers = list(design.methods), list(OBSERVERS[:4])
 
     def rows(columns, chosen=design.methods):
         return [[names.index(name), *[LONG] * (len(columns) - 1)] for name in chosen]
 
     shown = {
-        **{o: rows(PLACE, [n for n, m in design.methods.items() if m.observer == o and m.proven])
+        **{o: rows(PLACE, [n for n, m in design.methods.items() if m.observer in (o, "anyone") and m.proven])
            for o in observers},
         "unproven": rows(UNPROVEN, [n for n, m in design.methods.items() if not m.proven]),
         "costs": rows(["method", *COSTS]),
@@ -184,21 +238,27 @@ def whole_design() -> dict:
         *keys, _ = one.row().values()
         problems[one.environment.problem].append({"cell": keys, **dict.fromkeys(TUNINGS, shown)})
     ranking = {**RANKING, "methods": names, "mean_ranks": [LONG] * len(names),
-               "alike": [names] * 3, "left_out": {}}  # fmt: skip
+               "low": [LONG] * len(names), "high": [LONG] * len(names),
+               "indistinguishable": names, "left_out": {}}  # fmt: skip
     goals = [{"end": end, "epsilon": 1.0, "goal": LONG, "needed": dict.fromkeys(names, [LONG] * 3)}
              for end in ENDS]  # fmt: skip
-    gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[1:]} for name in names}
+    gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[:2]} for name in names}
     return {
         **FOUND, **{key: told[key] for key in KEPT}, "observers": observers, "problems": problems,
         "advice": FOUND["advice"] * 20, "absent": FOUND["absent"] * 100,
-        "ranks": {o: {"default": dict.fromkeys(["all", *problems], ranking)} for o in observers},
+        "ranks": {
+            o: {t: dict.fromkeys(["remaining", "all", *problems], ranking) for t in TUNINGS}
+            for o in observers
+        },
+        "too_small": {o: FOUND["too_small"]["eavesdropper"] for o in observers},
+        "learned": [], "borders": [], "tuning_check": [],
         "budgets": dict.fromkeys(problems, goals), "gains": {"eavesdropper": gains},
     }  # fmt: skip
 
 
 def test_no_page_or_file_of_a_whole_comparison_is_too_large(results):
     found = whole_design()
-    assert sum(map(len, found["problems"].values())) >= 420 and len(found["methods"]) >= 31
+    assert sum(map(len, found["problems"].values())) >= 140 and len(found["methods"]) >= 31
     text = pages(replace(results, comparison=found))["comparison.html"]
     assert text.count("<tr>") > 20 * len(found["methods"])
     assert len(text.encode()) < LARGEST_PAGE
@@ -238,7 +298,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             )
             # Of two cells that each differ in one axis the nearer budget decides: none has fewer.
             tab.value(f"({PICK})('graph', 'ring')")
-            assert "links down 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
+            assert "edges failing 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
             assert "hopes" in tab.value("document.getElementById('compared-apart').innerText")
             tab.value(f"({PICK})('tuning', 'tuned')")
             tab.until(f"{says}.startsWith('Nothing was run')")

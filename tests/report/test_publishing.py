@@ -106,7 +106,7 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     (made / "audit" / "mutants.parquet").unlink()
 
 
-def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path, monkeypatch):
+def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path):
     results, made = run
     folder = tmp_path / "reference"
 
@@ -115,16 +115,19 @@ def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path, mon
         return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
 
     assert kept() == {}
-    parts = ("answers.json", "cells.json", "results.parquet")
+    parts = ("answers.json", "cells.json", "runs.parquet")
     (made / "comparison").mkdir()
     for name in parts:
         (made / "comparison" / name).write_text(f"first {name}")
-    assert kept() == {name: f"first {name}" for name in parts}
+    first = kept()
+    date = json.loads(first.pop("published.json"))["date"]
+    assert first == {name: f"first {name}" for name in parts}
     for name in parts:
         (made / "comparison" / name).unlink()
-    assert kept() == {name: f"first {name}" for name in parts}
-    monkeypatch.setattr("private_consensus.reproduction.publishing.reference.ROOMY", 0.0)
-    assert kept() == {name: f"first {name}" for name in parts[:2]}
+    changed = json.dumps({"date": "2020-01-02"})
+    (folder / "comparison" / "published.json").write_text(changed)
+    # The date is that of the comparison, and not of a later reference.
+    assert kept() == {**first, "published.json": changed} and date > "2020-01-02"
     (made / "comparison").rmdir()
 
 

@@ -162,6 +162,15 @@ def test_what_is_made_beside_the_workflow_is_shown_where_it_is_there(results, tm
     pl.DataFrame({"fault": ["half the noise"]}).write_parquet(bench)
     found = read(tmp_path / "results")
     assert found.comparison == {"runs": 3} and found.library
+    (tmp_path / "results" / "smoke" / "comparison" / "answers.json").unlink()
+    published = tmp_path / "results" / "reference" / "comparison"
+    published.mkdir()
+    for name, text in {
+        "answers.json": '{"runs": 9}',
+        "published.json": '{"date": "2026-01-02"}',
+    }.items():
+        (published / name).write_text(text)
+    assert read(tmp_path / "results").comparison == {"runs": 9, "published": "2026-01-02"}
     assert found.faults[0]["outcome"] == "survived"
     assert found.audit["mutants"] == [{"fault": "half the noise"}]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,6 @@ from .manifest import manifest
 BIGGEST = 25_000_000
 COMPARED = "comparison"
 """`make comparison` makes it."""
-ROOMY = 0.95
-"""Share of the biggest size up to which rows of single runs are kept."""
 LONG_TABLES = ("privacy", "audit/observers")
 """Thousands of rows: a hundred kilobytes as Parquet, megabytes as text. As text a run's own summary
 is kept, where it has one."""
@@ -189,17 +188,19 @@ def _keep_bench(old: Path, new: Path) -> None:
 
 
 def _keep_comparison(made: Path, old: Path, new: Path) -> None:
-    """Copy the comparison of this run, or of the older reference if it was not run again;
-    include rows of single runs if they are small enough.
+    """Copy the comparison of this run, or of the older reference if it was not run again.
+
+    The copy has the answers, the cells, the runs (one row per run) and the date of publication.
     """
     found = next((f for f in (made, old) if (f / COMPARED / "answers.json").is_file()), None)
     if found is None:
         return
-    for name in ("answers.json", "cells.json"):
-        _copy(found / COMPARED / name, new / COMPARED / name)
-    rows = found / COMPARED / "results.parquet"
-    if rows.is_file() and _size(new) + rows.stat().st_size <= ROOMY * BIGGEST:
-        _copy(rows, new / COMPARED / rows.name)
+    for name in ("answers.json", "cells.json", "runs.parquet", "published.json"):
+        if (found / COMPARED / name).is_file():
+            _copy(found / COMPARED / name, new / COMPARED / name)
+    if found == made:
+        today = datetime.now(UTC).date().isoformat()
+        write_json(new / COMPARED / "published.json", {"date": today})
 
 
 def _size(folder: Path) -> int:

@@ -21,6 +21,8 @@ from ..experiments.results import mark_of, rows_of
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
+REFERENCE = "reference"
+"""Folder of the published results."""
 BESIDE = {
     "comparison": "{scale}/comparison/answers.json",
     "mutants": "{scale}/audit/mutants.parquet",
@@ -155,9 +157,42 @@ def read_results(
             for path in [*audit, *filter(None, [found.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
-        comparison=_json(found.get("comparison")) or {},
+        comparison=comparison_of(folder, scale) if folder else {},
         timings=[timing(path) for path in map(Path, timings) if was_measured(path)],
     )
+
+
+def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
+    """Return the answers of the comparison of this run, or the published ones.
+
+    Parameters
+    ----------
+    folder : path
+        Folder with the results of all scales, and with the reference.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict
+        Content of ``answers.json``; ``published`` is the date of published answers, and
+        ``runs_path`` the path of the table of runs, if it exists. Empty without answers.
+    """
+    for name in (scale, REFERENCE):
+        place = Path(folder, name, "comparison")
+        answers = _json(place / "answers.json") if (place / "answers.json").is_file() else None
+        if answers:
+            runs = place / "runs.parquet"
+            extra = {"runs_path": str(runs)} if runs.is_file() else {}
+            if name == REFERENCE:
+                extra["published"] = _published(place / "published.json")
+            return {**answers, **extra}
+    return {}
+
+
+def _published(path: Path) -> str:
+    """Return the date on which a comparison was published."""
+    return str(read_json(path)["date"]) if path.is_file() else "an unknown date"
 
 
 def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:

@@ -49,7 +49,7 @@
   function said(cell) {
     const [problem, agents, graph, partition, missing, links, epsilon] = cell;
     const titles = front.titles;
-    const faults = [missing && `agents away ${missing}`, links && `links down ${links}`].filter(Boolean);
+    const faults = [missing && `agents missing ${missing}`, links && `edges failing ${links}`].filter(Boolean);
     return [titles.problem[problem], `N = ${agents}`, titles.graph[graph] ?? graph, titles.partition[partition] ?? partition,
       ...faults, `ε = ${epsilon}`].join(", ");
   }
@@ -61,18 +61,27 @@
     const alike = others.filter((row) => row.may_be_best).map((row) => title(row.method));
     const parts = [];
     if (alike.length) {
-      parts.push(`${title(first.method)} has the least mean, ${loss}; at 95 % it cannot be told apart from ${listed(alike)}.`);
+      parts.push(`${title(first.method)} has the lowest mean, ${loss}; at 95 % it cannot be told apart from ${listed(alike)}.`);
     } else if (others.length) {
-      parts.push(`${title(first.method)} is best, ${loss}: at 95 % nobody else may be. Next is ${title(others[0].method)}, ` +
+      parts.push(`${title(first.method)} is best, ${loss}: at 95 % no other method may be. Next is ${title(others[0].method)}, ` +
         `worse by at least ${shown(Math.max(0, others[0].behind_low))}.`);
     } else {
-      parts.push(`${title(first.method)} is alone, ${loss}.`);
+      parts.push(`${title(first.method)} is the only method, ${loss}.`);
     }
     if (first.share !== null && first.share !== undefined) {
       parts.push(`It closes ${percent(first.share)} [${percent(first.share_low)}, ${percent(first.share_high)}] of the gap ` +
-        "between training alone and noise added to secure sums.");
+        "between local training and noise under secure aggregation.");
     }
     return parts.join(" ");
+  }
+
+  // The mark of a cell in which nothing private is learned, and the loss without privacy.
+  function remarks(found, observer) {
+    const small = (found.learnable ?? {})[observer] === false
+      ? " Budget too small for these data: no private method is better than all models without privacy cost." : "";
+    const free = (found.unproven ?? []).map((row) => named(row, front.unproven))
+      .filter((row) => front.methods[row.method].observer === "none");
+    return small + free.map((row) => ` ${title(row.method)}: excess loss ${shown(row.mean)}.`).join("");
   }
 
   function table(target, heads, rows) {
@@ -142,7 +151,7 @@
     mark.hidden = found.cell[6] === epsilon && AXES.every((_, i) => found.cell[i + 1] === wanted[i]);
     mark.textContent = `This cell was not run. Shown is the nearest one that was: ${said(found.cell)}.`;
     const rows = (found[observer] ?? []).map((row) => named(row, front.place));
-    status.textContent = `${said(found.cell)}: ${answer(rows)}`;
+    status.textContent = `${said(found.cell)}: ${answer(rows)}${remarks(found, observer)}`;
     drawRanking(rows, found.costs ?? []);
     drawApart((found.unproven ?? []).map((row) => named(row, front.unproven)));
   }

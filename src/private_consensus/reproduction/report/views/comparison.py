@@ -16,40 +16,53 @@ from .verdicts import look
 Answers = Mapping[str, Any]
 
 TUNINGS = {
-    "default": "default parameters",
-    "tuned": "the best of the trials, which are free",
-    "tuned_paid": "the best of the trials, which are paid for",
+    "tuned_paid": "tuned, with all trials counted in the budget",
+    "tuned": "as if the best parameters were known",
+    "transferred": "from other problems, without public records",
 }
+SHORT = {
+    "tuned_paid": "tuning counted", "tuned": "parameters known", "transferred": "from other problems"
+}  # fmt: skip
+"""Kinds of tuning, as heads of columns."""
 SEEN = {
-    "eavesdropper": "who sees every message",
-    "sums": "who sees sums of messages alone",
-    "outsider": "who sees every message, but no secret that two neighbours share",
-    "neighbour": "any single agent, which sees what its neighbours send it",
+    "eavesdropper": "an eavesdropper, who receives every message",
+    "sums": "an observer of sums of messages only",
+    "outsider": "an eavesdropper without the secrets that two neighbours share",
+    "neighbour": "any single agent, which receives the messages of its neighbours",
 }
 ENDS = {
-    "local_training": "what training alone reaches",
-    "secure_aggregation": "what noise added to secure sums reaches",
+    "local_training": "the loss of local training",
+    "secure_aggregation": "the loss of noise under secure aggregation",
 }
 INDEX = (
-    "methods", "axes", "epsilons", "titles", "observers", "place", "unproven", "costs",
+    "methods", "axes", "epsilons", "titles", "observers", "place", "unproven", "costs", "primary",
 )  # fmt: skip
-"""What the script needs beside the cells."""
+"""Keys of the answers that the script needs in addition to the cells."""
+RUNS = "assets/comparison_runs.parquet"
+"""Path of the table of runs in the report."""
 
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page; without a comparison it explains how to compute one."""
     found = results.comparison
-    if not found:
+    if not is_current(found):
         return {"compared": None}
     titles = {method["name"]: method["title"] for method in found["methods"]}
+    kept = ("headline", "runs", "trials", "delta", "relation", "public_records")
     return {
         "compared": {
-            **{key: found[key] for key in ("headline", "runs", "trials", "delta", "relation")},
+            **{key: found[key] for key in kept},
+            "published": found.get("published"),
+            "runs_link": RUNS if found.get("runs_path") else None,
+            "ratio": _ratio(found),
+            "learned": _learned(found, titles),
             "advice": [_advice(row) for row in found["advice"]],
             "ranks": [_ranks(observer, found, titles) for observer in found["observers"]],
             "gap": _gap(found, titles),
             "budgets": list(_budgets(found, titles)),
             "gains": _gains(found, titles),
+            "borders": _borders(found, titles),
+            "check": _check(found, titles),
             "apart": _apart(found, titles),
             "absent": [
                 {**row, "title": titles.get(row["method"], row["method"]), "where": _where(row)}
@@ -60,10 +73,66 @@ def page(results: Results) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def is_current(found: Answers) -> bool:
+    """Return True for answers with a primary ranking; older ones have another content."""
+    return bool(found) and "primary" in found
+
+
+def _ratio(found: Answers) -> str:
+    """Return the numbers of agents' records per public record, as a range."""
+    if not found["public_records"]:
+        return ""
+    ratios = [records / found["public_records"] for records in found["records"].values()]
+    low, high = (f"{value:.0f}" for value in (min(ratios), max(ratios)))
+    return low if low == high else f"{low} to {high}"
+
+
+def _learned(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return what the best private method attains at the largest budget, per problem."""
+    return [
+        {
+            "problem": found["titles"]["problem"][row["problem"]],
+            "tuning": SHORT[row["tuning"]],
+            "epsilon": row["epsilon"],
+            "method": titles[row["method"]],
+            "baseline": f"{shown(row['baseline'])} ({titles[row['baseline_method']]})",
+            **{key: shown(row[key]) for key in ("loss", "data_free", "without_privacy")},
+            "fraction": NONE if row["fraction"] is None else percent(row["fraction"]),
+        }
+        for row in found["learned"]
+    ]
+
+
+def _borders(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the parameters whose search ended at a border of the range."""
+    return [
+        {**row, "title": titles[row["method"]], "natural": "; ".join(row["natural"]) or NONE}
+        for row in found["borders"]
+        if row["low"] or row["high"]
+    ]
+
+
+def _check(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the losses after tuning and on a fine grid."""
+    return [
+        {
+            "title": titles[row["method"]],
+            "problem": found["titles"]["problem"][row["problem"]],
+            "epsilon": row["epsilon"],
+            "points": row["points"],
+            "ratio": f"{row['ratio']:.2f}",
+            "passed": "yes" if row["passed"] else "no",
+            **{key: number(row[key]) for key in ("tuned", "grid")},
+            "interval": interval(row["low"], row["high"]),
+        }
+        for row in found["tuning_check"]
+    ]
+
+
 def scripts(found: Answers) -> dict[str, str]:
     """Files for the script by their names: what there is to pick, and for each problem and kind of
     parameters the cells. A page loads those that a reader asks for."""
-    if not found:
+    if not is_current(found):
         return {}
     index = {**{key: found[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
     return {
@@ -103,35 +172,58 @@ def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _ranks(observer: str, found: Answers, titles: Mapping[str, str]) -> dict[str, Any]:
-    """Mean ranks for one observer: a row a method, a column all cells and each problem."""
-    columns = found["ranks"][observer]["default"]
-    whole = columns["all"]
+    """Return the mean ranks for one observer: one row per method, one column per set of cells."""
+    by_tuning, small = found["ranks"][observer], found["too_small"][observer]
+    primary = found["primary"]
+    columns = [
+        (f"{SHORT[primary]}, cells that remain", by_tuning[primary]["remaining"]),
+        (f"{SHORT[primary]}, all cells", by_tuning[primary]["all"]),
+        *(
+            (f"{SHORT[tuning]}, cells that remain", rankings["remaining"])
+            for tuning, rankings in by_tuning.items()
+            if tuning != primary
+        ),
+        *(
+            (found["titles"]["problem"][key], one)
+            for key, one in by_tuning[primary].items()
+            if key not in ("remaining", "all")
+        ),
+    ]
+    whole = by_tuning[primary]["remaining"]
     return {
         "observer": SEEN.get(observer, observer),
         "columns": [
             {
-                "title": "all cells" if key == "all" else found["titles"]["problem"][key],
-                "cells": one["cells"],
-                "of": one["of"],
-                "p": shown(one["p"]),
-                "difference": shown(one["critical_difference"]),
+                "title": title, "cells": one["cells"], "of": one["of"], "p": shown(one["p"]),
+                "problems": len(one["problems"]),
             }
-            for key, one in columns.items()
+            for title, one in columns
         ],
-        # Who is compared over all cells first, by rank; the others by name.
+        # Methods that are compared over the remaining cells by rank, then the others by name.
         "rows": [
-            {"title": titles[name], "ranks": [_rank(name, one) for one in columns.values()]}
+            {
+                "title": titles[name],
+                "ranks": [_rank(name, one, spread=one is whole) for _, one in columns],
+            }
             for name in [*whole["methods"], *sorted(whole["left_out"])]
         ],
-        "alike": [[titles[name] for name in group] for group in whole["alike"]],
-    }
+        "small": [
+            f"{SHORT[tuning]}: {counts['too_small']} of {counts['judged']}"
+            for tuning, counts in small.items()
+        ],
+        "indistinguishable": [titles[name] for name in whole["indistinguishable"]],
+        "best": titles[whole["methods"][0]] if whole["methods"] else None,
+    }  # fmt: skip
 
 
-def _rank(name: str, ranking: Mapping[str, Any]) -> str:
-    """A mean rank, or in how many cells a method ran that is not compared."""
-    if name in ranking["methods"]:
-        return shown(ranking["mean_ranks"][ranking["methods"].index(name)])
-    return f"in {ranking['left_out'].get(name, 0)}"
+def _rank(name: str, ranking: Mapping[str, Any], *, spread: bool = False) -> str:
+    """Return a mean rank, or the number of cells of a method that is not compared."""
+    if name not in ranking["methods"]:
+        return f"in {ranking['left_out'].get(name, 0)}"
+    place = ranking["methods"].index(name)
+    low, high = ranking["low"][place], ranking["high"][place]
+    mean = shown(ranking["mean_ranks"][place])
+    return f"{mean} {interval(low, high)}" if spread and low is not None else mean
 
 
 def _base(problem: str, found: Answers) -> list[Mapping[str, Any]]:
@@ -148,7 +240,7 @@ def _gap(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         cells = _base(problem, found)
         rows: dict[str, list[str]] = {}
         for place, cell in enumerate(cells):
-            for row in cell.get("default", {}).get("eavesdropper", []):
+            for row in cell.get(found["primary"], {}).get("eavesdropper", []):
                 of = dict(zip(found["place"], row, strict=True))
                 own = rows.setdefault(names[of["method"]], [NONE] * len(cells))
                 own[place] = _share(of)
@@ -196,7 +288,7 @@ def _budget(value: float, epsilons: Iterable[float]) -> str:
 
 
 def _gains(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Loss with tuning over that without, by method: free, and paid for."""
+    """Return the loss after tuning over the loss with transferred parameters, by method."""
     rows: dict[str, dict[str, Any]] = {}
     for by_method in found["gains"].values():
         for name, kinds in by_method.items():
@@ -223,7 +315,7 @@ def _apart(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         }
         for problem in found["titles"]["problem"]
         for cell in _base(problem, found)
-        for method, mean, lower, upper in cell.get("default", {}).get("unproven", [])
+        for method, mean, lower, upper in cell.get(found["primary"], {}).get("unproven", [])
         if lower is None or lower < INFINITE
     ]
 
