@@ -278,9 +278,11 @@ def output_files() -> str:
             outputs = re.search(r"^    output:\n(.*?)(?=^    \w+:)", body, re.M | re.S)
             paths = re.findall(r'"(results/[^"]+)"', outputs[1]) if outputs else []
             paths = [path.replace("{{", "{").replace("}}", "}") for path in paths]
+            message = re.search(r'^    message:\n\s+f?"(.*)"$', body, re.M)
             if paths:
-                rows.append((code(rule), ", ".join(map(code, paths))))
-    parts = [title("Output files"), table(["rule", "files"], rows)]
+                content = re.sub(r"\{wildcards\.(\w+)\}", r"<\1>", message[1]) if message else ""
+                rows.append((code(rule), plain(content), ", ".join(map(code, paths))))
+    parts = [title("Output files"), table(["rule", "content", "files"], rows)]
     for name in TABLES:
         schema = pl.read_parquet_schema(REFERENCE / f"{name}.parquet")
         parts += [title(f"Columns of {name}.parquet", "-")]

@@ -1,4 +1,4 @@
-"""Tests that the imports follow the layers of docs/design.md."""
+"""Tests that the imports follow the layers of docs/explanation/architecture.md."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from private_consensus.core.algorithms.base import METHOD, Algorithm
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "private_consensus"
-DESIGN = (ROOT / "docs" / "design.md").read_text()
+DESIGN = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
 FAMILIES = PACKAGE / "core" / "algorithms" / "families"
 LAYERS = DESIGN.partition("## Layers")[2].partition("## Algorithms")[0]
 PARTS = [

@@ -1,7 +1,9 @@
 """Run the privacy audits.  Inputs: errata, runs of audits.  Outputs: audits, errata."""
 
 from private_consensus import yamls
-from private_consensus.reproduction.audits.experiments import EXPERIMENTS as AUDIT_EXPERIMENTS
+from private_consensus.reproduction.audits.experiments import (
+    EXPERIMENTS as AUDIT_EXPERIMENTS,
+)
 from private_consensus.reproduction.audits.configuration import (
     check_level,
     read_audits,
@@ -64,7 +66,7 @@ rule audit_settings:
         },
         code=code_of_audited,
     message:
-        "privacy audit of settings of {wildcards.experiment}"
+        "Audit settings of {wildcards.experiment}"
     script:
         "../scripts/audit_settings.py"
 
@@ -103,7 +105,7 @@ rule audit:
         },
         code=code_of_audits,
     message:
-        "privacy audit"
+        "Audits of all examples, and computations for errata"
     script:
         "../scripts/audit.py"
 
@@ -135,6 +137,6 @@ rule compare_repairs:
         pairs=PAIRS,
         code=code_of_repairs,
     message:
-        "as printed against repaired"
+        "Compare published and corrected variants at equal epsilon"
     script:
         "../scripts/compare_repairs.py"

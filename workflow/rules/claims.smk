@@ -25,7 +25,7 @@ rule judge_claims:
         },
         code=lambda w: code_of("judge_claims.py"),
     message:
-        "claims of {wildcards.paper}"
+        "Verdicts on claims of {wildcards.paper}"
     script:
         "../scripts/judge_claims.py"
 
@@ -54,6 +54,6 @@ rule gather:
         errata=ERRATA_HASH,
         code=lambda w: code_of("gather.py"),
     message:
-        "all claims and all privacy statements"
+        "Verdicts on all claims, and privacy of all settings"
     script:
         "../scripts/gather.py"

@@ -26,7 +26,7 @@ rule summarize_partition:
         partitions=lambda w: PLAN.partitions(w.figure),
         code=lambda w: code_of("summarize_partition.py"),
     message:
-        "records of agents for {wildcards.figure}"
+        "Records of the agents for {wildcards.figure}"
     script:
         "../scripts/summarize_partition.py"
 
@@ -50,7 +50,7 @@ rule compute_views:
         views=lambda w: PLAN.views(w.figure),
         code=code_of_views,
     message:
-        "what observers learn, for {wildcards.figure}"
+        "Privacy loss to observers for {wildcards.figure}"
     script:
         "../scripts/compute_views.py"
 
@@ -90,6 +90,6 @@ rule draw_figure:
         png_scale=0.5 if SCALE == "smoke" else 2,
         code=code_of_figure,
     message:
-        "figure {wildcards.figure}"
+        "Figure {wildcards.figure}"
     script:
         "../scripts/draw_figure.py"

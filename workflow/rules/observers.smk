@@ -23,6 +23,6 @@ rule observers:
         asked=OBSERVED,
         code=code_of_observers,
     message:
-        "who learns what about whom"
+        "Privacy loss of each agent to each observer"
     script:
         "../scripts/observers.py"

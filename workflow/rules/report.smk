@@ -119,7 +119,7 @@ rule write_plan:
             "timings": [f"results/{w.scale}/timings/{job}.tsv" for job in TIMINGS],
         },
     message:
-        "what is asked for"
+        "Plan of the report"
     script:
         "../scripts/write_plan.py"
 
@@ -170,7 +170,7 @@ rule write_report:
         beside=lambda w: files_hash(pages.made_beside("results", w.scale).values()),
         code=lambda w: code_of("write_report.py"),
     message:
-        "report"
+        "Report"
     script:
         "../scripts/write_report.py"
 

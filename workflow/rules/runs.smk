@@ -25,6 +25,6 @@ rule run_cell:
         code=code_of_cell,
         asked=lambda wildcards: PLAN.asked(wildcards.experiment, wildcards.algorithm),
     message:
-        "{wildcards.experiment}: {wildcards.algorithm}"
+        "Runs of {wildcards.experiment}, {wildcards.algorithm}"
     script:
         "../scripts/run_cell.py"

@@ -35,6 +35,6 @@ rule make_table:
         table=lambda w: PLAN.tables[w.table].model_dump(mode="json"),
         code=lambda w: code_of("make_table.py"),
     message:
-        "table {wildcards.table}"
+        "Table {wildcards.table}"
     script:
         "../scripts/make_table.py"

@@ -23,6 +23,6 @@ rule theorems:
         theorems=settings_hash(THEOREMS.read_text(encoding="utf-8")),
         code=lambda w: code_of("theorems.py"),
     message:
-        "theorems of the papers"
+        "Verdicts on numbered statements of the papers"
     script:
         "../scripts/theorems.py"
