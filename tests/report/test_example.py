@@ -14,7 +14,7 @@ SCRIPT = ROOT / "examples" / "catch_a_wrong_algorithm.py"
 
 
 def shown(text: str) -> str:
-    """Return the lines of the class and its output without indentation of the page."""
+    """Return a text with single spaces."""
     return " ".join(text.split())
 
 
@@ -29,3 +29,8 @@ def test_the_audit_catches_the_wrong_algorithm_and_the_page_shows_its_output(res
     code = SCRIPT.read_text(encoding="utf-8")
     assert shown(output) in page
     assert shown(code[code.index("class Wrong") : code.index("\n\n\nmeans")]) in page
+    readme = shown((ROOT / "README.md").read_text(encoding="utf-8"))
+    step = shown(code[code.index("def step") : code.index("\n\n\nmeans")])
+    assert shown(output) in readme and step in readme
+    first = readme.index("class Wrong")
+    assert all(first < readme.index(other) for other in ("make smoke", "import private_consensus"))
