@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
+from private_consensus.common.provenance import write_text
 from private_consensus.reproduction.experiments.results import stamp, write
-from private_consensus.reproduction.report import Results
+from private_consensus.reproduction.report import Results, site
 
 DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult (surrogate)"
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")
@@ -135,6 +137,26 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
         "timings": [{"job": "figure.one", "seconds": 75.0, "memory": 300.0}],
     }
     return Results(**{**made, **changes})
+
+
+BUNDLES_AGAIN = {"test_repeated_the_bytes_are_the_same"}
+"""Tests in which every report bundles the runtime of its charts itself."""
+_write_runtime = site.write_runtime
+
+
+@pytest.fixture(autouse=True)
+def runtime_bundled_once(request, monkeypatch):
+    """Bundle the runtime of the charts, which no result changes, once per process (1.4 s)."""
+    if request.node.name not in BUNDLES_AGAIN:
+        monkeypatch.setattr(site, "write_runtime", lambda path: write_text(path, _runtime()))
+
+
+@cache
+def _runtime() -> str:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "vega.js"
+        _write_runtime(path)
+        return path.read_text(encoding="utf-8")
 
 
 @pytest.fixture
