@@ -73,7 +73,7 @@ benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
-# What other libraries take for the same results, to docs/performance.md. They are installed in .peers, beside what the project
+# What other libraries take for the same results, to docs/reference/other_libraries.md. They are installed in .peers, beside what the project
 # runs with; no other target knows of it. One that cannot be installed is named in the table.
 peers: $(READY)
 	$(BIN)/python -m benchmarks.peers.environment .peers

@@ -201,7 +201,7 @@ def pages(lines: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     yield from measuring.rows(*_exponents(of["exponents"], "seconds", 0))
     yield "\nExponents of memory beyond the libraries':\n"
     yield from measuring.rows(*_exponents(of["exponents"], "mb", 1))
-    yield f"\n![Time and memory of an iteration against agents](images/{PLOT.name})"
+    yield f"\n![Time and memory of an iteration against agents](../images/{PLOT.name})"
 
 
 def _where(lines: Sequence[Mapping[str, Any]]) -> str:
@@ -266,7 +266,7 @@ def write_page() -> None:
     from .plots import growth_plot, write
 
     lines = measuring.read(KEPT)
-    measuring.replace_page("growth", "\n".join(pages(lines)) + "\n")
+    measuring.replace_page("growth", "\n".join(pages(lines)) + "\n", measuring.GROWTH_PAGE)
     grown = [line for line in lines if line["kind"] == "exponents" and line["size"] == "agents"]
     write(growth_plot(grown), PLOT)
 

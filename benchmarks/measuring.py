@@ -13,7 +13,8 @@ from typing import Any
 from private_consensus.common.provenance import atomic_write
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance.md"
+GROWTH_PAGE = ROOT / "docs" / "reference" / "growth.md"
+PEERS_PAGE = ROOT / "docs" / "reference" / "other_libraries.md"
 
 
 def here() -> dict[str, str]:
@@ -50,7 +51,7 @@ def rows(*table: Iterable[str]) -> Iterator[str]:
     yield from (f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *others))
 
 
-def replace_page(name: str, page: str, path: Path = PAGE) -> None:
+def replace_page(name: str, page: str, path: Path) -> None:
     """Put a page between a file's marks of that name."""
     text = replaced(path.read_text(encoding="utf-8"), name, page)
     with atomic_write(path) as temporary:

@@ -1,4 +1,4 @@
-"""Measure all peers that are installed, and write what was found to docs/performance.md.
+"""Measure all installed peers, and write the results to docs/reference/other_libraries.md.
 
 make peers
 """

@@ -25,7 +25,7 @@ def pages(kept: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     head = ["what", "peer", "ours", "peer's", "peer's / ours", "results", ""]
     absent = [_absent(name) for name in last["missing"]]
     yield from measuring.rows(head, *map(_row, lines_of(kept)), *absent)
-    yield f"\n![Time of peers over ours](images/{PLOT.name})"
+    yield f"\n![Time of peers over ours](../images/{PLOT.name})"
 
 
 def lines_of(kept: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -59,5 +59,5 @@ def write_page() -> None:
     from ..plots import ratio_plot, write
 
     kept = measuring.read(KEPT)
-    measuring.replace_page("peers", "\n".join(pages(kept)) + "\n")
+    measuring.replace_page("peers", "\n".join(pages(kept)) + "\n", measuring.PEERS_PAGE)
     write(ratio_plot(lines_of(kept)), PLOT)

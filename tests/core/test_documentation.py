@@ -19,7 +19,7 @@ GENERATED = ("tutorials/", "results/", "api/algorithms/", "reference/generated/"
 """Folders of pages that ``make docs`` writes; git ignores them."""
 PROBLEMS = tuple(pc.problems.class_of(name) for name in pc.problems.names())
 MAX_LINES = 160
-LONGER = {"comparison.md", "performance.md"}
+LONGER = {"comparison.md"}
 """Pages above ``MAX_LINES``; the list may only shrink."""
 
 

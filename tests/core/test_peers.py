@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from benchmarks.measuring import PAGE, read
+from benchmarks.measuring import PEERS_PAGE, read
 from benchmarks.peers.table import KEPT, PARTS, pages, spelled
 from benchmarks.peers.timing import line, longer, once
 
@@ -48,5 +48,5 @@ def test_a_time_has_its_unit(seconds, text):
 
 def test_the_published_table_is_that_of_the_kept_measurements():
     kept = read(KEPT)
-    assert "\n".join(pages(kept)) in PAGE.read_text()
+    assert "\n".join(pages(kept)) in PEERS_PAGE.read_text()
     assert [part["part"] for part in sorted(kept, key=lambda p: PARTS.index(p["part"]))] == [*PARTS]

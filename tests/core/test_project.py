@@ -141,7 +141,8 @@ def test_targets_that_pages_name_exist(name):
     assert named and named <= targets()
 
 
-SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md", "docs/performance.md",
+SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
+         "docs/explanation/performance.md",
          "docs/how-to/data.md", "docs/how-to/study.md", "docs/how-to/reproduce.md",
          "docs/how-to/faq.md", "docs/how-to/submit.md", "docs/getting-started/install.md",
          "docs/getting-started/first_run.md", "docs/explanation/observers.md"]  # fmt: skip
