@@ -35,6 +35,8 @@ _PLACES = {
     "Problem": "core.problems",
     "Relation": "privacy",
     "Release": "privacy",
+    "Result": "api.results",
+    "Shares": "core.splitting",
     "Streams": "core.randomness",
     "account": "privacy",
     "audit": "audits.audit",

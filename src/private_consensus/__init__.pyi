@@ -4,6 +4,7 @@ from . import privacy as privacy
 from .api.estimator import (
     DecentralizedLogisticRegression as DecentralizedLogisticRegression,
 )
+from .api.results import Result as Result
 from .api.results import simulate as simulate
 from .audits.audit import audit as audit
 from .common.errors import InvalidInput as InvalidInput
@@ -15,6 +16,7 @@ from .core.algorithms.base import Iterative as Iterative
 from .core.networks import Network as Network
 from .core.problems import Problem as Problem
 from .core.randomness import Streams as Streams
+from .core.splitting import Shares as Shares
 from .core.splitting import split as split
 from .privacy import Budget as Budget
 from .privacy import Guarantee as Guarantee

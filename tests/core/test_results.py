@@ -149,3 +149,11 @@ def test_metrics_on_test_records_need_test_records():
     problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
     with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a problem with"):
         result("dvp", problem.logistic_regression(), 2, measures=[("released", "test_error")])
+
+
+def test_a_run_that_diverges_names_the_largest_stable_step():
+    """50 records per agent: L = 50, and gradient descent is stable below 2/L = 0.04."""
+    with pytest.raises(ArithmeticError) as error, np.errstate(over="ignore", invalid="ignore"):
+        steps = {"eta": 1.0, "clip": None}
+        result("muffliato_gd", horizon=300, parameters=steps, budget=pc.Budget(np.inf))
+    assert "eta = 1 is above 2/L = 0.04" in error.value.__notes__[0]

@@ -14,13 +14,13 @@ import polars as pl
 from private_consensus.audits.audit import audit
 from private_consensus.audits.result import AuditResult
 from private_consensus.common import yamls
-from private_consensus.common.errors import arguments
+from private_consensus.common.errors import Diverged, arguments
 from private_consensus.common.extras import needed
 from private_consensus.common.json_values import to_json
 from private_consensus.common.provenance import write_text
 from private_consensus.common.terminal import inline
 from private_consensus.core import library
-from private_consensus.core.algorithms.base import Algorithm, parameters
+from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
 from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
 from private_consensus.core.large_networks import SparseNetwork
 from private_consensus.core.networks import Network
@@ -222,11 +222,19 @@ def simulate(
     InvalidInput
         For an argument of another type or out of range, a measure that does not exist, and a
         budget, problem or network that does not fit the algorithm.
+    Diverged
+        At the first value that is not finite; a note names the largest stable step size.
     """
-    done = library.simulate(
-        algorithm, problem, network, budget, horizon, runs=runs, seed=seed, measures=measures,
-        iterations=iterations, progress=progress,
-    )  # fmt: skip
+    try:
+        done = library.simulate(
+            algorithm, problem, network, budget, horizon, runs=runs, seed=seed, measures=measures,
+            iterations=iterations, progress=progress,
+        )  # fmt: skip
+    except Diverged as error:
+        for name, (step, largest) in unstable_steps(algorithm, problem).items():
+            text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
+            error.add_note(f"{text}, the largest stable step of gradient descent")
+        raise
     values = {field.name: getattr(done, field.name) for field in fields(done)}
     text = "\n".join([*derive(done.releases, budget), *_calibration(done)])
     values["guarantee"] = replace(done.guarantee, derivation=text)
