@@ -16,8 +16,6 @@ import numpy as np
 
 from private_consensus.core.kernels import (
     backpropagation,
-    farthest,
-    linearised,
     local_minima,
     logistic,
     messages,
@@ -41,21 +39,6 @@ def single(generator: np.random.Generator, *shape: int) -> np.ndarray:
 
 def ring(agents: int) -> np.ndarray:
     return (np.roll(np.eye(agents), 1, 0) + np.roll(np.eye(agents), -1, 0) + np.eye(agents)) / 3
-
-
-def farthest_pairs(dim: int) -> Any:
-    members = np.array([[0, 1, 2], [1, 2, 3], [2, 3, 0], [3, 0, 1]])
-    return farthest.farthest_pairs(randoms().normal(size=(2, 4, dim)), members)
-
-
-def linearised_step(dim: int) -> Any:
-    g, shape = randoms(), (2, 3, 4, dim)
-    noisy, dual, gradient = g.normal(size=(3, *shape))
-    server, draw = g.normal(size=(2, 3, 1, dim)), g.normal(size=(3, 4, dim))
-    rho, inverse, scale = g.uniform(1, 2, size=(3, 2, 3))
-    out = [np.empty(shape), np.empty(shape), np.empty((2, 3, 1, dim)), np.empty(shape)]
-    linearised.linearised_step(noisy, dual, server, gradient, draw, rho, inverse, scale, *out)
-    return out
 
 
 def lasso_problems(dim: int) -> dict[str, np.ndarray]:
@@ -198,7 +181,7 @@ def draws(vectors: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    farthest_pairs, linearised_step, soft_steps, soft_steps_huber,
+    soft_steps, soft_steps_huber,
     few_losses, single_messages, whole_rounds, perceptrons, logistic_losses, first_of, inner_loops,
     draws,
 )  # fmt: skip

@@ -11,7 +11,6 @@ from scipy.optimize import brentq
 from observed import simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
-from private_consensus.core.algorithms import dp_admm
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.d_zoa import DZOA, step_sum
 from private_consensus.core.algorithms.dp_admm import DPADMM
@@ -149,24 +148,19 @@ def test_compiled_slopes_are_the_plain_ones(streams, dim):
     assert problem.gradient(x) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_a_compiled_step_of_dp_admm_is_the_plain_one(streams, monkeypatch):
-    """The same bytes, of several settings as of one."""
+def test_a_step_of_dp_admm_is_equal_for_one_setting_and_for_several(streams):
     problem, network = made(streams), graph(streams)
-    one = DPADMM(rho=3.0, eta_0=0.2, noise=0.1)
-    batch = stack([one, replace(one, rho=12.0), replace(one, noise=1.0)])
-    found = []
-    for available in (dp_admm.AVAILABLE, False):
-        monkeypatch.setattr(dp_admm, "AVAILABLE", available)
-        for algorithm, settings in ((batch, 3), (stack([one]), 1)):
-            state = algorithm.start(problem, network, streams, settings)
-            draws = algorithm.draws(problem, streams)
-            for t in (1, 2, 3):
-                state = algorithm.step(state, problem, network, next(draws), t)
-            found.append(state)
-    compiled, alone, plain, _ = found
-    for values, first, expected in zip(compiled, alone, plain, strict=True):
-        assert values.tobytes() == expected.tobytes()
-        assert values[:1].tobytes() == first.tobytes()
+    single = DPADMM(rho=3.0, eta_0=0.2, noise=0.1)
+    batch = stack([single, replace(single, rho=12.0), replace(single, noise=1.0)])
+    states = []
+    for algorithm, settings in ((batch, 3), (stack([single]), 1)):
+        state = algorithm.start(problem, network, streams, settings)
+        draws = algorithm.draws(problem, streams)
+        for t in (1, 2, 3):
+            state = algorithm.step(state, problem, network, next(draws), t)
+        states.append(state)
+    for values, expected in zip(*states, strict=True):
+        assert values[:1].tobytes() == expected.tobytes()
 
 
 def test_no_record_of_hubers_loss_pulls_harder_than_the_bound(streams):

@@ -19,7 +19,6 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent, Draw, State
 from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
-from private_consensus.core.algorithms.families import random_aggregates
 from private_consensus.core.algorithms.families.random_aggregates import widest_pair
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
 from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
@@ -256,19 +255,6 @@ def test_outputs_of_the_aggregates_have_the_stated_law(streams, aggregator):
 
 def apart(points, pair):
     return np.abs(points[pair[0]] - points[pair[1]]).sum()
-
-
-@pytest.mark.parametrize("graph", ["star", "random_edges"])
-def test_compiled_pairs_are_the_plain_ones(streams, graph, monkeypatch):
-    """The same bytes, also where several pairs are equally far apart."""
-    links = {} if graph == "star" else {"edges": 8}
-    network = networks.build(streams, graph, AGENTS, **links)
-    x = np.random.default_rng(5).normal(size=(2, 12, AGENTS, DIM))
-    for values in (x, np.round(x), np.zeros_like(x)):
-        found = widest_pair(values, network)
-        with monkeypatch.context() as without:
-            without.setattr(random_aggregates, "AVAILABLE", False)
-            assert found.tobytes() == widest_pair(values, network).tobytes()
 
 
 @pytest.mark.parametrize("graph", ["shared", "per_run"])

@@ -23,7 +23,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ..kernels.linearised import AVAILABLE, linearised_step
 from .base import CURVATURE, STEP, Iterative, Range, column, origin
 from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
 from .noise import Noise
@@ -274,10 +273,6 @@ class DPADMM(Iterative):
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
         scale = column(self.noise.scale) / weight
-        if AVAILABLE and _by_run(rho, inverse_step, scale, state, draw):
-            return _compiled_step(
-                state, problem.gradient(state.noisy), draw, rho, inverse_step, scale
-            )
         pull = rho * state.server + state.dual + inverse_step * state.noisy
         exact = (pull - problem.gradient(state.noisy)) / weight
         noisy = exact + scale * draw
@@ -327,27 +322,6 @@ class DPADMM(Iterative):
             name: np.broadcast_to(np.reshape(getattr(self, name), (-1, 1)), shape)
             for name in ("rho", "eta_0")
         }
-
-
-def _by_run(rho, inverse_step, scale, state: State, draw) -> bool:
-    """Return True if numbers differ between settings and runs only."""
-    alike = all(np.shape(value)[-2:] in {(), (1, 1)} for value in (rho, inverse_step, scale))
-    return alike and np.ndim(state.noisy) == 4 and np.shape(draw) == state.noisy.shape[1:]
-
-
-def _compiled_step(state: State, gradient, draw, rho, inverse_step, scale) -> State:
-    shape, server = state.noisy.shape, state.server.shape
-    numbers = [
-        np.ascontiguousarray(np.broadcast_to(value, (*shape[:2], 1, 1))[..., 0, 0], float)
-        for value in (rho, inverse_step, scale)
-    ]
-    arrays = [
-        np.ascontiguousarray(values, float)
-        for values in (state.noisy, state.dual, state.server, gradient, draw)
-    ]
-    exact, sent, average, dual = (np.empty(s) for s in (shape, shape, server, shape))
-    linearised_step(*arrays, *numbers, exact, sent, average, dual)
-    return State(sent, exact, dual, average)
 
 
 ALGORITHM = DPADMM

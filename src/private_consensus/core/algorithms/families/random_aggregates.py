@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from ...kernels.farthest import AVAILABLE, farthest_pairs
 from ...networks import SparseNetwork
 from ..parameters import one_of
 from . import gradient_steps, random_weights
@@ -275,8 +274,6 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     members = network.closed_neighbourhoods
     if isinstance(network, SparseNetwork):
         return _widest_of(network.gather(x, members))
-    if AVAILABLE:
-        return farthest_pairs(x, members)
     first, second = np.triu_indices(members.shape[-1], 1)
     # One coordinate at a time, because the differences of all coordinates exceed the cache.
     columns = np.moveaxis(x, -1, 0)
