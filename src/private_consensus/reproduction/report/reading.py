@@ -17,6 +17,7 @@ from private_consensus.common.usage import read_usage, was_measured
 
 from ..claims.decisions import may_decide
 from ..experiments.results import mark_of, rows_of
+from .undecided import without_decisions
 
 Row = Mapping[str, Any]
 SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
@@ -93,6 +94,13 @@ class Results:
     timings: Sequence[Row] = field(default_factory=list)
     views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of content that several pages show; replaced results have an empty cache."""
+
+    def __post_init__(self) -> None:
+        """Remove the decisions of a comparison that this scale must not make."""
+        computed_here = self.comparison and "published" not in self.comparison
+        if computed_here and not self.decides:
+            undecided = without_decisions(self.comparison, self.scale)
+            object.__setattr__(self, "comparison", undecided)
 
     @property
     def decides(self) -> bool:

@@ -60,7 +60,9 @@
     const loss = `excess loss ${shown(first.mean)} ${range(first.low, first.high)}`;
     const alike = others.filter((row) => row.may_be_best).map((row) => title(row.method));
     const parts = [];
-    if (alike.length) {
+    if (first.may_be_best === null) {
+      parts.push(`${title(first.method)} has the lowest mean, ${loss}. This scale decides nothing.`);
+    } else if (alike.length) {
       parts.push(`${title(first.method)} has the lowest mean, ${loss}; at 95 % it cannot be told apart from ${listed(alike)}.`);
     } else if (others.length) {
       parts.push(`${title(first.method)} is best, ${loss}: at 95 % no other method may be. Next is ${title(others[0].method)}, ` +
@@ -112,7 +114,7 @@
         const fronts = names.filter((_, bit) => (row.front >> bit) & 1).map((name) => name.split("_")[0]);
         return {
           name: title(row.method), best: row.may_be_best,
-          cells: [row.may_be_best ? "yes" : "no", shown(row.mean), range(row.low, row.high), shown(row.behind_low),
+          cells: [{ 1: "yes", 0: "no" }[row.may_be_best] ?? "not decided", shown(row.mean), range(row.low, row.high), shown(row.behind_low),
             percent(row.share), row.share === null ? "–" : `[${percent(row.share_low)}, ${percent(row.share_high)}]`,
             shown(row.excess_loss_worst), row.accuracy_mean === null ? "–" : percent(row.accuracy_mean), shown(row.consensus_error),
             ...names.map((_, i) => shown(paid[i])), fronts.join(", ") || "–"],

@@ -12,6 +12,7 @@ from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATE
 from ...claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from ..formats import number
 from ..reading import Results
+from ..undecided import sentence
 from .delivered import audits
 
 Row = Mapping[str, Any]
@@ -43,10 +44,7 @@ def sentences(results: Results) -> list[str]:
         Two sentences at most. A scale that decides nothing gets one sentence that states this.
     """
     if not results.decides:
-        return [
-            f"The {results.scale} scale decides nothing: it shows that the workflow runs, with "
-            "fewer runs and shorter grids than the papers."
-        ]
+        return [sentence(results.scale)]
     parts = [claims_in_words(results.claims), privacy_in_words(results.privacy)]
     answer = "; ".join(filter(None, parts))
     headline = list(results.comparison.get("headline", []))[:1]

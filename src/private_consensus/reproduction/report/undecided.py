@@ -1,0 +1,83 @@
+"""Remove decisions from the answers of a comparison at a scale that decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..claims import UNDECIDED, UNTESTABLE
+
+Answers = Mapping[str, Any]
+
+OPEN = {"verdict": UNDECIDED, "verdict_alone": UNDECIDED, "answer": UNDECIDED}
+"""Columns of a question without a decision."""
+DECISIONS = ("may_be_best", "behind_low")
+"""Columns of a ranking that decide between methods; they become null."""
+
+
+def sentence(scale: str) -> str:
+    """Return the statement that a scale decides nothing."""
+    return (
+        f"The {scale} scale decides nothing: it shows that the workflow runs, with fewer runs and "
+        "shorter grids than the papers."
+    )
+
+
+def without_decisions(answers: Answers, scale: str) -> dict[str, Any]:
+    """Return the answers with numbers but without verdicts, best methods and recommendations.
+
+    Parameters
+    ----------
+    answers : mapping
+        Content of ``answers.json``.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    dict
+        A copy in which each question with a test is undecided, no method may be best, and no
+        headline recommends a method.
+    """
+    changes = {
+        "headline": lambda _: [sentence(scale)],
+        "learned": lambda _: [],
+        "advice": lambda rows: [
+            row if row["verdict"] == UNTESTABLE else {**row, **OPEN} for row in rows
+        ],
+        "ranks": _ranks,
+        "problems": lambda problems: _problems(problems, answers),
+    }
+    return {key: changes.get(key, lambda value: value)(value) for key, value in answers.items()}
+
+
+def _ranks(ranks: Mapping[str, Any]) -> dict[str, Any]:
+    """Remove the groups of methods that a test tells apart, and the p-value of the test."""
+    return {
+        observer: {
+            tuning: {key: {**one, "alike": [], "p": None} for key, one in columns.items()}
+            for tuning, columns in by_tuning.items()
+        }
+        for observer, by_tuning in ranks.items()
+    }
+
+
+def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
+    """Set the decisions of each row of each ranking to None."""
+    columns = [i for i, name in enumerate(answers.get("place", ())) if name in DECISIONS]
+    return {
+        problem: [_cell(cell, answers.get("observers", ()), columns) for cell in cells]
+        for problem, cells in problems.items()
+    }
+
+
+def _cell(cell: Mapping[str, Any], observers: Any, columns: list[int]) -> dict[str, Any]:
+    """Set the given columns of all rankings of one cell to None."""
+    return {
+        key: {
+            name: [[None if i in columns else x for i, x in enumerate(row)] for row in rows]
+            if name in observers else rows
+            for name, rows in tuned.items()
+        } if isinstance(tuned, Mapping) else tuned
+        for key, tuned in cell.items()
+    }  # fmt: skip
