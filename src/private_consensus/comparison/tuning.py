@@ -40,12 +40,9 @@ from private_consensus.core.algorithms.base import (
 from .design import Comparison, Limits, Method, Problem
 
 HORIZON = "horizon"
-WIDTHS = (1.0, 0.25, 0.1)
+WIDTHS = (1.0, 0.25, 0.12)
 """Half width of the region of a stage, as a fraction of the range."""
-NATURAL = {
-    (HORIZON, "low"): "a single iteration",
-    ("decay", "high"): "steps of constant length",
-}
+NATURAL = {("decay", "high"): "steps of constant length"}
 """Natural limits of parameters, by the end of the range: no value beyond is of use."""
 
 

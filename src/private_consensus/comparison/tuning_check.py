@@ -1,6 +1,6 @@
 """Check of tuning: loss after the search, and the smallest loss on a fine grid, on fresh runs.
 
-The check uses the base cell of one problem, every second budget, and runs whose random streams no trial has used. The
+The check uses the base cell of one problem, the smallest and the largest budget, and runs whose random streams no trial has used. The
 grid has the budget of the uncounted search. The smallest mean loss on the grid is chosen on the
 runs by which it is measured, and so is too small rather than too large.
 """
@@ -59,7 +59,7 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
     design = engine.design
     world = engine.world(engine.base, design.tuning.seed + FRESH_SEED_OFFSET, design.runs)
     points = grid(engine, name)
-    for epsilon in design.epsilons[1::2] or design.epsilons:
+    for epsilon in sorted({design.epsilons[0], design.epsilons[-1]}):
         chosen = engine.chosen.get((name, epsilon, TUNED))
         if chosen is None:
             continue
