@@ -571,3 +571,10 @@ def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):
     print_figures([str(tmp_path / "figures"), str(tmp_path / "out")])
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["tall-page.pdf"]
     assert "tall-column.pdf: not written" in capsys.readouterr().err
+
+
+def test_a_figure_is_as_wide_with_one_panel_as_with_two_or_three():
+    """Pictures that fill a column then have text of one size."""
+    widths = [measured(named_figure(lambda title: ["one", "two"], titles))
+              for titles in ("a", "ab", "abc")]  # fmt: skip
+    assert max(widths) - min(widths) < 0.03 * max(widths)

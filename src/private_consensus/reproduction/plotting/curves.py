@@ -39,6 +39,12 @@ NOTHING = 1e-9
 SIDE, GAP = 62, 34
 """Pixels for an axis beside a panel, and between panels."""
 
+MAX_COLUMNS = 2
+"""Panels beside each other."""
+ALONE = (2 * WIDTH + SIDE, 300)
+"""Width and height of a single panel: the drawing is as wide as one of two panels, so that text has
+one size in all figures."""
+
 SHOWN, SWITCHED = "shown", "first"
 """Names of the selection of curves, and of the layer that holds it."""
 
@@ -56,6 +62,7 @@ class Panel:
     x: Extent
     y: Extent
     direct: bool
+    size: tuple[int, int] = (WIDTH, HEIGHT)
 
 
 def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification:
@@ -86,9 +93,10 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification
         for panel in panels
     ]
     names = list(shared.colour) if shared else []
-    columns = min(figure.get("columns") or len(panels), 2 if direct else len(panels))
-    legend = None if direct else legend_of(names, columns * (WIDTH + SIDE))
-    charts = [panel_chart(replace(p, names=names), legend) for p in panels]
+    columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
+    size = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
+    legend = None if direct else legend_of(names, columns * (size[0] + SIDE))
+    charts = [panel_chart(replace(p, names=names, size=size), legend) for p in panels]
     notes = (facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers))
     chart = arranged(charts, columns, own_names=direct)
     if legend:
@@ -319,6 +327,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
         Vega-Lite chart.
     """
     shown, spec = panel.points, panel.spec
+    width, height = panel.size
     names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
               axis=panel.x.axis(shown["x"].to_list()))  # fmt: skip
@@ -366,8 +375,8 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
     layers += [*_titles(spec["title"]), *(_ends(panel) if panel.direct else [])]
     if all(one["data"] is data for one in layers):
         layers = [{key: one[key] for key in ("mark", "encoding")} for one in layers]
-        return {"data": data, "layer": layers, "width": WIDTH, "height": HEIGHT}
-    return {"layer": layers, "width": WIDTH, "height": HEIGHT}
+        return {"data": data, "layer": layers, "width": width, "height": height}
+    return {"layer": layers, "width": width, "height": height}
 
 
 def _columns(shown: pl.DataFrame) -> pl.DataFrame:

@@ -25,8 +25,8 @@ INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
 """Has sub- and superscripts; a renderer that misses one sets the whole line in another font."""
 WIDTH, HEIGHT = 360, 220
-LINE = 110
-"""Letters of a line below a title."""
+LINE, TITLE_LINE = 110, 98
+"""Letters of a line below a title, and of a title."""
 PIXELS, LEAST_SCALE = 1600, 1.5
 """Width of a picture, and pixels for each of its units."""
 
@@ -100,7 +100,7 @@ def finish(
     """
     note, colour = source_note(source)
     heading = {
-        "text": typeset(title),
+        "text": _lines(typeset(title), TITLE_LINE),
         "subtitle": [
             *wrap(note, LINE),
             *(typeset(line) for text in notes for line in wrap(text, LINE)),
@@ -112,6 +112,12 @@ def finish(
     }
     made = chart if isinstance(chart, Mapping) else chart.to_dict()
     return Specification({**made, "title": heading, "config": CONFIG})
+
+
+def _lines(text: str, letters: int) -> str | list[str]:
+    """Return a text that fits into a line, or its lines."""
+    lines = wrap(text, letters)
+    return lines if len(lines) > 1 else text
 
 
 def save(
