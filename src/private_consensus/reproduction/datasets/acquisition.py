@@ -73,8 +73,8 @@ class Acquisition:
         require(self.patience >= 0, "data.patience", self.patience, "a number of seconds >= 0")
         rows = self.surrogate_rows
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
-        named = None if self.mirror is None else str(self.mirror)
-        object.__setattr__(self, "mirror", mirror_location(named))
+        mirror = None if self.mirror is None else str(self.mirror)
+        object.__setattr__(self, "mirror", mirror_location(mirror))
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
 
     def check(self) -> None:
@@ -233,9 +233,9 @@ def _from_publisher(
     with locked(access.downloads.folder / f"{identity}.lock"):
         with suppress(Unavailable):
             return _read_cache(cached, about.name, route.publisher.checksum)
-        found = _fetched(about, route, replace(access, downloads=downloads), tried)
-        _write_cache(cached, *found)
-        return found
+        fetched = _fetched(about, route, replace(access, downloads=downloads), tried)
+        _write_cache(cached, *fetched)
+        return fetched
 
 
 def _fetched(
@@ -248,10 +248,10 @@ def _fetched(
         raise Unavailable(f"{publisher.name}: {reason}") from None
     # Right or wrong, the files have served: the cache keeps the canonical contents.
     shutil.rmtree(access.downloads.folder, ignore_errors=True)
-    found = checksums.of_raw(raw)
-    if publisher.checksum and found != publisher.checksum:
+    checksum = checksums.of_raw(raw)
+    if publisher.checksum and checksum != publisher.checksum:
         raise Unavailable(
-            f"{publisher.name}: contents have checksum {found}, expected {publisher.checksum}"
+            f"{publisher.name}: contents have checksum {checksum}, expected {publisher.checksum}"
         )
     first = "" if publisher.checksum else "no checksum is published, so the first one is noted; "
     return raw, Provenance(
@@ -259,7 +259,7 @@ def _fetched(
         source="publisher",
         where=urlsplit(publisher.urls[0]).hostname or publisher.name,
         version=publisher.version,
-        checksum=found,
+        checksum=checksum,
         because=first + "; ".join(["first open way", *tried]),
         licence=publisher.licence,
     )
@@ -300,9 +300,9 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
         raw = read_raw(next(folder.glob("raw.*")))
     except (OSError, StopIteration, InvalidInput):
         raise Unavailable("not in the cache") from None
-    found = checksums.of_raw(raw)
+    checksum = checksums.of_raw(raw)
     expected = {provenance.checksum, pinned or provenance.checksum}
-    if provenance.dataset != dataset or expected != {found}:
+    if provenance.dataset != dataset or expected != {checksum}:
         log.warning("%s: the cached copy is damaged and is fetched again", dataset)
         raise Unavailable("the cached copy is damaged")
     return raw, provenance
@@ -318,16 +318,16 @@ def _require_folder(path: Path) -> None:
     expected = "a folder that can be made, and written to"
     require("\0" not in str(path), "data.cache", str(path), expected)
     try:
-        there = next(place for place in (path, *path.absolute().parents) if _is_there(place))
-        usable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+        existing = next(folder for folder in (path, *path.absolute().parents) if _is_there(folder))
+        usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
     except OSError:
         usable = False
     require(usable, "data.cache", str(path), expected)
 
 
-def _is_there(place: Path) -> bool:
+def _is_there(folder: Path) -> bool:
     try:
-        place.stat()
+        folder.stat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     return True
@@ -348,11 +348,11 @@ def write_raw(path: str | Path, raw: Raw) -> None:
     raw : polars.DataFrame or mapping of str to ndarray
         Canonical contents; a data frame is written as Parquet, arrays as NPZ.
     """
-    with atomic_write(path) as part:
+    with atomic_write(path) as temporary:
         if isinstance(raw, pl.DataFrame):
-            raw.write_parquet(part)
+            raw.write_parquet(temporary)
         else:
-            with open(part, "wb") as stream:
+            with open(temporary, "wb") as stream:
                 np.savez(stream, **raw)
 
 

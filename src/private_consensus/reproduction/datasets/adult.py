@@ -230,10 +230,10 @@ def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict
     columns["marital_status"][single[:moved]] = generator.permutation(spare)[:moved]
     columns["marital_status"][husband | wife] = "Married-civ-spouse"
     males = int((columns["sex"] == "Male").sum()) - int(husband.sum())
-    others = np.flatnonzero(~(husband | wife))
-    sex = np.where(np.arange(len(others)) < max(males, 0), "Male", "Female")
+    unmarried_rows = np.flatnonzero(~(husband | wife))
+    sex = np.where(np.arange(len(unmarried_rows)) < max(males, 0), "Male", "Female")
     columns["sex"][husband], columns["sex"][wife] = "Male", "Female"
-    columns["sex"][others] = generator.permutation(sex)
+    columns["sex"][unmarried_rows] = generator.permutation(sex)
     return columns
 
 

@@ -136,7 +136,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
     Kept are employed persons with a known income; income is monthly, in the census's currency.
     """
-    kept = table.filter(
+    persons = table.filter(
         (pl.col("EMPSTAT") == 1) & (pl.col("INCTOT") < 9_999_998) & (pl.col("HRSWORK1") < 998)
     )
     codes = {
@@ -148,7 +148,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     }
     return expand(
         COLLAPSED.check(
-            kept.select(
+            persons.select(
                 **{name: _by_rank(code, BLOCKS[name]) for name, code in codes.items()},
                 religion=_by_rank("RELIGION", BLOCKS["religion"]),
                 race=pl.col("RACE").replace_strict(

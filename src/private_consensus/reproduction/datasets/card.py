@@ -86,10 +86,10 @@ class Card:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Card:
         """Inverse of :meth:`to_dict`."""
-        kept = {k: v for k, v in values.items() if k in cls.__dataclass_fields__}
-        kept["provenance"] = Provenance.from_dict(kept["provenance"])
-        kept["columns"], kept["notes"] = tuple(kept["columns"]), tuple(kept["notes"])
-        return cls(**kept)
+        fields = {k: v for k, v in values.items() if k in cls.__dataclass_fields__}
+        fields["provenance"] = Provenance.from_dict(fields["provenance"])
+        fields["columns"], fields["notes"] = tuple(fields["columns"]), tuple(fields["notes"])
+        return cls(**fields)
 
 
 def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:
@@ -107,10 +107,10 @@ def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, lis
     dict
         One histogram per column, the label first.
     """
-    chosen = [schema.label, *[c for c in schema.features if c in table.columns]][: PICTURED + 1]
+    columns = [schema.label, *[c for c in schema.features if c in table.columns]][: PICTURED + 1]
     return {
         name: _bars(table[name]) if schema.is_numeric(name) else _counts(table[name])
-        for name in chosen
+        for name in columns
     }
 
 
@@ -126,9 +126,9 @@ def _counts(column: pl.Series) -> dict[str, list[Any]]:
         .value_counts()
         .sort(["count", column.name], descending=[True, False])
     )
-    shown = counts.head(BARS)
-    rest = int(counts["count"].sum() - shown["count"].sum())
-    values, numbers = shown[column.name].to_list(), shown["count"].to_list()
-    if rest:
-        values, numbers = [*values, "other"], [*numbers, rest]
+    largest = counts.head(BARS)
+    remainder = int(counts["count"].sum() - largest["count"].sum())
+    values, numbers = largest[column.name].to_list(), largest["count"].to_list()
+    if remainder:
+        values, numbers = [*values, "other"], [*numbers, remainder]
     return {"values": values, "counts": numbers}

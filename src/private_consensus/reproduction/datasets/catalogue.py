@@ -80,8 +80,8 @@ def aggregates(dataset: str) -> dict[str, Any]:
 def fingerprint(dataset: str) -> str:
     """Hash of what this folder's YAML files say of a data set; the code's hash misses them."""
     path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
-    said = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return settings_hash([_table()[dataset], said])
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return settings_hash([_table()[dataset], text])
 
 
 @cache

@@ -49,17 +49,17 @@ def from_archive(path: str | Path) -> dict[str, np.ndarray]:
     """
     try:
         with tarfile.open(path, "r:gz") as archive:
-            parts = {
-                part: [_batch(archive, name) for name in names] for part, names in BATCHES.items()
+            splits = {
+                split: [_batch(archive, name) for name in names] for split, names in BATCHES.items()
             }
     except (tarfile.TarError, OSError, EOFError, KeyError, zlib.error) as error:
         raise InvalidInput(Path(path).name, type(error).__name__, "the CIFAR-10 archive") from None
     arrays = {}
-    for part, batches in parts.items():
+    for split, batches in splits.items():
         pixels = np.concatenate([x for x, _ in batches])
         images = pixels.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
-        arrays[f"x_{part}"] = np.ascontiguousarray(images)
-        arrays[f"y_{part}"] = np.concatenate([y for _, y in batches])
+        arrays[f"x_{split}"] = np.ascontiguousarray(images)
+        arrays[f"y_{split}"] = np.concatenate([y for _, y in batches])
     return arrays
 
 
@@ -89,10 +89,10 @@ def _batch(archive: tarfile.TarFile, name: str) -> tuple[np.ndarray, np.ndarray]
 
 
 def _bytes_of(batch: dict, key: bytes) -> np.ndarray:
-    found = np.asarray(batch[key])
-    if found.dtype.kind not in "iu" or found.min() < 0 or found.max() > 255:
+    values = np.asarray(batch[key])
+    if values.dtype.kind not in "iu" or values.min() < 0 or values.max() > 255:
         raise ValueError(f"{key!r} are no bytes")
-    return found.astype(np.uint8)
+    return values.astype(np.uint8)
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
@@ -116,38 +116,38 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     patterns = _smooth(generator, len(CLASSES) * 4).reshape(len(CLASSES), 4, SIDE, SIDE, 3)
     arrays = {}
     train = rows or SURROGATE_ROWS
-    for part, count in (("train", train), ("test", train // 6)):
+    for split, count in (("train", train), ("test", train // 6)):
         labels = generator.permutation(np.arange(count) % len(CLASSES)).astype(np.uint8)
-        arrays[f"x_{part}"] = _images(labels, patterns, generator)
-        arrays[f"y_{part}"] = labels
+        arrays[f"x_{split}"] = _images(labels, patterns, generator)
+        arrays[f"y_{split}"] = labels
     return arrays
 
 
 def _images(
     labels: np.ndarray, patterns: np.ndarray, generator: np.random.Generator, *, block: int = 2000
 ) -> np.ndarray:
-    parts = []
+    blocks = []
     for start in range(0, len(labels), block):
-        chosen = labels[start : start + block]
-        kind = generator.integers(0, patterns.shape[1], len(chosen))
-        own = patterns[chosen, kind]
-        flipped = generator.random(len(chosen)) < 0.5
-        own[flipped] = own[flipped, :, ::-1]
-        light = generator.normal(0, 0.6, (len(chosen), 1, 1, 3)).astype(np.float32)
-        mixed = 0.4 * own + 1.0 * _smooth(generator, len(chosen)) + light
+        block_labels = labels[start : start + block]
+        kind = generator.integers(0, patterns.shape[1], len(block_labels))
+        class_patterns = patterns[block_labels, kind]
+        flipped = generator.random(len(block_labels)) < 0.5
+        class_patterns[flipped] = class_patterns[flipped, :, ::-1]
+        light = generator.normal(0, 0.6, (len(block_labels), 1, 1, 3)).astype(np.float32)
+        mixed = 0.4 * class_patterns + 1.0 * _smooth(generator, len(block_labels)) + light
         mixed += generator.normal(0, 0.25, mixed.shape).astype(np.float32)
-        parts.append(np.clip(120 + 45 * mixed, 0, 255).astype(np.uint8))
-    return np.concatenate(parts)
+        blocks.append(np.clip(120 + 45 * mixed, 0, 255).astype(np.uint8))
+    return np.concatenate(blocks)
 
 
 def _smooth(generator: np.random.Generator, count: int) -> np.ndarray:
     """Random fields of low frequency, ``[count, 32, 32, 3]``, with unit variance."""
     coarse = generator.standard_normal((count, 5, 5, 3)).astype(np.float32)
-    place = np.linspace(0, 4 - 1e-4, SIDE, dtype=np.float32)
-    left = place.astype(int)
+    position = np.linspace(0, 4 - 1e-4, SIDE, dtype=np.float32)
+    lower = position.astype(int)
     weights = np.zeros((SIDE, 5), np.float32)
-    weights[np.arange(SIDE), left] = 1 - (place - left)
-    weights[np.arange(SIDE), left + 1] = place - left
+    weights[np.arange(SIDE), lower] = 1 - (position - lower)
+    weights[np.arange(SIDE), lower + 1] = position - lower
     # Not by BLAS, whose last digits depend on the number of threads.
     tall = np.einsum("nijc,hi->nhjc", coarse, weights)
     field = np.einsum("nhjc,wj->nhwc", tall, weights)

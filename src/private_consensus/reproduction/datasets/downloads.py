@@ -107,11 +107,11 @@ class Downloads:
         return Path(path)
 
     def _download(self, url: str, target: Path, name: str) -> None:
-        part = self._part(name)
+        partial_file = self._part(name)
         for attempt in range(self.retries + 1):
             try:
-                self._append(url, part)
-                os.replace(part, target)
+                self._append(url, partial_file)
+                os.replace(partial_file, target)
                 return
             except _Broken as error:
                 reason = str(error)
@@ -122,19 +122,19 @@ class Downloads:
                 self.patience.sleep(self.backoff * 2**attempt)
         raise Unavailable(f"{url}: {reason} ({self.retries + 1} tries)")
 
-    def _append(self, url: str, part: Path) -> None:
-        """Bring ``part`` to its full length, going on where it ends if the host can."""
+    def _append(self, url: str, partial_file: Path) -> None:
+        """Bring ``partial_file`` to its full length, going on where it ends if the host can."""
         import requests
         import urllib3
 
-        have = part.stat().st_size if part.exists() else 0
+        have = partial_file.stat().st_size if partial_file.exists() else 0
         wait = max(0.1, self.patience.left)
         start = time.monotonic()
         try:
             with requests.get(
                 url, headers=_headers(have), stream=True, timeout=(wait, wait)
             ) as response:
-                self._write(response, part, _accepted(response, have, part))
+                self._write(response, partial_file, _accepted(response, have, partial_file))
         except (requests.Timeout, urllib3.exceptions.TimeoutError) as error:
             # Bytes may have come before the silence; only the silence is charged.
             self.patience.charge(min(time.monotonic() - start, wait))
@@ -142,26 +142,26 @@ class Downloads:
         except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
             raise _Broken(f"connection lost ({type(error).__name__})") from error
 
-    def _write(self, response, part: Path, have: int) -> None:
+    def _write(self, response, partial_file: Path, have: int) -> None:
         got, start = 0, time.monotonic()
         if have + (announced := _length(response)) > LARGEST:
-            self._too_large(response, part, f"announces {announced:,} bytes")
-        with open(part, "ab" if have else "wb") as stream:
+            self._too_large(response, partial_file, f"announces {announced:,} bytes")
+        with open(partial_file, "ab" if have else "wb") as stream:
             # read1 gives what has come; read would wait until a chunk is full. Both raise where
             # the body ends before its announced length.
             while chunk := response.raw.read1(CHUNK):
                 stream.write(chunk)
                 got += len(chunk)
                 if have + got > LARGEST:
-                    self._too_large(response, part, "does not end")
+                    self._too_large(response, partial_file, "does not end")
                 elapsed = time.monotonic() - start
                 if elapsed > self.patience.left and got < SLOWEST * elapsed:
                     self.patience.charge(elapsed)
                     raise _Broken(f"only {got / elapsed:.0f} bytes a second")
 
     @staticmethod
-    def _too_large(response, part: Path, how: str) -> None:
-        part.unlink(missing_ok=True)
+    def _too_large(response, partial_file: Path, how: str) -> None:
+        partial_file.unlink(missing_ok=True)
         raise Unavailable(f"{response.url}: the file {how}, expected at most {LARGEST:,} bytes")
 
     def _part(self, name: str) -> Path:
@@ -203,8 +203,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def _length(response) -> int:
     """Bytes that an answer says it has; 0 where it does not."""
-    said = response.headers.get("Content-Length", "")
-    return int(said) if said.isdigit() else 0
+    length = response.headers.get("Content-Length", "")
+    return int(length) if length.isdigit() else 0
 
 
 def _headers(have: int) -> dict[str, str]:
@@ -214,15 +214,15 @@ def _headers(have: int) -> dict[str, str]:
     return headers
 
 
-def _accepted(response, have: int, part: Path) -> int:
-    """Bytes of ``part`` to keep in view of the answer; raises if there is nothing to read."""
+def _accepted(response, have: int, partial_file: Path) -> int:
+    """Return the number of bytes of ``partial_file`` to keep, or raise an error."""
     status = response.status_code
     if status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
         return have
     if status == 200:
         return 0
     if status in (206, 416):
-        part.unlink(missing_ok=True)
+        partial_file.unlink(missing_ok=True)
         raise _Broken("the host cannot resume here")
     if status in TRANSIENT:
         raise _Broken(f"HTTP status {status}")

@@ -31,14 +31,18 @@ def folder_of(location: str) -> Path | None:
         If it can be neither.
     """
     try:
-        parts = urlsplit(location)
+        address = urlsplit(location)
     except ValueError:
-        parts = None
-    if parts is None or "\0" in location or (parts.scheme[:4] == "http" and not parts.hostname):
+        address = None
+    if (
+        address is None
+        or "\0" in location
+        or (address.scheme[:4] == "http" and not address.hostname)
+    ):
         raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
-    if parts.scheme in ("http", "https"):
+    if address.scheme in ("http", "https"):
         return None
-    return Path(unquote(parts.path)) if parts.scheme == "file" else Path(location)
+    return Path(unquote(address.path)) if address.scheme == "file" else Path(location)
 
 
 def check_location(location: str) -> None:
@@ -94,12 +98,12 @@ class Mirror:
         if path is None or not path.is_file():
             raise InvalidInput(KEY, f"no file {name}", "the files listed in datasets/sources.yaml")
         kind, expected = next(iter(self.files[name].items()))
-        found = _checksum(path, kind)
-        if found != expected:
+        checksum = _checksum(path, kind)
+        if checksum != expected:
             if self.folder is None:
                 self.downloads.forget(path.name)
             raise InvalidInput(
-                KEY, f"{name} with {kind} checksum {found}", f"checksum {expected} (SHA-256)"
+                KEY, f"{name} with {kind} checksum {checksum}", f"checksum {expected} (SHA-256)"
             )
         return path
 

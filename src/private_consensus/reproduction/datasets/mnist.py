@@ -78,16 +78,19 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
     held_out = order[: len(order) // 5], order[len(order) // 5 :]
     train = rows or SURROGATE_ROWS
     arrays = {}
-    for part, chosen, count in (("train", held_out[1], train), ("test", held_out[0], train // 6)):
-        picked = generator.choice(chosen, count)
-        arrays[f"x_{part}"] = _enlarge(digits.images[picked].astype(np.float32), generator)
-        arrays[f"y_{part}"] = digits.target[picked].astype(np.uint8)
+    for split, digit_rows, count in (
+        ("train", held_out[1], train),
+        ("test", held_out[0], train // 6),
+    ):
+        picked = generator.choice(digit_rows, count)
+        arrays[f"x_{split}"] = _enlarge(digits.images[picked].astype(np.float32), generator)
+        arrays[f"y_{split}"] = digits.target[picked].astype(np.uint8)
     return arrays
 
 
 def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int = 4096):
-    parts = [_jittered(images[i : i + block], generator) for i in range(0, len(images), block)]
-    return np.concatenate(parts) if parts else np.empty((0, SIDE, SIDE), np.uint8)
+    blocks = [_jittered(images[i : i + block], generator) for i in range(0, len(images), block)]
+    return np.concatenate(blocks) if blocks else np.empty((0, SIDE, SIDE), np.uint8)
 
 
 def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -115,9 +118,9 @@ def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.n
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     flat = padded.reshape(len(images), -1)
     rows, columns = np.clip(rows + 1, 0, 8.999), np.clip(columns + 1, 0, 8.999)
-    top, left = rows.astype(np.int32), columns.astype(np.int32)
-    down, right = rows - top, columns - left
-    corner = top * 10 + left
+    top, first_column = rows.astype(np.int32), columns.astype(np.int32)
+    down, right = rows - top, columns - first_column
+    corner = top * 10 + first_column
     upper = np.take_along_axis(flat, corner, 1) * (1 - right)
     upper += np.take_along_axis(flat, corner + 1, 1) * right
     lower = np.take_along_axis(flat, corner + 10, 1) * (1 - right)

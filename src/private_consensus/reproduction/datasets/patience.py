@@ -99,12 +99,12 @@ class Patience:
 
 def address_of(url: str) -> tuple[str, int]:
     """Host and port that a request for ``url`` really connects to: a proxy's, where one is set."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    proxy = getproxies().get(parts.scheme)
+    address = urlsplit(url)
+    host = address.hostname or ""
+    proxy = getproxies().get(address.scheme)
     if proxy and not proxy_bypass(host):
-        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        address = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+    return address.hostname or "", address.port or (443 if address.scheme == "https" else 80)
 
 
 def _connect(address: tuple[str, int], timeout: float) -> None:

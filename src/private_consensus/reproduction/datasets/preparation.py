@@ -73,12 +73,12 @@ class Preparation:
     def oracles(self) -> tuple[str, ...]:
         """List features that depend on other rows, and bounds that are treated as public."""
         values = self.encoding == "onehot" and not self.drop_missing
-        found = (
+        lines = (
             COLUMN_ORACLES.get(self.scaling),
             ROW_ORACLES.get(self.row_norm),
             "whether a column has missing values is read from all rows" if values else None,
         )
-        return tuple(line for line in found if line)
+        return tuple(line for line in lines if line)
 
     def columns_of(self, schema: Schema) -> tuple[str, ...]:
         """Columns of the canonical table that are encoded."""
@@ -86,8 +86,8 @@ class Preparation:
         if unknown:
             expected = f"columns of {self.dataset}"
             raise InvalidInput(f"{self.name}.attributes", sorted(unknown)[0], expected)
-        chosen = self.attributes or schema.features
-        return tuple(c for c in chosen if c not in self.exclude)
+        columns = self.attributes or schema.features
+        return tuple(c for c in columns if c not in self.exclude)
 
 
 _ADULT_41 = (
@@ -254,9 +254,13 @@ def _kept(
     if how.drop_missing:
         keep = ~table.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
     train = table.height if schema.train is None else min(schema.train, table.height)
-    kept = int(keep[:train].sum())
+    train_rows = int(keep[:train].sum())
     rows = np.arange(int(keep.sum()))
-    splits = {"all": rows} if schema.train is None else {"train": rows[:kept], "test": rows[kept:]}
+    splits = (
+        {"all": rows}
+        if schema.train is None
+        else {"train": rows[:train_rows], "test": rows[train_rows:]}
+    )
     return table.filter(pl.Series(keep)), splits
 
 

@@ -81,7 +81,7 @@ class Prepared:
             **{f"protected/{name}": values for name, values in self.protected.items()},
             **{f"split/{name}": rows for name, rows in self.splits.items()},
         }
-        with atomic_write(path) as part, open(part, "wb") as stream:
+        with atomic_write(path) as temporary, open(temporary, "wb") as stream:
             np.savez(stream, **arrays)
 
     @classmethod
@@ -113,8 +113,8 @@ def _whole_units(features: np.ndarray, unit: float, *, block: int = 4096) -> np.
     # In blocks: images are the largest arrays there are, and three copies would be felt.
     stored = np.empty(features.shape, np.uint8)
     for start in range(0, len(features), block):
-        part = slice(start, start + block)
-        np.rint(features[part] / unit, out=stored[part], casting="unsafe")
+        block_rows = slice(start, start + block)
+        np.rint(features[block_rows] / unit, out=stored[block_rows], casting="unsafe")
     return stored
 
 

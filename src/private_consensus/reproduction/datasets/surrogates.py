@@ -153,8 +153,8 @@ def _draw_numbers(
 ) -> np.ndarray:
     quantiles = np.asarray(about["quantiles"])
     zeros = round(about.get("zeros", [0.0])[0] * len(order))
-    rest = len(order) - zeros
-    positions = (np.arange(rest) + generator.random(rest)) / max(rest, 1)
+    nonzero = len(order) - zeros
+    positions = (np.arange(nonzero) + generator.random(nonzero)) / max(nonzero, 1)
     values = np.interp(positions, np.linspace(0, 1, len(quantiles)), quantiles)
     if np.issubdtype(quantiles.dtype, np.integer):
         values = np.rint(values).astype(np.int64)

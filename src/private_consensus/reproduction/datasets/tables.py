@@ -24,8 +24,8 @@ class Protected:
     def of(self, table: pl.DataFrame) -> pl.Series:
         """0/1 values of every row; a missing value counts as 0."""
         column = pl.col(self.column)
-        ones = column.is_in(list(self.ones)) if self.above is None else column >= self.above
-        return table.select(ones.fill_null(False).cast(pl.Int8)).to_series()
+        is_protected = column.is_in(list(self.ones)) if self.above is None else column >= self.above
+        return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +87,9 @@ class Schema:
             else pl.col(c).cast(pl.String)
             for c in self.columns
         )
-        for column, known in self.categories.items():
-            strange = set(table[column].drop_nulls().unique()) - set(known)
+        for column, allowed in self.categories.items():
+            strange = set(table[column].drop_nulls().unique()) - set(allowed)
             if strange:
-                expected = f"one of {', '.join(known)}"
+                expected = f"one of {', '.join(allowed)}"
                 raise InvalidInput(column, sorted(strange)[0], expected)
         return table

@@ -224,8 +224,8 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     """Persons with an income; ``employed`` follows from the industry."""
     idle = pl.col("industry").is_in(["None", "Unemployed"])
-    named = table.select(**columns).filter(pl.col("income").is_not_null())
-    return SCHEMA.check(named.with_columns(employed=(~idle).cast(pl.Int64)))
+    persons = table.select(**columns).filter(pl.col("income").is_not_null())
+    return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
 
 
 def _choose(column: str, values: dict[int, str]) -> pl.Expr:
@@ -239,11 +239,11 @@ def _race_of_census() -> pl.Expr:
 
 
 def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
-    chosen = pl.lit(None, dtype=pl.String)
+    value_of_range = pl.lit(None, dtype=pl.String)
     for (first, last), value in zip(ranges, values, strict=False):
         within = pl.col(column).is_between(first, last)
-        chosen = pl.when(within).then(pl.lit(value)).otherwise(chosen)
-    return chosen
+        value_of_range = pl.when(within).then(pl.lit(value)).otherwise(value_of_range)
+    return value_of_range
 
 
 def _count(*columns: str, yes: int) -> pl.Expr:

@@ -28,11 +28,11 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
         If a column identifies single records or runs, a column has lists or bytes, or there are
         more than :data:`LARGEST` rows.
     """
-    named = sorted(INDIVIDUAL & set(frame.columns))
+    individual = sorted(INDIVIDUAL & set(frame.columns))
     nested = [
         column for column, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary
     ]
-    if named or nested:
-        raise InvalidInput(f"{name}: columns", ", ".join(named + nested), "aggregates only")
+    if individual or nested:
+        raise InvalidInput(f"{name}: columns", ", ".join(individual + nested), "aggregates only")
     if frame.height > LARGEST:
         raise InvalidInput(f"{name}: rows", frame.height, f"at most {LARGEST}, as aggregates have")

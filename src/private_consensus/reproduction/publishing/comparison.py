@@ -91,10 +91,10 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         if not (run / "data" / file.name).exists():
             missing.append(f"{file.stem}: not in the run")
             continue
-        found = paired(rows_of(file), rows_of(run / "data" / file.name), file.stem)
-        lacking = found["y"].is_null() != found["y_run"].is_null()
-        missing += [f"{where}: in one of the two only" for where in found.filter(lacking)["where"]]
-        pairs.append(found.filter(~lacking & found["y"].is_not_null()))
+        joined = paired(rows_of(file), rows_of(run / "data" / file.name), file.stem)
+        lacking = joined["y"].is_null() != joined["y_run"].is_null()
+        missing += [f"{where}: in one of the two only" for where in joined.filter(lacking)["where"]]
+        pairs.append(joined.filter(~lacking & joined["y"].is_not_null()))
     both = pl.concat(pairs) if pairs else pl.DataFrame()
     privacy, moved_privacy = _privacy(run, reference)
     return Comparison(
@@ -206,8 +206,8 @@ def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFram
     DataFrame
         Columns where, y, error and runs of the reference, and y_run, error_run and runs_run.
     """
-    one, two = _numbers(reference, name), _numbers(run, name)
-    joined = one.join(two, on="where", how="full", suffix="_run", coalesce=True)
+    published, rerun = _numbers(reference, name), _numbers(run, name)
+    joined = published.join(rerun, on="where", how="full", suffix="_run", coalesce=True)
     return joined.sort("where")
 
 
@@ -219,7 +219,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     # Floats that are coordinates are named to ten digits, so that rounding renames none.
     labels = [pl.format("{}={}", pl.lit(key), _label(frame, key).fill_null("")) for key in keys]
     where = pl.concat_str([pl.lit(f"{name}:"), *labels], separator=" ")
-    made = frame.select(
+    numbers = frame.select(
         where=where,
         y=pl.col(value).cast(pl.Float64),
         error=_error(frame),
@@ -227,7 +227,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     )
     # Points of one name are told apart by their order.
     nth = pl.col("where").cum_count().over("where")
-    return made.with_columns(
+    return numbers.with_columns(
         where=pl.when(nth > 1).then(pl.format("{} #{}", "where", nth)).otherwise("where")
     )
 
@@ -267,16 +267,16 @@ def moved(numbers: pl.DataFrame) -> list[str]:
     """Return one line per number that changed beyond its error, with the interval of the error."""
     if numbers.is_empty():
         return []
-    y, other = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
+    y, y_run = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
     either = (np.nan_to_num(numbers[k].to_numpy(), posinf=np.inf) for k in ("error", "error_run"))
     error = np.hypot(*either)
     runs = np.fmin(numbers["runs"].to_numpy(), numbers["runs_run"].to_numpy())
     allowed = np.where(error > 0, quantile(runs, int((error > 0).sum())) * error, 0.0)
     with np.errstate(invalid="ignore"):
-        allowed += ROUNDING * np.fmax(np.abs(y), np.abs(other))
-        same = (y == other) | (np.isnan(y) & np.isnan(other)) | (np.abs(y - other) <= allowed)
+        allowed += ROUNDING * np.fmax(np.abs(y), np.abs(y_run))
+        same = (y == y_run) | (np.isnan(y) & np.isnan(y_run)) | (np.abs(y - y_run) <= allowed)
     return [
-        f"{numbers['where'][i]}: {y[i]:.6g} became {other[i]:.6g}, allowed +- {allowed[i]:.3g}"
+        f"{numbers['where'][i]}: {y[i]:.6g} became {y_run[i]:.6g}, allowed +- {allowed[i]:.3g}"
         for i in np.flatnonzero(~same).tolist()
     ]
 
@@ -319,10 +319,10 @@ def _verdicts(run: Path, reference: Path) -> Iterable[str]:
             _words(folder / f"{file}.parquet", keys, word) for folder in (reference, run)
         )
         for key in sorted(before.keys() | after.keys()):
-            one, two = before.get(key, "absent"), after.get(key, "absent")
-            if one != two:
-                rest = ", ".join(filter(None, key[1:]))
-                yield f"{key[0]} ({rest}): {one} became {two}".replace(" ()", "")
+            before_word, two = before.get(key, "absent"), after.get(key, "absent")
+            if before_word != two:
+                qualifiers = ", ".join(filter(None, key[1:]))
+                yield f"{key[0]} ({qualifiers}): {before_word} became {two}".replace(" ()", "")
 
 
 def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...], str]:
@@ -341,23 +341,23 @@ def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
 
     Returns the number of compared epsilons, and one line per difference.
     """
-    one, two = (rows_of(f / "privacy.parquet") for f in (reference, run))
-    keys = [key for key in ("experiment", "algorithm", "variant") if key in one.columns]
-    found, lines = 0, []
+    published, two = (rows_of(f / "privacy.parquet") for f in (reference, run))
+    keys = [key for key in ("experiment", "algorithm", "variant") if key in published.columns]
+    compared, lines = 0, []
     groups = two.partition_by(keys, as_dict=True) if keys and keys[0] in two.columns else {}
-    for key, rows in one.partition_by(keys, as_dict=True).items() if keys else ():
-        others = groups.get(key)
+    for key, rows in published.partition_by(keys, as_dict=True).items() if keys else ():
+        rerun_rows = groups.get(key)
         name = " ".join(map(str, key))
-        if others is None or others.height != rows.height:
+        if rerun_rows is None or rerun_rows.height != rows.height:
             lines.append(f"privacy of {name}: {rows.height} settings became "
-                         f"{0 if others is None else others.height}")  # fmt: skip
+                         f"{0 if rerun_rows is None else rerun_rows.height}")  # fmt: skip
             continue
-        for column in (epsilon for epsilon in EPSILONS if epsilon in one.columns):
-            if column not in others.columns:
+        for column in (epsilon for epsilon in EPSILONS if epsilon in published.columns):
+            if column not in rerun_rows.columns:
                 lines.append(f"privacy of {name}: {column} is missing")
                 continue
-            a, b = (np.sort(f[column].cast(pl.Float64).to_numpy()) for f in (rows, others))
-            found += len(a)
+            a, b = (np.sort(f[column].cast(pl.Float64).to_numpy()) for f in (rows, rerun_rows))
+            compared += len(a)
             if not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
                 lines.append(f"privacy of {name}: {column} differs")
-    return found, lines
+    return compared, lines

@@ -39,8 +39,8 @@ def licence(package: Distribution) -> str:
     """Return the licence of a package: its expression, its classifiers, or the first line of its
     licence.
     """
-    said = package.metadata
-    kinds = [kind.rpartition(" :: ")[2] for kind in said.get_all("Classifier") or ()
+    metadata = package.metadata
+    kinds = [kind.rpartition(" :: ")[2] for kind in metadata.get_all("Classifier") or ()
              if kind.startswith("License ::")]  # fmt: skip
     lines = (_field(package, "License") or "").strip().splitlines() or [""]
     return _field(package, "License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
@@ -67,11 +67,11 @@ def components(
     list of dict
         Keys name, version, licence and sha256.
     """
-    found = {normal(package.metadata["Name"]): package for package in installed}
+    packages = {normal(package.metadata["Name"]): package for package in installed}
     return [
-        {"name": name, "version": found[name].version, "licence": licence(found[name]),
+        {"name": name, "version": packages[name].version, "licence": licence(packages[name]),
          "sha256": entry["sha256"]}
-        for name, entry in sorted(lock.items()) if name in found
+        for name, entry in sorted(lock.items()) if name in packages
     ]  # fmt: skip
 
 
@@ -88,7 +88,7 @@ def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
                 "version": row["version"],
                 "purl": f"pkg:pypi/{row['name']}@{row['version']}",
                 "licenses": [{"license": {"name": row["licence"]}}],
-                "properties": [{"name": "sha256", "value": one} for one in row["sha256"]],
+                "properties": [{"name": "sha256", "value": checksum} for checksum in row["sha256"]],
             }
             for row in rows
         ],

@@ -65,12 +65,12 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
     InvalidInput
         If a file differs from the manifest; the message names the file.
     """
-    made = read_json(folder / "manifest.json")
-    wrong = changed(made["sha256"], folder)
+    manifest = read_json(folder / "manifest.json")
+    wrong = changed(manifest["sha256"], folder)
     require(not wrong, str(folder), ", ".join(wrong), "files as manifest.json has them")
     files = list(_files(folder))
-    software = _software(citation, made)
-    data = list(_data(made))
+    software = _software(citation, manifest)
+    data = list(_data(manifest))
     authors = [
         {"@id": f"#author-{i}", "@type": "Organization", "name": author["name"]}
         for i, author in enumerate(citation["authors"], start=1)
@@ -95,7 +95,7 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
     run = {
         "@id": "#run",
         "@type": "CreateAction",
-        "name": f"Run at the scale {made['scale']}, seed {made['seed']}",
+        "name": f"Run at the scale {manifest['scale']}, seed {manifest['seed']}",
         "instrument": {"@id": software["@id"]},
         "object": _references(data),
         "result": {"@id": "./"},
@@ -124,19 +124,21 @@ def _files(folder: Path) -> Iterator[Entity]:
         }
 
 
-def _software(citation: Mapping[str, Any], made: Mapping[str, Any]) -> Entity:
+def _software(citation: Mapping[str, Any], manifest: Mapping[str, Any]) -> Entity:
     return {
         "@id": "#software",
         "@type": "SoftwareApplication",
         "name": "private-consensus",
-        "version": f"{citation['version']} ({made['commit']})",
-        "softwareRequirements": [f"{name} {found}" for name, found in made["versions"].items()],
+        "version": f"{citation['version']} ({manifest['commit']})",
+        "softwareRequirements": [
+            f"{name} {version}" for name, version in manifest["versions"].items()
+        ],
     }
 
 
-def _data(made: Mapping[str, Any]) -> Iterator[Entity]:
+def _data(manifest: Mapping[str, Any]) -> Iterator[Entity]:
     """List each edition of the data once, for any number of preparations."""
-    editions = {(row["dataset"], row["checksum"]): row for row in made["data"]}
+    editions = {(row["dataset"], row["checksum"]): row for row in manifest["data"]}
     for (name, checksum), row in sorted(editions.items()):
         yield {
             "@id": f"#data-{name}-{checksum[:8]}",
@@ -166,12 +168,12 @@ def write(folder: Path, archive: Path, beside: Mapping[str, Path]) -> None:
     """
     citation = yamls.read(beside["CITATION.cff"])
     metadata = crate(folder, citation)
-    with atomic_write(archive) as part, zipfile.ZipFile(part, "w") as packed:
+    with atomic_write(archive) as temporary, zipfile.ZipFile(temporary, "w") as packed:
         text = json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"
         _add(packed, METADATA, text.encode())
-        named = {entity["@id"]: folder / entity["@id"] for entity in metadata["@graph"]
+        files = {entity["@id"]: folder / entity["@id"] for entity in metadata["@graph"]
                  if entity["@type"] == "File"}  # fmt: skip
-        for name, path in sorted({**named, **beside}.items()):
+        for name, path in sorted({**files, **beside}.items()):
             _add(packed, name, path.read_bytes())
 
 

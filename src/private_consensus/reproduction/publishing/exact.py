@@ -126,10 +126,10 @@ def table_differences(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[str
 def _differs(before: pl.Series, after: pl.Series) -> np.ndarray:
     if not before.dtype.is_float():
         return ~before.eq_missing(after.cast(before.dtype)).to_numpy()
-    y, other = (series.cast(pl.Float64).to_numpy() for series in (before, after))
+    y, y_run = (series.cast(pl.Float64).to_numpy() for series in (before, after))
     with np.errstate(invalid="ignore"):
-        close = np.abs(y - other) <= ROUNDING * np.fmax(np.abs(y), np.abs(other))
-    return ~((y == other) | close | (np.isnan(y) & np.isnan(other)))
+        close = np.abs(y - y_run) <= ROUNDING * np.fmax(np.abs(y), np.abs(y_run))
+    return ~((y == y_run) | close | (np.isnan(y) & np.isnan(y_run)))
 
 
 def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -146,12 +146,12 @@ def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def _entry_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterable[str]:
     for path, value in before.items():
-        other = after.get(path)
-        numeric = isinstance(value, float) and isinstance(other, float | int)
+        new_value = after.get(path)
+        numeric = isinstance(value, float) and isinstance(new_value, float | int)
         same = (
-            abs(value - other) <= ROUNDING * max(abs(value), abs(other))
+            abs(value - new_value) <= ROUNDING * max(abs(value), abs(new_value))
             if numeric
-            else value == other
+            else value == new_value
         )
         if not same:
-            yield f"{path}: {value} became {other}"
+            yield f"{path}: {value} became {new_value}"

@@ -82,8 +82,8 @@ def processor() -> str:
 
 def features() -> list[str]:
     """Return the features of :data:`FEATURES` that the processor has."""
-    known = (_of_cpu("flags") or _of_cpu("Features")).split()
-    return [name for name in FEATURES if name in known]
+    processor_features = (_of_cpu("flags") or _of_cpu("Features")).split()
+    return [name for name in FEATURES if name in processor_features]
 
 
 THIS_PROCESSOR = "this processor"
@@ -99,10 +99,10 @@ def kernels() -> dict[str, str]:
     import numpy.linalg  # noqa: F401
     import scipy.linalg  # noqa: F401
 
-    found = threadpool_info()
+    pools = threadpool_info()
     return {
         f"{info.get('internal_api')} {info.get('version')}": str(info.get("architecture"))
-        for info in found
+        for info in pools
         if info.get("user_api") == "blas"
     }
 
@@ -110,11 +110,11 @@ def kernels() -> dict[str, str]:
 def _of_cpu(key: str) -> str:
     """Return the entry of Linux for the first processor; empty on other systems."""
     try:
-        said = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    found = re.search(rf"^{key}\s*: (.*)$", said, re.M)
-    return found[1].strip() if found else ""
+    match = re.search(rf"^{key}\s*: (.*)$", text, re.M)
+    return match[1].strip() if match else ""
 
 
 def machine() -> dict[str, Any]:

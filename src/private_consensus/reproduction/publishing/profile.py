@@ -24,8 +24,8 @@ def jobs(folder: str | Path) -> list[dict[str, Any]]:
     files = sorted(filter(was_measured, Path(folder, "timings").glob("*.tsv")))
     if not files:
         raise InvalidInput("run", redacted(str(folder)), "a folder of results with timings")
-    found = [_job(file) for file in files]
-    return sorted(found, key=lambda row: (-row["CPU s"], row["job"]))
+    rows = [_job(file) for file in files]
+    return sorted(rows, key=lambda row: (-row["CPU s"], row["job"]))
 
 
 def heaviest(folder: str | Path, count: int = 10) -> list[dict[str, Any]]:
@@ -72,13 +72,13 @@ def profile_table(after: str | Path, before: str | Path | None = None, count: in
 
 def beyond_limits(folder: str | Path) -> list[str]:
     """Return one sentence per job above `MOST_MEMORY` and per cell above `LONGEST_CELL`."""
-    told = []
+    sentences = []
     for row in jobs(folder):
         if row["memory MB"] > MOST_MEMORY:
-            told.append(f"{row['job']} held {row['memory MB']} MB, above {MOST_MEMORY}")
+            sentences.append(f"{row['job']} held {row['memory MB']} MB, above {MOST_MEMORY}")
         if _is_cell(row["job"], folder) and row["CPU s"] > LONGEST_CELL:
-            told.append(f"{row['job']} took {row['CPU s']} CPU-s, above {LONGEST_CELL:g}")
-    return told
+            sentences.append(f"{row['job']} took {row['CPU s']} CPU-s, above {LONGEST_CELL:g}")
+    return sentences
 
 
 def _is_cell(job: str, folder: str | Path) -> bool:
@@ -90,7 +90,7 @@ def _two_runs(before: list[dict[str, Any]], after: list[dict[str, Any]], count: 
     earlier, later = ({row["job"]: row for row in rows} for rows in (before, after))
     none = dict.fromkeys(TITLES, "-")
 
-    def line(name: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
+    def line(name: str, earlier_row: Mapping[str, Any], later_row: Mapping[str, Any]) -> str:
         """Format the row of one job in both runs.
 
         Parameters
@@ -100,7 +100,15 @@ def _two_runs(before: list[dict[str, Any]], after: list[dict[str, Any]], count: 
         one, two : mapping
             CPU and wall time (s) in the earlier and in the later run.
         """
-        return _line((name, one["CPU s"], two["CPU s"], one["wall s"], two["wall s"]))
+        return _line(
+            (
+                name,
+                earlier_row["CPU s"],
+                later_row["CPU s"],
+                earlier_row["wall s"],
+                later_row["wall s"],
+            )
+        )
 
     def heavier(name: str) -> float:
         return max(rows[name]["CPU s"] for rows in (earlier, later) if name in rows)

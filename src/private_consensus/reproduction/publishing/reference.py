@@ -143,35 +143,37 @@ def _surrogates(results: Results) -> str:
     sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
     sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
     sources += [f"{card['dataset']} ({card['source']})" for card in results.cards]
-    parts = [part for source in sources for part in source.split("; ") if "surrogate" in part]
-    return "; ".join(dict.fromkeys(parts))
+    origins = [
+        origin for source in sources for origin in source.split("; ") if "surrogate" in origin
+    ]
+    return "; ".join(dict.fromkeys(origins))
 
 
-def _write(results: Results, made: Path, folder: Path) -> None:
+def _write(results: Results, run: Path, folder: Path) -> None:
     for name in results.facts:
-        svg = (made / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+        svg = (run / "figures" / f"{name}.svg").read_text(encoding="utf-8")
         write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
-        with atomic_write(folder / "figures" / f"{name}.png") as part:
-            part.write_bytes(small_png(svg))
-    if (made / "audit" / f"{REPAIRS}.svg").is_file():
-        svg = (made / "audit" / f"{REPAIRS}.svg").read_text(encoding="utf-8")
+        with atomic_write(folder / "figures" / f"{name}.png") as temporary:
+            temporary.write_bytes(small_png(svg))
+    if (run / "audit" / f"{REPAIRS}.svg").is_file():
+        svg = (run / "audit" / f"{REPAIRS}.svg").read_text(encoding="utf-8")
         write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
-        with atomic_write(folder / "figures" / f"{REPAIRS}.png") as part:
-            part.write_bytes(small_png(svg))
+        with atomic_write(folder / "figures" / f"{REPAIRS}.png") as temporary:
+            temporary.write_bytes(small_png(svg))
     for name in results.tables:
         for kind in TABLES:
-            _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+            _copy(run / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for name in [*results.facts, *results.tables]:
-        _copy(made / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
-    audited = sorted(f"audit/{path.stem}" for path in (made / "audit").glob("*.parquet"))
+        _copy(run / "data" / f"{name}.parquet", folder / "data" / f"{name}.parquet")
+    audited = sorted(f"audit/{path.stem}" for path in (run / "audit").glob("*.parquet"))
     theorems = ["theorems"] if results.theorems else []
     for name in ("claims", "privacy", *theorems, *audited):
-        _copy(made / f"{name}.parquet", folder / f"{name}.parquet")
+        _copy(run / f"{name}.parquet", folder / f"{name}.parquet")
         if name not in LONG_TABLES:
-            text = csv(rows_of(made / f"{name}.parquet"))
+            text = csv(rows_of(run / f"{name}.parquet"))
             write_text(folder / f"{name}.csv", text)
-        elif (made / f"{name}.csv").is_file():
-            _copy(made / f"{name}.csv", folder / f"{name}.csv")
+        elif (run / f"{name}.csv").is_file():
+            _copy(run / f"{name}.csv", folder / f"{name}.csv")
     for name, text in scorecard_files(scored(results)).items():
         write_text(folder / name, text)
     write_text(folder / "README.md", gallery(results))
@@ -182,23 +184,23 @@ def _keep_bench(old: Path, new: Path) -> None:
     if (old / FAULTS).is_file():
         _copy(old / FAULTS, new / FAULTS)
     for kind in ("parquet", "csv"):
-        kept, place = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
-        if kept.is_file() and not place.exists():
-            _copy(kept, place)
+        old_file, new_file = (folder / "audit" / f"mutants.{kind}" for folder in (old, new))
+        if old_file.is_file() and not new_file.exists():
+            _copy(old_file, new_file)
 
 
-def _keep_comparison(made: Path, old: Path, new: Path) -> None:
+def _keep_comparison(run: Path, old: Path, new: Path) -> None:
     """Copy the comparison of this run, or of the older reference if it was not run again.
 
     The copy has the answers, the cells, the runs (one row per run) and the date of publication.
     """
-    found = next((f for f in (made, old) if (f / COMPARED / "answers.json").is_file()), None)
-    if found is None:
+    source = next((f for f in (run, old) if (f / COMPARED / "answers.json").is_file()), None)
+    if source is None:
         return
     for name in ("answers.json", "cells.json", "runs.parquet", "published.json"):
-        if (found / COMPARED / name).is_file():
-            _copy(found / COMPARED / name, new / COMPARED / name)
-    if found == made:
+        if (source / COMPARED / name).is_file():
+            _copy(source / COMPARED / name, new / COMPARED / name)
+    if source == run:
         today = datetime.now(UTC).date().isoformat()
         write_json(new / COMPARED / "published.json", {"date": today})
 
@@ -220,11 +222,11 @@ def gallery(results: Results) -> str:
     """Format the scorecard's counts and all figures as Markdown; links stay within the folder."""
     from ..report.views.scorecard import counts
 
-    made = (
+    introduction = (
         f"Made by commit `{results.commit}`, at paper scale, on real data; `manifest.json` says "
         "with what, `scorecard.md` has the verdicts."
     )
-    lines = ["# Reference results", "", made, ""]
+    lines = ["# Reference results", "", introduction, ""]
     lines += [f"- {c['verdict']}: {c['count']} ({c['standing']} after Holm's adjustment)"
               for c in counts(scored(results))]  # fmt: skip
     for paper in results.papers.values():
@@ -250,5 +252,5 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    with atomic_write(target) as part:
-        shutil.copyfile(source, part)
+    with atomic_write(target) as temporary:
+        shutil.copyfile(source, temporary)

@@ -36,10 +36,10 @@ def _init(options: argparse.Namespace) -> None:
 
 def _reproduce(options: argparse.Namespace) -> int:
     code = reproduce(options.study, options.scale, options.cores, log_to_stderr=options.json)
-    made = Path(options.study, "results").glob("*/summary.md")
+    summaries = Path(options.study, "results").glob("*/summary.md")
     from ..report.closing import closing_lines  # with packages of an extra
 
-    newest = None if code else max(made, key=os.path.getmtime, default=None)
+    newest = None if code else max(summaries, key=os.path.getmtime, default=None)
     lines = [] if newest is None else list(closing_lines(newest.parent))
     if options.json:
         print(to_json({"exit_code": code, "summary": newest, "lines": lines}))

@@ -80,10 +80,19 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
     list of str
         Program and arguments.
     """
-    chosen = [] if scale is None else ["--config", f"scale={scale}"]
+    overrides = [] if scale is None else ["--config", f"scale={scale}"]
     profile = ["--workflow-profile", str(HOME / "profiles" / "default")]
     executor = ["--executor", "forks" if sys.platform == "linux" else "local"]
-    return [sys.executable, "-m", "snakemake", "--cores", str(cores), *executor, *profile, *chosen]
+    return [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "--cores",
+        str(cores),
+        *executor,
+        *profile,
+        *overrides,
+    ]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -92,8 +101,8 @@ def environment(folder: Path) -> dict[str, str]:
     The package need not be installed: the variables add its sources and its metadata to the path.
     """
     _describe(folder)
-    own = [str(folder / KEPT), str(folder / "src"), os.getenv("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, own))}
+    folders = [str(folder / KEPT), str(folder / "src"), os.getenv("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
 def _describe(folder: Path) -> None:
@@ -101,10 +110,10 @@ def _describe(folder: Path) -> None:
     project = _project(folder)
     points = project.get("entry-points", {}).get(GROUP, {})
     name, version = project.get("name", folder.name), project.get("version", "0")
-    place = folder / KEPT / f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata = folder / KEPT / f"{name.replace('-', '_')}-{version}.dist-info"
     lines = [f"[{GROUP}]", *(f"{point} = {module}" for point, module in points.items())]
-    write_text(place / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    write_text(place / "entry_points.txt", "\n".join(lines) + "\n")
+    write_text(metadata / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    write_text(metadata / "entry_points.txt", "\n".join(lines) + "\n")
 
 
 def _project(folder: Path) -> Mapping:

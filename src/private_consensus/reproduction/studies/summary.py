@@ -51,13 +51,13 @@ def summary(
     """
     audited = decided(_rows(audits), level)
     settings = _judged(privacy, errata, audited)
-    parts = [
+    sections = [
         ("Figures and tables", _names([*figures, *tables]) + _differing(settings)),
         ("Claims", _table(_rows(claims), CLAIMS)),
         ("Privacy", _table(settings, PRIVACY)),
         ("Audits", _table(audited, AUDITS)),
     ]
-    return "\n".join(f"## {title}\n\n{text}" for title, text in parts if text)
+    return "\n".join(f"## {title}\n\n{text}" for title, text in sections if text)
 
 
 def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
@@ -90,7 +90,7 @@ def _names(files: Iterable[str]) -> str:
     kinds: dict[Path, list[str]] = {}
     for path in map(Path, files):
         kinds.setdefault(path.with_suffix(""), []).append(path.suffix)
-    return "".join(f"- `{stem}` ({', '.join(found)})\n" for stem, found in kinds.items())
+    return "".join(f"- `{stem}` ({', '.join(suffixes)})\n" for stem, suffixes in kinds.items())
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:

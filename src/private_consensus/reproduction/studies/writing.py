@@ -59,8 +59,8 @@ def _require_free(name: str) -> None:
     word = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
     require(bool(word), "STUDY", name, "a lower-case word, as a Python package has")
     papers = {path.stem for path in (HOME / "config" / "papers").glob("*.yaml")}
-    taken = {*algorithms.names(), *problems.names(), *papers}
-    free = name not in taken and find_spec(name) is None
+    used = {*algorithms.names(), *problems.names(), *papers}
+    free = name not in used and find_spec(name) is None
     require(free, "STUDY", name, "a name that no algorithm, paper or Python package has")
 
 
