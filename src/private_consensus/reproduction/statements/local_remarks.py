@@ -78,8 +78,8 @@ def sentence_1(scale: float = 1.0) -> Finding:
         lines=(
             "d = 14, K = 300, as in the experiment; a from 0.5 to 2, 500 random counts and "
             "gradients. The noise makes mu at most epsilon, which is no epsilon: the formula has "
-            "no ln(1/delta), which footnote 5 drops as a constant (errata E1.10). At epsilon = 1 and "
-            "delta = 1e-5 the messages have "
+            "no ln(1/delta), which footnote 5 drops as a constant (errata E1.10). At epsilon = 1 "
+            "and delta = 1e-5 the messages have "
             f"{losses[2]:.2f} where counts are even, and {float(gaussian_epsilon(1.0, 1e-5)):.2f} "
             f"in the worst case; epsilon = 1 needs delta {float(gaussian_delta(1.0, 1.0)):.2g}. "
             "With the factor 2 ln(1.25/delta) of the Gaussian mechanism the epsilon is at most "
