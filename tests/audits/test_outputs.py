@@ -1,15 +1,17 @@
 """Outputs that depend on data although all messages are equal are named; others are not."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pytest
 
-from private_consensus.audits.examples import example_names
-from private_consensus.audits.outputs import audit_outputs
+from private_consensus.audits import audit as module
+from private_consensus.audits.examples import complete, example_names, mean_estimation
+from private_consensus.audits.outputs import audit_outputs, pairs_of_outputs
+from private_consensus.audits.result import CheckReport
 from private_consensus.core.algorithms.base import column
-from toys import HORIZON, NoisyRounds, calibrated, mean_attack, registry_attacks
+from toys import BUDGET, HORIZON, NoisyRounds, calibrated, mean_attack, registry_attacks
 
 
 class CountedState(NamedTuple):
@@ -41,7 +43,7 @@ def _with_number(compute):
 
 def _report(kind, agent=1):
     attack = mean_attack(agent)
-    return audit_outputs(calibrated(kind, attack), attack, HORIZON, seed=3)
+    return audit_outputs(calibrated(kind, attack), attack, HORIZON, level=1e-5, seed=3)
 
 
 EXACT_NUMBERS = {
@@ -129,6 +131,59 @@ def test_outputs_that_are_declared_internal_are_listed_as_untested():
 @pytest.mark.parametrize("name", example_names())
 def test_no_algorithm_of_the_registry_is_accused(name):
     for algorithm, attack, horizon in registry_attacks(name):
-        report = audit_outputs(algorithm, attack, horizon, seed=0)
+        report = audit_outputs(algorithm, attack, horizon, level=1e-5, seed=0)
         assert not report.findings
         assert not any(part.decisive for part in report.untested)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowsLength(NoisyRounds):
+    """Shows how long an agent's mean is, which opposite records do not change."""
+
+    def observables(self, state, problem, t):
+        length = np.linalg.norm(problem.means[..., 1, :], axis=-1) + np.zeros(state.x.shape[:2])
+        return {"released": state.x, "length": length}
+
+
+def _means(*records):
+    """Return two data sets in which the mean of agent 1 is one of ``records``."""
+    attack = mean_attack(1)
+    pair = []
+    for record in records:
+        means = attack.pair[0].means.copy()
+        means[0, 1] = record
+        pair.append(replace(attack.pair[0], means=means))
+    return attack._replace(pair=tuple(pair), name=str(records))
+
+
+def test_outputs_are_tested_on_a_pair_that_changes_them():
+    opposite, shorter = _means((0.1, 0.1), (-0.1, -0.1)), _means((0.1, 0.1), (0.05, 0.05))
+    algorithm = calibrated(ShowsLength, opposite)
+    level = {"level": 1e-5, "seed": 0}
+    assert not audit_outputs(algorithm, opposite, HORIZON, **level).findings
+    (pair,) = pairs_of_outputs(algorithm, [shorter, opposite], opposite, HORIZON)
+    assert pair is shorter
+    (finding,) = audit_outputs(algorithm, pair, HORIZON, **level).findings
+    assert "the output 'length' of iteration 1" in finding.text
+
+
+def test_no_second_pair_is_needed_without_outputs():
+    opposite, shorter = _means((0.1, 0.1), (-0.1, -0.1)), _means((0.1, 0.1), (0.05, 0.05))
+    algorithm = calibrated(NoisyRounds, opposite)
+    assert pairs_of_outputs(algorithm, [shorter, opposite], opposite, HORIZON) == []
+
+
+def test_outputs_of_all_agents_share_a_part_of_the_error_level(monkeypatch):
+    """The levels of all pairs together are at most a tenth of the half that statistics leave."""
+    levels = []
+
+    def recorded(*arguments, level, **options):
+        levels.append(level)
+        return CheckReport()
+
+    monkeypatch.setattr(module, "audit_outputs", recorded)
+    problem, network = mean_estimation(3), complete(3)
+    module.audit(
+        ShowsLength(), problem, network, BUDGET, 1, runs=40, confidence=0.9999, delta=BUDGET.delta
+    )
+    assert len(levels) == 4 and sum(levels) <= 0.1 * 1e-4 / 2 * (1 + 1e-9)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ from .exact_costs import exact_costs, listed, recovers_noise_itself
 from .floating_point import audit_floating_point
 from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
-from .outputs import audit_outputs
+from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
 from .probing import agent_classes, pairs_of_agents, strongest
 from .received_state import audit_received_state
@@ -55,7 +56,7 @@ from .result import AuditResult, CheckReport, Coverage, Untested
 from .sampled_batches import sampled_record_change, sampling_found
 
 OF_CHECKS = 0.1
-"""Fraction of the error level of the noise tests that :data:`CHECKS` share."""
+"""Fraction of the error level of the noise tests that :data:`CHECKS` and outputs share."""
 CHECKS: tuple[Callable[..., CheckReport], ...] = (
     sampling_found,
     sampled_record_change,
@@ -67,7 +68,6 @@ Each is called for every statistically attacked agent as ``check(algorithm, atta
 releases=..., level=..., runs=..., seed=...)`` and returns a :class:`.CheckReport`.
 """
 EXACT_CHECKS: tuple[Callable[..., CheckReport], ...] = (
-    audit_outputs,
     audit_received_state,
     audit_control_flow,
     audit_floating_point,
@@ -196,18 +196,24 @@ def audit(
     sites = noisy.noise_sites(problem, one_graph(network), horizon)
     assumed = noisy.releases_if_assumed(problem, network, horizon)
     of_checks = OF_CHECKS * level
+    of_check = of_checks / (len(CHECKS) + 1)
+    of_outputs = of_check / max(1, len(plan.every) + len(plan.of_outputs))
     noise = tuple(noise_found(sites, *results[0].worlds, confidence=1.0 - level + of_checks))
     reports = [plan.exact, unrecovered_noise(sites, results[0].worlds[0], plan.exact)]
     reports += [
         check(
             noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
-            level=of_checks / len(CHECKS) / len(plan.attacks),
+            level=of_check / len(plan.attacks),
         )
         for pair in plan.attacks
         for check in CHECKS
     ]  # fmt: skip
+    outputs = partial(audit_outputs, level=of_outputs)
     reports += [
-        check(noisy, pair, horizon, seed=seed) for pair in plan.every for check in EXACT_CHECKS
+        check(noisy, pair, horizon, seed=seed)
+        for pairs, checks in ((plan.every, (outputs, *EXACT_CHECKS)), (plan.of_outputs, (outputs,)))
+        for pair in pairs
+        for check in checks
     ]
     reached = math.nan
     for tested in results:
@@ -260,10 +266,27 @@ def audit(
 
 
 class _Plan(NamedTuple):
-    """Plan of an audit: exact costs of all pairs, and the pairs that statistics test."""
+    """Plan of an audit: exact costs of all pairs, and the pairs that other tests use.
+
+    Parameters
+    ----------
+    attacks : sequence of Attack
+        For statistics.
+    every : sequence of Attack
+        For checks without an error level, one per agent.
+    of_outputs : sequence of Attack
+        For further tests of outputs.
+    exact : CheckReport
+    agents : tuple of int
+        Agents whose record is replaced.
+    pairs : tuple of str
+        Kinds of pairs.
+    untested : tuple of Untested
+    """
 
     attacks: Sequence[Attack]
     every: Sequence[Attack]
+    of_outputs: Sequence[Attack]
     exact: CheckReport
     agents: tuple[int, ...]
     pairs: tuple[str, ...]
@@ -279,7 +302,7 @@ def _plan(
         others = [i for i in range(attack.network.n_agents) if i != attack.agent]
         reason = "the pair of data sets was given"
         untested = (Untested(listed(others), reason, False),) if others else ()
-        return _Plan((attack,), (), CheckReport(), (attack.agent,), (attack.name,), untested)
+        return _Plan((attack,), (), (), CheckReport(), (attack.agent,), (attack.name,), untested)
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
     exact = exact_costs(
@@ -301,7 +324,14 @@ def _plan(
         for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
     }
     chosen = [every[agent] for agent in selected]
-    return _Plan(chosen, tuple(every.values()), exact, tuple(pairs), names, tuple(untested))
+    of_outputs = [
+        pair
+        for agent, strong in every.items()
+        for pair in pairs_of_outputs(noisy, pairs[agent], strong, horizon)
+    ]
+    return _Plan(
+        chosen, tuple(every.values()), of_outputs, exact, tuple(pairs), names, tuple(untested)
+    )
 
 
 class _Tested(NamedTuple):

@@ -6,13 +6,15 @@ differs, and that loud noise does not change, reveals data without any noise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm, stack
 from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.networks import Network
 from private_consensus.privacy import account
 from private_consensus.privacy.audit.claims import Profile
 from private_consensus.privacy.audit.families import claim_p_value
@@ -27,15 +29,21 @@ STATISTICAL_RUNS = (200, 1000)
 """Least and largest number of runs per data set for outputs that carry noise."""
 STATISTICAL_NUMBERS = 2_000_000
 """Numbers per data set that bound the number of runs."""
-LEVEL = 1e-5
-"""Error level of the tests of all outputs that carry noise."""
+OUTPUT_PAIRS = 2
+"""Pairs of each agent on which outputs are tested, in addition to the strongest pair."""
+LEAST_CHANGE = 1e-9
+"""Smallest relative change of an output that is not rounding."""
+COUPLED_RUNS = 2
+"""Runs with equal draws on both data sets."""
 DELTAS = (1e-3, 1e-2, 1e-1)
 """Values of delta at which the declared releases are compared with outputs."""
 MAX_FEATURES = 60
 """Numbers per run that are compared for one output."""
 
 
-def audit_outputs(algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int) -> CheckReport:
+def audit_outputs(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, level: float, seed: int
+) -> CheckReport:
     """Test every quantity that an algorithm returns and does not declare internal.
 
     Parameters
@@ -46,6 +54,8 @@ def audit_outputs(algorithm: Algorithm, attack: Attack, horizon: int, *, seed: i
         Two neighbouring data sets, network and agent.
     horizon : int
         Number of iterations.
+    level : float
+        Error level of the tests of all outputs that carry noise.
     seed : int
         Seed of the noise.
 
@@ -74,7 +84,7 @@ def audit_outputs(algorithm: Algorithm, attack: Attack, horizon: int, *, seed: i
         elif carries_noise:
             noisy.append(name)
     if noisy:
-        more, missing = _noisy_outputs(algorithm, attack, horizon, noisy, seed)
+        more, missing = _noisy_outputs(algorithm, attack, horizon, noisy, level, seed)
         findings += more
         untested += missing
     missing = {part.item for part in untested}
@@ -124,7 +134,7 @@ def _lacks_noise(runs: Replays, name: str, t: Any, values: np.ndarray) -> bool:
 
 
 def _noisy_outputs(
-    algorithm: Algorithm, attack: Attack, horizon: int, names: list[str], seed: int
+    algorithm: Algorithm, attack: Attack, horizon: int, names: list[str], level: float, seed: int
 ) -> tuple[list[Finding], list[Untested]]:
     """Compare the distribution of outputs on D and D' with the cost of the declared releases."""
     problem, network = attack.pair[0], attack.network
@@ -146,9 +156,9 @@ def _noisy_outputs(
             continue
         bounds = audit_statistics(
             here, there, statistics={}, delta=DELTAS[0],
-            confidence=1.0 - LEVEL / len(names), seed=seed,
+            confidence=1.0 - level / len(names), seed=seed,
         )  # fmt: skip
-        if claim_p_value(bounds, {"profile": Profile(points)}) <= LEVEL / len(names):
+        if claim_p_value(bounds, {"profile": Profile(points)}) <= level / len(names):
             text = f"the output {name!r} tells the data of agent {attack.agent} apart better than "
             findings.append(Finding(DIFFERS, text + "the declared releases allow"))
     return findings, untested
@@ -179,3 +189,94 @@ def _sampled(
                 flat = np.concatenate([flat[:, :half], flat[:, -half:]], axis=1)
             samples[name] = flat
     return samples
+
+
+def pairs_of_outputs(
+    algorithm: Algorithm, candidates: Sequence[Attack], chosen: Attack, horizon: int
+) -> list[Attack]:
+    """Return the pairs of data sets that change single outputs most.
+
+    The pair that changes messages most can leave an output unchanged: opposite rows give gradients
+    of equal length.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    candidates : sequence of Attack
+        Pairs of one agent.
+    chosen : Attack
+        The pair on which all outputs are tested anyway.
+    horizon : int
+
+    Returns
+    -------
+    list of Attack
+        At most :data:`OUTPUT_PAIRS`, without ``chosen``. Pairs for outputs that ``chosen`` does not
+        change come first.
+    """
+    known = output_changes(algorithm, chosen, horizon)
+    others = [one for one in candidates if one is not chosen] if known else []
+    changes = [output_changes(algorithm, one, horizon) for one in others]
+    votes: dict[int, tuple[bool, int]] = {}
+    for name in sorted({name for change in (known, *changes) for name in change}):
+        sizes = [change.get(name, 0.0) for change in changes]
+        best = int(np.argmax(sizes)) if sizes else -1
+        if best < 0 or sizes[best] <= max(LEAST_CHANGE, known.get(name, 0.0)):
+            continue
+        is_first, number = votes.get(best, (False, 0))
+        is_unchanged = known.get(name, 0.0) <= LEAST_CHANGE
+        votes[best] = (is_first or is_unchanged, number + 1)
+    ranked = sorted(votes, key=lambda index: votes[index], reverse=True)
+    return [others[index] for index in ranked[:OUTPUT_PAIRS]]
+
+
+@np.errstate(divide="ignore", invalid="ignore")
+def output_changes(algorithm: Algorithm, attack: Attack, horizon: int) -> dict[str, float]:
+    """Return how far the outputs of two runs with equal draws differ, relative to their size.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+
+    Returns
+    -------
+    dict
+        By quantity, the largest difference of all iterations; without messages and outputs that
+        are declared internal. It is infinite if one data set does not have the output.
+    """
+    here, there = (_outputs(algorithm, problem, attack.network, horizon) for problem in attack.pair)
+    changes: dict[str, float] = {}
+    for key in here.keys() | there.keys():
+        size = np.inf
+        if key in here and key in there and here[key].shape == there[key].shape:
+            largest = np.nanmax(np.abs(here[key]), initial=0.0)
+            size = float(np.nanmax(np.abs(here[key] - there[key]), initial=0.0))
+            size = size / largest if largest > 0 else size
+        changes[key[0]] = max(changes.get(key[0], 0.0), size)
+    return changes
+
+
+def _outputs(
+    algorithm: Algorithm, problem: Any, network: Network, horizon: int
+) -> dict[tuple[str, int], np.ndarray]:
+    """Return the outputs of two runs by quantity and position among the calls of the observer."""
+    shown: dict[tuple[str, int], np.ndarray] = {}
+    skipped = {*MESSAGES, *algorithm.internal_outputs}
+    calls = count()
+
+    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+        call = next(calls)
+        for name in seen.keys() - skipped:
+            values = np.asarray(seen[name])
+            if values.dtype.kind in "fiub":
+                shown[name, call] = np.array(values, float)
+
+    streams = AuditStreams.labelled("coupled", COUPLED_RUNS)
+    with limited_threads(1):
+        batch = stack([algorithm])
+        batch.run(problem.repeated(COUPLED_RUNS), network, streams, np.array([horizon]), keep)
+    return shown
