@@ -1,13 +1,17 @@
 """What computes needs no extra; what an extra brings is named where it is missing."""
 
 import ast
+import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from setuptools import Distribution
 
 import private_consensus
 from private_consensus import cli
@@ -28,7 +32,7 @@ MOST = 12
 """Direct dependencies of what is installed without an extra."""
 
 WITHOUT = f"""
-import sys
+import pathlib, sys
 
 class Absent:
     def find_spec(self, name, path=None, target=None):
@@ -57,8 +61,21 @@ releases = done.algorithm.releases(problem, network, 2)
 print(pc.account(releases, 1e-5).epsilon)
 audited = pc.audit(algorithm, problem, network, budget, 2, runs=40, confidence=0.99, delta=1e-5)
 print(audited.flagged)
+print(pc.__file__)
+print(cli.main(["init", "mystudy"]), cli._design(None), pathlib.Path(cli._design(None)).is_file())
+print(cli.main(["run", "muffliato", "--runs", "2"]), cli.main(["data"]))
 print(cli.main(["list"]), cli.main(["describe", "dp_ci"]), cli.main(["privacy", "--scale", "2"]))
 """
+
+
+def build(folder: Path) -> None:
+    """Write the files of a wheel to a folder."""
+    wheel = Distribution({"script_name": "setup.py"})
+    wheel.parse_config_files()
+    builder = runpy.run_path("setup.py", run_name="not main")["WithWorkflow"](wheel)
+    builder.build_lib = str(folder)
+    builder.ensure_finalized()
+    builder.run()
 
 
 @cache
@@ -70,11 +87,22 @@ def named(requirements) -> set[str]:
     return {re.match(r"[\w.-]+", text)[0].lower() for text in requirements}
 
 
-def test_simulation_account_audit_and_command_line_need_no_extra():
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
+def test_the_files_of_a_wheel_need_no_extra_and_no_repository(tmp_path, monkeypatch):
+    """Simulation, account, audit and command line, from another folder than the repository."""
+    monkeypatch.chdir(ROOT)
+    build(tmp_path / "wheel")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "wheel")},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert 0 < float(lines[0]) <= 1.0 and lines[1] == "False" and lines[-1] == "0 0 0"
+    assert lines[2] == str(tmp_path / "wheel" / "private_consensus" / "__init__.py")
+    assert (tmp_path / "mystudy" / "src" / "mystudy" / "algorithm.py").is_file()
+    design = tmp_path / "wheel" / "private_consensus" / "_workflow" / "config" / "comparison.yaml"
+    assert f"0 {design} True" in lines and "0 2" in lines
+    assert "pooch is not installed: pip install 'pooch" in done.stderr
 
 
 def test_the_core_has_few_dependencies_and_each_is_imported():
