@@ -124,10 +124,10 @@ class SecretSharing:
             Residues, without that axis.
         """
         terms = np.moveaxis(residues, axis, 0)
-        found = np.zeros(terms.shape[1:], np.int64)
+        total = np.zeros(terms.shape[1:], np.int64)
         for term in terms:
-            found = (found + term) % self.modulus
-        return found
+            total = (total + term) % self.modulus
+        return total
 
     def outcome(self, x: np.ndarray) -> np.ndarray:
         """Return the result of :meth:`sum`; the shares cancel, so that no random number is

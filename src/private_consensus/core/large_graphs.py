@@ -123,16 +123,16 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
 def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
     ends = np.repeat(np.arange(agents), degree)
-    links, taken, stuck = np.empty(0, np.int64), np.empty(0, np.int64), 0
+    links, used_numbers, stuck = np.empty(0, np.int64), np.empty(0, np.int64), 0
     while len(ends) and stuck < _STUCK:
         pairs = np.sort(generator.permutation(ends).reshape(-1, 2), axis=1)
         numbers = pairs[:, 0] * agents + pairs[:, 1]
         first = np.zeros(len(numbers), dtype=bool)
         first[np.unique(numbers, return_index=True)[1]] = True
-        new = first & (pairs[:, 0] != pairs[:, 1]) & ~_among(numbers, taken)
+        new = first & (pairs[:, 0] != pairs[:, 1]) & ~_among(numbers, used_numbers)
         links = np.concatenate([links, numbers[new]])
         added = np.sort(numbers[new])
-        taken = np.insert(taken, np.searchsorted(taken, added), added)
+        used_numbers = np.insert(used_numbers, np.searchsorted(used_numbers, added), added)
         ends = pairs[~new].ravel()
         stuck = 0 if new.any() else stuck + 1
     return None if len(ends) else np.stack(np.divmod(links, agents), axis=-1)
@@ -142,8 +142,8 @@ def _among(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
     """Return which numbers are among ascending numbers, by binary search instead of hashing."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=bool)
-    places = np.searchsorted(ascending, numbers)
-    return ascending[np.minimum(places, len(ascending) - 1)] == numbers
+    positions = np.searchsorted(ascending, numbers)
+    return ascending[np.minimum(positions, len(ascending) - 1)] == numbers
 
 
 def first_connected(

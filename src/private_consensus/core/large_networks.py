@@ -530,13 +530,13 @@ def _centred(x: np.ndarray) -> np.ndarray:
     return x - x.mean()
 
 
-def _lanczos(product_with, n: int, which: str = "LM") -> float:
+def _lanczos(product_with, n: int, selection: str = "LM") -> float:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     operator = LinearOperator((n, n), matvec=product_with, dtype=float)
     options = {"ncv": min(n - 1, _BASIS), "maxiter": _RESTARTS, "tol": _TOLERANCE}
     eigenvalues = eigsh(
-        operator, 1, which=which, v0=_start(n), return_eigenvectors=False, **options
+        operator, 1, which=selection, v0=_start(n), return_eigenvectors=False, **options
     )
     return float(eigenvalues[0])
 

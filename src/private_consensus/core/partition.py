@@ -168,9 +168,9 @@ def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
         Fractions that sum to 1 over the classes, in ascending order of the classes.
     """
     classes = np.unique(labels)
-    held = np.where(agent_rows == UNUSED, len(labels), agent_rows)
+    class_codes = np.where(agent_rows == UNUSED, len(labels), agent_rows)
     padded = np.append(np.searchsorted(classes, labels), -1)
-    counts = (padded[held][..., None] == np.arange(len(classes))).sum(axis=-2)
+    counts = (padded[class_codes][..., None] == np.arange(len(classes))).sum(axis=-2)
     return counts / sizes_of(agent_rows)[..., None]
 
 

@@ -401,7 +401,7 @@ def simulate_together(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[list[dict]]:
-        also = [[request for request in own_blocks if first < request.runs] for own_blocks in asked]
+        also = [[request for request in requests if first < request.runs] for requests in asked]
         if divergence == "raise":
             return _run_block(calibrations, first, watch, also, _Recorder)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -413,8 +413,8 @@ def simulate_together(
         blocks.append(block_results)
         progress(min(first + block, runs), runs)
     return [
-        _records(calibration, watch, own_blocks)
-        for calibration, *own_blocks in zip(calibrations, *blocks, strict=True)
+        _records(calibration, watch, requests)
+        for calibration, *requests in zip(calibrations, *blocks, strict=True)
     ]
 
 

@@ -73,7 +73,7 @@ class Observe(Protocol):
     all. If it does not, quantities that only an observer needs may be missing from ``seen``.
     """
 
-    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         """Receive the observables of one iteration.
 
         Parameters
@@ -82,7 +82,7 @@ class Observe(Protocol):
             Iteration, counted from 1.
         active : ndarray of int
             Indices of the settings that are still running.
-        seen : mapping
+        observables : mapping
             Quantities by name: iterates ``[len(active), runs, agents, dim]``, measurements
             ``[len(active), runs]`` or costs.
         """
@@ -587,7 +587,7 @@ class Iterative(Algorithm):
         return [NoiseSite(DRAW, release.mechanism, unit_scale, release.norm, moved)]
 
     def residual(
-        self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, shown: Any, t: int
+        self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, recorded: Any, t: int
     ) -> Residuals:
         """Recover the noise of iteration t over its scale, from the state before the iteration.
 
@@ -603,7 +603,7 @@ class Iterative(Algorithm):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             The messages ``sent`` in this iteration, and ``internal``, which is None if it
             must not be used.
         t : int
@@ -616,8 +616,8 @@ class Iterative(Algorithm):
         """
         take = partial(self._sent_with, state, problem, network, draw, t)
         if DRAW not in scale:
-            return {"message": (shown.sent - take(0.0)) / scale["message"]}
-        unit = explained(take, shown.sent) if _noise_of(draw) is not None else None
+            return {"message": (recorded.sent - take(0.0)) / scale["message"]}
+        unit = explained(take, recorded.sent) if _noise_of(draw) is not None else None
         return {} if unit is None else {DRAW: unit}
 
     def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
@@ -628,14 +628,14 @@ class Iterative(Algorithm):
         after = self.step(state, problem, network, noise, t)
         return self.observables(after, problem, t)["released"][0]
 
-    def with_residual(self, draw: Any, found: Residuals) -> Any:
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
         """Return the draw with which the same step sends the recorded messages.
 
         Parameters
         ----------
         draw : Draw
             Unit draws of the iteration.
-        found : dict
+        noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns
             it.
 
@@ -644,7 +644,7 @@ class Iterative(Algorithm):
         Draw
             Draw with this noise.
         """
-        (unit,) = found.values()
+        (unit,) = noise_by_site.values()
         if isinstance(draw, np.ndarray):
             return filled(unit, draw)
         return draw._replace(noise=filled(unit, draw.noise))

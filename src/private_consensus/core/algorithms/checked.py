@@ -46,8 +46,8 @@ def _counts_agents(value: Any) -> bool:
 
 def _problem(key: str, value: Any) -> None:
     """Accept problems, and objects that stand in for one; audits record its answers with them."""
-    known = isinstance(value, Problem) or (_counts_agents(value) and hasattr(value, "dim"))
-    require(known, key, value, "a Problem")
+    is_problem = isinstance(value, Problem) or (_counts_agents(value) and hasattr(value, "dim"))
+    require(is_problem, key, value, "a Problem")
 
 
 def _network(key: str, value: Any) -> None:
@@ -56,8 +56,8 @@ def _network(key: str, value: Any) -> None:
 
 
 def _streams(key: str, value: Any) -> None:
-    known = isinstance(value, Streams) or (hasattr(value, "runs") and hasattr(value, "draw"))
-    require(known, key, value, "Streams")
+    is_streams = isinstance(value, Streams) or (hasattr(value, "runs") and hasattr(value, "draw"))
+    require(is_streams, key, value, "Streams")
 
 
 def _horizons(key: str, value: Any) -> None:

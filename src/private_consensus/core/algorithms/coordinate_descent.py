@@ -176,7 +176,7 @@ class CoordinateDescent(Iterative):
             "bound": self.bound(problem, state.first_gap, t).mean(-1),
         }
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover the noise of the sampled coordinate, which is visible because only it changes.
 
         Parameters
@@ -191,7 +191,7 @@ class CoordinateDescent(Iterative):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded messages ``sent`` and iterates ``internal`` of the iteration.
         t : int
             Iteration, counted from 1.
@@ -201,18 +201,18 @@ class CoordinateDescent(Iterative):
         dict
             Noise by site, [runs, agents, dim].
         """
-        changed = moved(shown.sent, state.x[0])
+        changed = moved(recorded.sent, state.x[0])
         bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
-        return {"message": np.where(changed, (shown.sent - bare) / scale["message"], np.nan)}
+        return {"message": np.where(changed, (recorded.sent - bare) / scale["message"], np.nan)}
 
-    def with_residual(self, draw, found):
+    def with_residual(self, draw, noise_by_site):
         """Return the draw with the recovered noise and the coordinate that changed.
 
         Parameters
         ----------
         draw : Draw
             Unit draws of the iteration.
-        found : dict
+        noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim].
 
         Returns
@@ -220,7 +220,9 @@ class CoordinateDescent(Iterative):
         Draw
             Draw with this noise.
         """
-        return Draw(filled(found["message"], draw.noise), np.isfinite(found["message"]))
+        return Draw(
+            filled(noise_by_site["message"], draw.noise), np.isfinite(noise_by_site["message"])
+        )
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
         """Return the right side of (74) in its second line, with the sum bounded as in the third.

@@ -268,7 +268,7 @@ class DECOR(ClippedDescent):
             return agent_noise + self.share(network) * network.sum_at_links(signed)
         return agent_noise + self.share(network) * _summed(network.graph.adjacency, pairs)
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover the whitened noise of a round, which is also independent between agents.
 
         Parameters
@@ -283,7 +283,7 @@ class DECOR(ClippedDescent):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded messages ``sent`` and iterates ``internal`` of the iteration.
         t : int
             Iteration, counted from 1.
@@ -295,17 +295,17 @@ class DECOR(ClippedDescent):
         """
         quiet = Draw(np.zeros_like(draw.noise[0]))
         bare = self.step(state, problem, network, quiet, t).x[0]
-        total = (shown.sent - bare) / np.reshape(self.message_scale, -1)[0]
+        total = (recorded.sent - bare) / np.reshape(self.message_scale, -1)[0]
         return {DRAW: np.linalg.solve(np.linalg.cholesky(self.covariance(network)), total)}
 
-    def with_residual(self, draw, found):
+    def with_residual(self, draw, noise_by_site):
         """Return the draw of the recovered white noise.
 
         Parameters
         ----------
         draw : Draw
             Unit draws of the iteration.
-        found : dict
+        noise_by_site : dict
             Noise over its scale by site, [runs, agents, dim].
 
         Returns
@@ -313,7 +313,7 @@ class DECOR(ClippedDescent):
         Draw
             Draw with this noise.
         """
-        return Draw(found[DRAW])
+        return Draw(noise_by_site[DRAW])
 
 
 ALGORITHM = DECOR

@@ -241,7 +241,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             for site in sites
         ]
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover the noise of the messages that are sent; other outputs reveal no noise.
 
         Parameters
@@ -256,7 +256,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded messages ``sent`` and iterates ``internal`` of the iteration.
         t : int
             Iteration, counted from 1.
@@ -266,9 +266,9 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         dict
             Noise by site, [runs, agents, dim].
         """
-        noise_by_site = super().residual(scale, state, problem, network, draw, shown, t)
+        noise_by_site = super().residual(scale, state, problem, network, draw, recorded, t)
         if noise_by_site:
-            sent = moved(shown.sent, state.x[0]).any(-1, keepdims=True)
+            sent = moved(recorded.sent, state.x[0]).any(-1, keepdims=True)
             noise_by_site["message"] = np.where(sent, noise_by_site["message"], np.nan)
         return noise_by_site
 

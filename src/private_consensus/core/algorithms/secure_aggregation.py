@@ -60,7 +60,7 @@ class SecureAggregation(WithoutNeighbours):
         noisy_terms = self.descent(problem, state.x) + share * draw
         return State(np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape))
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover the noise of the sum, since no observer receives its terms.
 
         Parameters
@@ -75,7 +75,7 @@ class SecureAggregation(WithoutNeighbours):
             Communication graph with its mixing matrix.
         draw : ndarray, shape (runs, agents, dim)
             Unit noise of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded messages ``sent`` and iterates ``internal`` of the iteration.
         t : int
             Iteration, counted from 1.
@@ -87,16 +87,16 @@ class SecureAggregation(WithoutNeighbours):
         """
         bare = self.step(state, problem, network, np.zeros_like(draw), t).x[0]
         unit = np.reshape(self.message_scale, -1)[0] / problem.n_agents
-        return {DRAW: ((shown.sent - bare) / unit).mean(-2, keepdims=True)}
+        return {DRAW: ((recorded.sent - bare) / unit).mean(-2, keepdims=True)}
 
-    def with_residual(self, draw, found):
+    def with_residual(self, draw, noise_by_site):
         """Return equal noise of all agents that adds up to the recovered noise.
 
         Parameters
         ----------
         draw : ndarray, shape (runs, agents, dim)
             Unit noise of the iteration.
-        found : dict
+        noise_by_site : dict
             Noise of the sum, [runs, 1, dim].
 
         Returns
@@ -104,7 +104,7 @@ class SecureAggregation(WithoutNeighbours):
         ndarray, shape (runs, agents, dim)
             Unit noise of each agent.
         """
-        return np.broadcast_to(found[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
+        return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 
 ALGORITHM = SecureAggregation

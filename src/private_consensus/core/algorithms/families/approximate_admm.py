@@ -331,7 +331,7 @@ class ApproximateADMM(ADMMFamily):
         moved = np.full(horizon, problem.record_change("l2") / self.noise.scale)
         return [self.noise.site(scale, moved, "minimisation"), output]
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover both noises from the iterates before output noise, which no observer receives.
 
         Parameters
@@ -346,7 +346,7 @@ class ApproximateADMM(ADMMFamily):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded ``sent`` messages and ``internal`` minimisers, [runs, agents, dim]; the
             latter may be None.
         t : int
@@ -359,24 +359,24 @@ class ApproximateADMM(ADMMFamily):
         """
         if not self.noise:
             after = self.step(state, problem, network, without_noise(draw), t)
-            return {"message": (shown.sent - after.minimiser[0]) / scale["message"]}
-        minimiser = shown.internal
+            return {"message": (recorded.sent - after.minimiser[0]) / scale["message"]}
+        minimiser = recorded.internal
         if minimiser is None:
             return {}
         noise = self.noise_in_minimisation(minimiser, state, problem, network, t)
         return {
             "minimisation": noise / scale["minimisation"],
-            "message": (shown.sent - minimiser) / scale["message"],
+            "message": (recorded.sent - minimiser) / scale["message"],
         }
 
-    def with_residual(self, draw, found):
+    def with_residual(self, draw, noise_by_site):
         """Return the draw with the recovered noises.
 
         Parameters
         ----------
         draw : Draw
             Unit draws of the iteration.
-        found : dict
+        noise_by_site : dict
             Noise over its scale by site; the site ``minimisation`` may be missing.
 
         Returns
@@ -385,5 +385,5 @@ class ApproximateADMM(ADMMFamily):
             Draw with these noises.
         """
         inner, output = draw.noise
-        output = filled(found["message"], output)
-        return draw._replace(noise=(found.get("minimisation", inner), output))
+        output = filled(noise_by_site["message"], output)
+        return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))

@@ -186,7 +186,7 @@ class ObjectivePerturbed(ADMMFamily):
         moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
         return [self.noise.site(scale, moved, "minimisation")]
 
-    def residual(self, scale, state, problem, network, draw, shown, t):
+    def residual(self, scale, state, problem, network, draw, recorded, t):
         """Recover the noise from the messages, which are exact minimisers.
 
         Parameters
@@ -201,7 +201,7 @@ class ObjectivePerturbed(ADMMFamily):
             Communication graph with its mixing matrix.
         draw : Draw
             Unit draws of the iteration.
-        shown : namespace
+        recorded : namespace
             Recorded ``sent`` messages, [runs, agents, dim].
         t : int
             Iteration, counted from 1.
@@ -211,7 +211,7 @@ class ObjectivePerturbed(ADMMFamily):
         dict
             Noise over its scale, [runs, agents, dim], at the site ``minimisation``.
         """
-        noise = self.noise_in_minimisation(shown.sent, state, problem, network, t)
+        noise = self.noise_in_minimisation(recorded.sent, state, problem, network, t)
         sign = 1.0 if self.where == "dual" else -1.0  # the centre enters the slope with a minus
         return {"minimisation": sign * noise / scale["minimisation"]}
 
