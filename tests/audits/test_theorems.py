@@ -92,7 +92,7 @@ def test_no_numbered_statement_is_missing():
 
 def test_each_names_a_computation_or_a_reason_and_errata_that_exist():
     theorems = read_theorems(RAW, ERRATA)
-    assert {e.computes for p in theorems.values() for e in p.values()} - {""} == set(COMPUTATIONS)
+    assert {e.function for p in theorems.values() for e in p.values()} - {""} == set(COMPUTATIONS)
 
 
 @pytest.mark.parametrize("name", COMPUTATIONS)
@@ -258,7 +258,7 @@ def test_a_claim_and_a_statement_with_different_verdicts_say_why(paper):
 
 
 def verdict_of(entry):
-    return once(entry["computes"]).verdict if "computes" in entry else UNTESTABLE
+    return once(entry["function"]).verdict if "function" in entry else UNTESTABLE
 
 
 def test_only_a_reason_excuses_different_verdicts():
@@ -357,15 +357,15 @@ def test_verdicts_follow_from_parts():
 
 SOME = {
     "wang": {
-        "Theorem 4.17": {"says": "a", "computes": "consensus_innovation.theorem_4_17"},
-        "Theorem 9": {"says": "b", "because": "c"},
+        "Theorem 4.17": {"statement": "a", "function": "consensus_innovation.theorem_4_17"},
+        "Theorem 9": {"statement": "b", "because": "c"},
     }
 }
 
 
 def with_all(raw):
-    rest = COMPUTATIONS.keys() - {e.get("computes") for p in raw.values() for e in p.values()}
-    return raw | {"rest": {name: {"says": name, "computes": name} for name in rest}}
+    rest = COMPUTATIONS.keys() - {e.get("function") for p in raw.values() for e in p.values()}
+    return raw | {"rest": {name: {"statement": name, "function": name} for name in rest}}
 
 
 def test_a_row_has_the_verdict_and_what_decided_it():
@@ -383,11 +383,11 @@ def test_a_row_has_the_verdict_and_what_decided_it():
 @pytest.mark.parametrize(
     ("entry", "told"),
     [
-        ({"says": "a"}, "either computes or because"),
-        ({"says": "a", "computes": "admm.theorem_2", "because": "c"}, "either computes or because"),
-        ({"says": "a", "computes": "admm.theorem_99"}, "a function of the package"),
-        ({"says": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
-        ({"says": "a", "because": "c", "why": "d"}, "why"),
+        ({"statement": "a"}, "either function or because"),
+        ({"statement": "a", "function": "admm.theorem_2", "because": "c"}, "either function or because"),
+        ({"statement": "a", "function": "admm.theorem_99"}, "a function of the package"),
+        ({"statement": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
+        ({"statement": "a", "because": "c", "why": "d"}, "why"),
     ],
 )
 def test_a_wrong_entry_is_told(entry, told):

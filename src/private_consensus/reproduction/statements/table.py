@@ -20,12 +20,12 @@ class Theorem(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    says: str = Field(description="what it states, in one plain sentence of our own")
-    computes: str = Field(
+    statement: str = Field(description="content of the statement, in one sentence")
+    function: str = Field(
         default="", description="module.function of private_consensus.reproduction.statements"
     )
-    because: str = Field(default="", description="why it cannot be tested")
-    errata: list[str] = Field(default=[], description="errata about it")
+    because: str = Field(default="", description="reason why it cannot be tested")
+    errata: list[str] = Field(default=[], description="errata about the statement")
     claims: dict[str, str] = Field(
         default={},
         description="claims about the same matter, each with the reason if its verdict is another",
@@ -33,9 +33,9 @@ class Theorem(BaseModel):
 
     @model_validator(mode="after")
     def one_of_both(self) -> Theorem:
-        """Raise an error unless exactly one of ``computes`` and ``because`` is set."""
-        if bool(self.computes) == bool(self.because):
-            raise ValueError("either computes or because")
+        """Raise an error unless exactly one of ``function`` and ``because`` is set."""
+        if bool(self.function) == bool(self.because):
+            raise ValueError("expected either function or because")
         return self
 
 
@@ -69,13 +69,13 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     known_errata = set(errata)
     for paper, number, entry in _each(theorems):
         key = f"theorems.{paper}.{number}"
-        if entry.computes and entry.computes not in COMPUTATIONS:
-            raise InvalidInput(f"{key}.computes", entry.computes, "a function of the package")
+        if entry.function and entry.function not in COMPUTATIONS:
+            raise InvalidInput(f"{key}.function", entry.function, "a function of the package")
         for name in set(entry.errata) - known_errata:
             raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
-    unused = COMPUTATIONS.keys() - {entry.computes for _, _, entry in _each(theorems)}
+    unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}
     for name in sorted(unused):
-        raise InvalidInput("theorems", f"no entry for {name}", "one that computes it")
+        raise InvalidInput("theorems", f"no entry for {name}", "one entry with this function")
     return theorems
 
 
@@ -103,9 +103,9 @@ def computed(theorems: Theorems) -> pl.DataFrame:
     findings: dict[str, Finding] = {}
     rows = []
     for paper, number, entry in _each(theorems):
-        if entry.computes and entry.computes not in findings:
-            findings[entry.computes] = compute(entry.computes)
-        rows.append(_row(paper, number, entry, findings.get(entry.computes)))
+        if entry.function and entry.function not in findings:
+            findings[entry.function] = compute(entry.function)
+        rows.append(_row(paper, number, entry, findings.get(entry.function)))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -113,8 +113,8 @@ def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> di
     row = {
         "paper": paper,
         "number": number,
-        "says": entry.says,
-        "computation": entry.computes,
+        "says": entry.statement,
+        "computation": entry.function,
         "because": entry.because,
         "errata": "; ".join(entry.errata),
         "claims": "\n".join(
