@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from inspect import getdoc
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def title(text: str, line: str = "=") -> str:
     return f"{text}\n{line * len(text)}\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], widths: str = "auto") -> str:
     """Return a table in reStructuredText.
 
     Parameters
@@ -59,12 +60,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         Titles of the columns.
     rows : iterable of sequence of str
         Cells, which may contain markup of a single line.
+    widths : str
+        Relative widths of the columns.
 
     Returns
     -------
     str
     """
-    lines = [".. list-table::", "   :header-rows: 1", ""]
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [head, *rows]:
         cells = [" ".join(str(cell).split()) or "\\ " for cell in row]
         lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(cells)]
@@ -87,6 +90,7 @@ def summary(obj: Any) -> str:
     return re.split(r"\. (?=[A-Z])", paragraph)[0].rstrip(".")
 
 
+@cache
 def loaded_plan() -> plan.Plan:
     """Return the validated configuration of the repository."""
     config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -304,9 +308,21 @@ def results() -> str:
     ]
     for paper in claims["paper"].unique(maintain_order=True):
         rows = [
-            (code(row["id"]), row["verdict"], plain(row["claim"]), code(row["figure"]))
+            (plain(row["claim"]), row["verdict"], code(row["id"]))
             for row in claims.filter(paper=paper).iter_rows(named=True)
         ]
         parts += [title(paper.capitalize(), "-")]
-        parts += [table(["claim", "verdict", "statement", "figure"], rows)]
+        parts += [table(["claim", "verdict", "name"], rows, widths="65 15 20")]
+        parts += figures_of(paper)
     return "\n".join(parts)
+
+
+def figures_of(paper: str) -> list[str]:
+    """Return the published figures of a paper, without additions of this project."""
+    parts = []
+    for file in sorted((REFERENCE / "figures").glob(f"{paper}_fig*.png")):
+        if (drawn := loaded_plan().figures.get(file.stem)) is not None:
+            path = f"/../results/reference/figures/{file.name}"
+            parts += [f".. figure:: {path}", "   :width: 420px", f"   :alt: {file.stem}", ""]
+            parts += [f"   {code(file.stem)}: {plain(drawn.title)}", ""]
+    return parts
