@@ -158,6 +158,11 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
         ({"bounds": {"heigth": (0, 1)}}, "bounds: found 'heigth'"),
         ({"test": 1.0}, "test: found 1.0"),
         ({"bound": 2.0}, "bound: found 2.0, expected either bound or clip"),
+        ({"categories": 3}, "categories: found 3, expected a mapping"),
+        ({"categories": {"sex": [["f"], "m"]}}, "categories.sex: found .'f'., expected a list"),
+        ({"labels": [[0], [1]]}, "labels: found .0., expected two different labels"),
+        ({"fractions": [0.5, 0.5]}, "fractions: found .* expected a number of agents with it"),
+        ({"public": 1}, "public: found 1, expected True or False"),
     ],
 )
 def test_what_is_missing_or_does_not_fit_is_named(changed, message):
@@ -240,3 +245,31 @@ def test_padding_that_is_not_empty_is_refused():
         LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([3, 2]))
     with pytest.raises(InvalidInput, match=r"problem.sizes\[agent 0\]: found 4"):
         LogisticRegression(rows, labels, *empty, 1.0, 0.1, sizes=np.array([4, 3]))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"age": [1, 2], "ill": [0]}, "data: found .* expected columns of equal length"),
+        (
+            {"age": [1, "x"], "ill": [0, 1]},
+            "data.age: found .a column of String., expected numbers",
+        ),
+        ([[1, 2], [3]], "data: found 'list', expected a polars or pandas"),
+        (np.array([["a"]]), "data: found .*shape .1, 1.*expected a polars or pandas"),
+        (TABLE[:0], "data: found 'an empty table'"),
+        (3, "data: found .* expected a polars or pandas"),
+    ],
+)
+def test_other_objects_are_no_tables(data, message):
+    with pytest.raises(InvalidInput, match=message):
+        pc.split(data, label="ill", agent=1, clip=1.0)
+
+
+def test_public_labels_and_categories_are_those_of_complete_records():
+    """A missing value is no category; it is refused like any other unknown value."""
+    table = pl.DataFrame({"sex": ["f", None, "m"], "ill": [0, 1, 0]})
+    options = {"label": "ill", "agent": 1, "labels": None, "public": True}
+    with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: found None"):
+        pc.split(table, **options)
+    assert pc.split(table[::2], **options | {"labels": (0, 1)}).columns == ("sex=f", "sex=m")

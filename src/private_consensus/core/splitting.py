@@ -24,6 +24,8 @@ from .problems.mean_estimation import MeanEstimation
 from .randomness import generator
 
 SOURCES = "a polars or pandas DataFrame, a mapping of columns, a 2-D array, or the path of a CSV"
+SCALARS = (str, int, float, np.generic)
+"""Types of labels and categories."""
 MAX_AGENTS = 100_000
 """Largest number of agents."""
 
@@ -258,6 +260,8 @@ def split(
     public = arguments.flag("public", public)
     seed = arguments.whole("seed", seed, 0)
     test_fraction = arguments.number("test", test, "a fraction in [0, 1)", lambda v: 0 <= v < 1)
+    if categories is not None:
+        arguments.instance("categories", categories, Mapping, "a mapping of columns to values")
     table = _table(data)
     require(table.height > 0, "data", "an empty table", "at least one record")
     table, label = _with_column(table, label, "label")
@@ -329,11 +333,26 @@ def _table(data: Any) -> pl.DataFrame:
             raise InvalidInput("data", type(data).__name__, SOURCES)
         data = {str(name): data[name] for name in data.columns}
     if isinstance(data, Mapping):
-        return pl.DataFrame({str(name): _series(name, values) for name, values in data.items()})
-    array = np.asarray(data)
+        return _frame({str(name): _series(name, values) for name, values in data.items()})
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise InvalidInput("data", type(data).__name__, SOURCES) from error
     fits = array.ndim == 2 and array.dtype.kind in "iufb"
     require(fits, "data", f"{type(data).__name__} of shape {array.shape}", SOURCES)
     return pl.DataFrame({f"x{index}": column for index, column in enumerate(array.T)})
+
+
+def _frame(columns: dict[str, pl.Series]) -> pl.DataFrame:
+    """Return a table of columns of equal length."""
+    lengths = {name: len(column) for name, column in columns.items()}
+    require(len(set(lengths.values())) <= 1, "data", lengths, "columns of equal length")
+    return pl.DataFrame(columns)
+
+
+def _in_order(values: Sequence[Any]) -> list[Any]:
+    """Return the different values of a column without missing ones, in ascending order."""
+    return sorted(set(values) - {None}, key=lambda value: (type(value).__name__, value))
 
 
 def _series(name: Any, values: Any) -> pl.Series:
@@ -431,9 +450,9 @@ def _answers(
     values = column.to_list()
     if labels is None:
         require(public, "labels", None, "the two labels, or public=True to compute them")
-        labels = sorted(set(values))
+        labels = _in_order(values)
         computed.append(f"labels of {name}")
-    pair = arguments.items("labels", labels, object, "two different labels")
+    pair = arguments.items("labels", labels, SCALARS, "two different labels")
     require(len(pair) == 2 and pair[0] != pair[1], "labels", labels, "two different labels")
     valid = np.array([value in pair for value in values])
     expected = f"{pair[0]!r} or {pair[1]!r}; other labels need labels=(first, second)"
@@ -475,9 +494,9 @@ class _Encoder:
         if allowed is None:
             expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
             require(self.public, f"data.{name}", f"a column of {column.dtype}", expected)
-            allowed = sorted(set(values) - {None})
+            allowed = _in_order(values)
             self.computed.append(f"categories of {name}")
-        allowed = arguments.items(f"categories.{name}", allowed, object, "a list of values")
+        allowed = arguments.items(f"categories.{name}", allowed, SCALARS, "a list of values")
         expected = "a list of at least one value, each once"
         require(0 < len(set(allowed)) == len(allowed), f"categories.{name}", allowed, expected)
         listed = ", ".join(map(repr, allowed))
