@@ -48,6 +48,7 @@ ALGORITHMS = {
 }
 
 LINKS = {
+    "showkatbakhsh": ("arXiv:1903.07792", "https://arxiv.org/abs/1903.07792"),
     "xiao": ("arXiv:1902.06101", "https://arxiv.org/abs/1902.06101"),
     "gratton": (
         "journal version, doi:10.1109/TIFS.2021.3139267",
