@@ -202,6 +202,24 @@ def test_the_block_on_observers_runs():
     assert 0 < statement.open_loop.lower <= statement.open_loop.upper <= statement.mu
 
 
+def test_pages_that_other_files_name_exist():
+    root = DOCS.parent
+    names = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "config/README.md")
+    files = [root / name for name in names]
+    files += [
+        file for folder in ("src", "workflow", "profiles") for file in (root / folder).rglob("*")
+    ]
+    endings = (".py", ".md", ".smk", ".yaml", ".j2", "")
+    texts = {file: file.read_text() for file in files if file.is_file() and file.suffix in endings}
+    named = {
+        (name, file.name)
+        for file, text in texts.items()
+        for name in re.findall(r"(?<![\w/-])docs/[\w/-]+\.(?:md|yaml|rst)", text)
+    }
+    assert len(named) > 8
+    assert {entry for entry in named if not (root / entry[0]).exists()} == set()
+
+
 def test_nothing_is_loaded_from_elsewhere():
     text = (DOCS / "conf.py").read_text()
     assert "intersphinx" not in text and "http" not in text
