@@ -1,7 +1,7 @@
-"""The page of a whole reproduction: results in, one folder that opens offline out.
+"""Write the report of a reproduction as one folder of pages that open offline.
 
-``freshness`` refuses results that are not current, ``reading`` loads files, ``views`` shapes what
-is read for a reader, ``page`` renders it, ``site`` writes the folder.
+``freshness`` rejects results that are not up to date, ``reading`` loads files, ``views`` prepares
+the content of pages, ``page`` renders them, and ``site`` writes the folder.
 """
 
 from .commands import described_commit

@@ -1,4 +1,4 @@
-"""The last lines of a run: where the report is, and which data are not the real ones."""
+"""The last lines of a run: the path of the report, and the surrogate data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..datasets.acquisition import read_provenance
 
-FOR_REAL_DATA = "for real data name a mirror (make reproduce MIRROR=folder) or allow the internet"
+FOR_REAL_DATA = "To use real data, name a mirror (make reproduce MIRROR=folder) or allow access to the internet."
 
 
 def closing_lines(results: str | Path) -> list[str]:
@@ -20,13 +20,13 @@ def closing_lines(results: str | Path) -> list[str]:
     Returns
     -------
     list of str
-        The report's place if there is one; a line for each surrogate with its reason, and one that
-        says what to do about them.
+        Path of the report if it exists, one line with a reason per surrogate, and a line on real
+        data if there are surrogates.
     """
     results = Path(results)
     page = results / "report" / "index.html"
-    lines = [f"The report is {page}"] if page.is_file() else []
+    lines = [f"Report: {page}"] if page.is_file() else []
     files = sorted((results / "raw").glob("*.provenance.json"))
     surrogates = [one for one in map(read_provenance, files) if one.is_surrogate]
-    lines += [f"{one.dataset} is a SURROGATE: {one.because}" for one in surrogates]
+    lines += [f"{one.dataset} is SURROGATE DATA: {one.because}" for one in surrogates]
     return [*lines, FOR_REAL_DATA] if surrogates else lines

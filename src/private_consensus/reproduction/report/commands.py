@@ -1,4 +1,4 @@
-"""The command that makes a target, and the commit of the repository."""
+"""Shell commands of targets, and the commit of the repository."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def command(target: str, scale: str, *, force: bool = False) -> str:
     """
     words = ["snakemake", "--cores 2", "--force" if force else "", target]
     if scale != "paper":
-        # The file comes last: Snakemake takes every word after --configfile for another file.
+        # The file comes last: Snakemake reads every later argument as a configuration file.
         words.append(f"--configfile config/{scale}.yaml")
     return " ".join(filter(None, words))
 
 
 def described_commit(folder: str | Path) -> str:
-    """``git describe`` of a folder; ``unknown`` where there is no git, or no commit yet."""
+    """Return ``git describe`` of a folder, or ``unknown`` without git or commits."""
     call = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True)

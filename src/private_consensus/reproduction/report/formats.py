@@ -90,7 +90,7 @@ def region(low: float | None, high: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds, or minutes and seconds."""
+    """Format a duration in seconds, or in minutes and seconds."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {round(seconds % 60):02d} s"
@@ -102,17 +102,17 @@ def share(value: float) -> str:
 
 
 def words(name: str) -> str:
-    """A slug, readable."""
+    """Replace the underscores of a name by spaces."""
     return name.replace("_", " ")
 
 
 def exponential(value: float) -> float:
-    """exp without an overflow: what is too large to write is infinite."""
+    """Return exp(value), and infinity instead of an overflow."""
     return math.inf if value > 700 else math.exp(value)
 
 
 def code(text: str) -> Markup:
-    """A line in which what stands between backticks is code."""
+    """Escape a text and mark the parts between backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,4 +1,4 @@
-"""The report as one PDF, typeset from the same views as the page."""
+"""Typeset the report as a PDF, from the same content as the pages."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ TEMPLATE = "report.typ"
 
 
 def write_pdf(results: Results, made: str | Path, path: str | Path) -> None:
-    """Typeset the report; the same results give the same bytes but for wall times and the commit.
+    """Typeset the report; equal results give equal bytes except for wall times and the commit.
 
     Parameters
     ----------
     made : path
-        Where ``figures`` of this scale are.
+        Folder with ``figures`` of this scale.
     """
     import typst
 
@@ -48,24 +48,26 @@ def content(results: Results) -> dict[str, Any]:
     from .page import context
 
     found = context(results)
+    names = {paper["key"]: paper["short"] for paper in found["papers"]}
     row = ("id", "claim", "verdict", "remark", "shown", "interval", "interval_holm", "short",
            "runs")  # fmt: skip
-    promise = ("number", "algorithm", "variant", "reading", "verdict", "count", "settings",
+    promise = ("algorithm", "variant", "reading", "verdict", "count", "settings",
                "excess")  # fmt: skip
     return {
         "scale": found["scale"],
         "commit": found["commit"],
         "command": found["command"],
         "one_figure": found["one_figure"],
+        "answer": found["answer"],
         "surrogates": "; ".join(found["surrogates"]),
         "counts": [{key: str(c[key]) for key in ("verdict", "count")} for c in found["counts"]],
         "scorecard": [
             {**{key: str(r[key]) for key in row}, "holm": "stands" if r["stands"] else "open",
-             "number": str(r["number"])}
+             "paper": names[r["paper"]]}
             for r in found["scorecard"]
         ],
         "promises": [
-            {key: str(r[key]) for key in promise}
+            {"paper": names[r["paper"]], **{key: str(r[key]) for key in promise}}
             for r in found["promises"]
         ],
         "papers": [_paper(paper) for paper in found["papers"]],
@@ -74,12 +76,10 @@ def content(results: Results) -> dict[str, Any]:
 
 def _paper(paper: dict[str, Any]) -> dict[str, Any]:
     return {
-        "title": " – ".join(filter(None, (paper["number"] and f"Paper {paper['number']}",
-                                          paper["title"]))),
+        "title": f"{paper['short']} – {paper['title']}" if paper["number"] else paper["title"],
         "summary": paper.get("summary") or "",
         "outcome": [
-            {"title": title,
-             "claims": [f"{r['claim']} ({r['id']})" for r in paper["outcome"][look]]}
+            {"title": title, "claims": [r["claim"] for r in paper["outcome"][look]]}
             for look, title in HEADINGS.items()
         ],
         "choices": [{key: str(c[key]) for key in ("about", "literal", "resolved", "because")}

@@ -1,4 +1,4 @@
-"""Small pictures that stand in the page itself."""
+"""Small images inside a page."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ GREY, COLOUR = 0, 2
 
 
 def data_uri(rows: Sequence) -> str:
-    """A picture as an address that holds it."""
+    """Encode an image as a data address."""
     return f"data:image/png;base64,{base64.b64encode(png(rows)).decode()}"
 
 
 def png(rows: Sequence) -> bytes:
-    """A PNG of grey values ``[height, width]`` or RGB values ``[height, width, 3]``, 0 to 255.
+    """Encode grey values [height, width] or RGB values [height, width, 3], 0 to 255, as PNG.
 
-    Not compressed: the bytes then do not depend on the compressor, and the pictures are small.
+    The image is not compressed, so that its bytes do not depend on the compressor.
     """
     pixels = np.asarray(rows, np.uint8)
     height, width = pixels.shape[:2]
     kind = GREY if pixels.ndim == 2 else COLOUR
-    # Each row begins with its filter: none.
+    # Each row starts with the number of its filter; 0 is no filter.
     lines = np.column_stack([np.zeros(height, np.uint8), pixels.reshape(height, -1)])
     header = struct.pack(">IIBBBBB", width, height, 8, kind, 0, 0, 0)
     return SIGNATURE + b"".join(

@@ -30,13 +30,12 @@ BESIDE = {
     "faults": "reference/faults.json",
     "docs": "docs/index.html",
 }
-"""What a report shows where somebody has made it: the target of ``make``, and its file among the
-results of all scales."""
+"""Optional parts of a report: target of ``make`` to its file in the folder of all results."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """All that the page shows.
+    """All results that the report shows.
 
     Parameters
     ----------
@@ -45,7 +44,7 @@ class Results:
     papers : mapping
         Key to a paper as :class:`private_consensus.reproduction.experiments.schema.Paper` dumps it.
     claims, privacy : list of rows
-        As ``claims.parquet`` and ``privacy.parquet`` hold them.
+        Rows of ``claims.parquet`` and ``privacy.parquet``.
     facts : mapping
         Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
     tables : mapping
@@ -54,11 +53,11 @@ class Results:
     cards : list of mapping
         Data cards.
     faults : list of mapping
-        What the workflow survives, as ``docs/faults.yaml`` tells it.
+        Tested faults, from ``docs/faults.yaml``.
     audit : mapping
         ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
     theorems : list of rows
-        As ``theorems.parquet`` holds them.
+        Rows of ``theorems.parquet``.
     comparison : mapping
         As :func:`private_consensus.comparison.answers.answers` gives it; empty if nothing was
         compared.
@@ -67,11 +66,11 @@ class Results:
     documents : mapping
         Name to the Markdown of a page of ``docs``.
     library : bool
-        Whether the documentation of the library stands beside the results, in ``results/docs``.
+        True if the documentation of the library exists in ``results/docs``.
     seed : int
-        Root of all random numbers.
+        Seed of all random streams.
     commit, versions, timings
-        What varies from run to run: shown in a section of its own.
+        Facts that differ between runs with equal results; the page of the run shows them.
     """
 
     scale: str
@@ -128,19 +127,19 @@ def read_results(
     folder: str | Path | None = None,
     seed: int | None = None,
 ) -> Results:
-    """Results from the files that the workflow has made.
+    """Read the results from the files of the workflow.
 
     Parameters
     ----------
     numbers, images, tables : iterable of str
         The Parquet and the SVG of each figure, the Parquet of each table, named by it.
     timings : iterable of str
-        What jobs took, as :func:`.usage.measured` writes it; those that are missing are left out.
+        Files with time and memory of jobs; missing files are ignored.
     faults : str, optional
-        A YAML file with what the workflow survives.
+        YAML file with the tested faults.
     folder : path, optional
-        Where the results of all scales are. Of :data:`BESIDE` is shown what is there: nothing where
-        no folder is named.
+        Folder of the results of all scales. The parts in :data:`BESIDE` that exist there are
+        shown; without a folder there are none.
     """
     found = made_beside(folder, scale) if folder else {}
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
@@ -247,7 +246,7 @@ def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
-    """Source of a figure's data, smallest and largest number of runs a point, kinds of interval."""
+    """Return source, smallest and largest number of runs, and kinds of intervals of a figure."""
     frame = rows_of(path)
     counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
     kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
@@ -259,7 +258,7 @@ def figure_facts(path: str | Path) -> dict[str, Any]:
 
 
 def svg_size(text: str) -> dict[str, float]:
-    """Width and height that an SVG gives itself."""
+    """Return the width and height that an SVG declares; empty without them."""
     found = SIZE.search(text)
     return (
         {key: float(value) for key, value in zip(("width", "height"), found.groups(), strict=True)}
@@ -269,6 +268,6 @@ def svg_size(text: str) -> dict[str, float]:
 
 
 def timing(path: Path) -> dict[str, Any]:
-    """Seconds and peak memory (MB) of a job, from what it has counted of itself."""
+    """Read the seconds and the peak memory (MB) of a job."""
     used = read_usage(path)
     return {"job": path.stem, "seconds": used["s"], "memory": used["max_rss"]}
