@@ -73,13 +73,14 @@ benchmark: $(READY)
 	$(BIN)/python -m pytest benchmarks --benchmark-enable --benchmark-columns=min,median,rounds
 	PYTHONPATH=. $(BIN)/python -m benchmarks.growth all
 
-# What other libraries take for the same results, to docs/reference/other_libraries.md. They are installed in .peers, beside what the project
-# runs with; no other target knows of it. One that cannot be installed is named in the table.
+# Time of other libraries for the same results, in docs/reference/other_libraries.md. They are installed in .peers, which no other
+# target uses. The table names those that cannot be installed.
 peers: $(READY)
 	$(BIN)/python -m benchmarks.peers.environment .peers
 	.peers/bin/python -m benchmarks.peers
 
-# Of the library: results/docs/index.html. Tutorials are run; what Sphinx needs is installed once, beside the rest.
+# Documentation in results/docs/index.html. Runs the tutorials and the gallery; Sphinx and its extensions are installed once, from
+# requirements-docs.txt.
 DOCS_READY := $(VENV)/.docs
 docs: $(DOCS_READY)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -q --fail-on-warning --keep-going -b html docs results/docs
