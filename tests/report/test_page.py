@@ -333,6 +333,6 @@ def test_figures_of_no_paper_stand_under_their_own_title(results):
     assert not [part for part in ("Paper <", "Paper :") if part in front + text]
     assert '<option value="data">' not in pages(mixed)["scorecard.html"]
     article = re.search(r'<details class="figure" id="data_fig1".*?</section>', text, re.S)[0]
-    assert "records that each agent holds" in article
+    assert "records per agent, by label" in article
     assert "not a figure of a paper" in article
     assert "What is varied" not in article

@@ -123,8 +123,8 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
     assert shown == [
         "at least 2 of 0.5, release of d zoa at δ = 0.001",
         "not audited",
-        "at least 0.25 of 0.5, a small setting at δ = 0.001; noise as claimed where it is added",
-        "audited on a small setting: nothing found; noise not recovered",
+        "at least 0.25 of 0.5, a small setting at δ = 0.001; noise as declared",
+        "audited on a small setting: no privacy loss found; noise not recovered",
     ]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..datasets.acquisition import read_provenance
 
-FOR_REAL_DATA = "To use real data, name a mirror (make reproduce MIRROR=folder) or allow access to the internet."
+FOR_REAL_DATA = "To use real data, name a mirror (make reproduce MIRROR=folder) or go online."
 
 
 def closing_lines(results: str | Path) -> list[str]:

@@ -11,17 +11,17 @@ from ..formats import words
 
 Row = Mapping[str, Any]
 
-INFINITE, UNKNOWN = "infinite", "not at all"
+INFINITE, UNKNOWN = "infinite", "no bound"
 WIDTHS = {"within 5 %": 1.05, "within 20 %": 1.2, "within a factor 2": 2.0}
-WIDER = "by more than a factor 2"
+WIDER = "wider than a factor 2"
 CLOSENESS = (INFINITE, *WIDTHS, WIDER, UNKNOWN)
-"""The best known first."""
-FROM_ABOVE = "nothing is proven from above"
-GIVEN = "for data within what is assumed"
+"""Classes of closeness, the closest bounds first."""
+FROM_ABOVE = "no upper bound is proven"
+GIVEN = "for data that satisfy the assumption"
 
 
 def lower(row: Row) -> float:
-    """The larger of the computed bound and that of an audit of this very setting."""
+    """Return the larger of the computed bound and the bound of an audit of the same setting."""
     found = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
     return max((bound for bound in found if bound is not None), default=0.0)
 

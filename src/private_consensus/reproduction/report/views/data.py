@@ -12,7 +12,7 @@ from ..pictures import data_uri
 from ..reading import Results
 
 BAR, GAP, HEIGHT = 10, 2, 48
-"""Size of a bar of a marginal, in units of its own small drawing."""
+"""Width, gap and height of the bars of a histogram, in units of its drawing."""
 
 
 def page(results: Results) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def page(results: Results) -> dict[str, Any]:
 
 
 def card(found: Mapping[str, Any]) -> dict[str, Any]:
-    """A data card as the page shows it."""
+    """Format a data card for the page."""
     return {
         **found,
         "surrogate": found["source"] == "surrogate",

@@ -1,4 +1,4 @@
-"""Claimed against delivered epsilon: an algorithm a row, its worst setting a bar."""
+"""Delivered epsilon as a multiple of the claimed epsilon: one row and one bar per algorithm."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .privacy import LOOKS
 Row = Mapping[str, Any]
 
 ENDS = (0.05, 20.0)
-"""Multiples of the claimed epsilon that the axis of the bars spans."""
+"""Smallest and largest multiple of the claimed epsilon on the axis."""
 ORDER = ("not", "part", "open", "held")
 
 
 @cache
 def audits() -> frozenset[str]:
-    """Names of what attacks others."""
+    """Return the names of the algorithms that audit others."""
     kinds = {name: getattr(algorithms.load(name), "kind", METHOD) for name in algorithms.names()}
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 

@@ -1,4 +1,4 @@
-"""Pages of ``docs/`` as HTML: the little Markdown that they are written in."""
+"""Convert the Markdown of the pages of ``docs/`` to HTML."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from .algorithms import inline as _docstring_inline
 
 
 def title(text: str) -> str:
-    """The first heading."""
+    """Return the first heading; empty without headings."""
     found = re.search(r"^# (.+)$", text, re.M)
     return found[1] if found else ""
 
 
 def titles(documents: Mapping[str, str]) -> dict[str, str]:
-    """Pages by name, each with its title."""
+    """Map the names of pages to their titles."""
     return {name: title(text) or name for name, text in documents.items()}
 
 
 def html(text: str) -> Markup:
-    """Headings, paragraphs, lists, tables, code; anything else is shown as it is written."""
+    """Convert headings, paragraphs, lists, tables and code; show all other text unchanged."""
     return Markup("\n".join(_block(*part) for part in _blocks(text)))
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Fenced or indented code, and runs of lines between empty ones."""
+    """Yield code blocks, and blocks of lines between empty lines."""
     for position, part in enumerate(re.split(r"^```.*$\n?", text, flags=re.M)):
         if position % 2:
             yield "code", part

@@ -1,4 +1,4 @@
-"""The errata: one row each, a section of its own for each that breaks a guarantee; the audits."""
+"""The errata, one row per item, and the table of audits."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from ..reading import Results
 Row = Mapping[str, Any]
 
 TEST = "tests/audits/test_counterexamples.py::test_the_outcome_is_as_written_down"
-"""One case an item."""
+"""Test with one case per item."""
 
 SEVERITIES = {
-    "breaks": "breaks a guarantee", "proof": "proof", "noise": "too much noise",
+    "breaks": "breaks a guarantee", "proof": "proof", "noise": "excess noise",
     "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
 }  # fmt: skip
 AUDIT_LOOKS = {

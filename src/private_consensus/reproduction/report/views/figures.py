@@ -1,4 +1,4 @@
-"""Figures: caption, data, settings, and the command that makes each again."""
+"""Figures: captions, data, settings, and commands that reproduce them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LINKS = (
     ("svg", "SVG"),
     ("png", "PNG"),
     ("pdf", "PDF"),
-    ("js", "Vega-Lite specification, handed over by a script"),
+    ("js", "Vega-Lite specification, as a script"),
 )
 
 
@@ -25,12 +25,12 @@ def figure(
     labels: Mapping[str, str],
     scale: str,
 ) -> dict[str, Any]:
-    """A figure as the page shows it.
+    """Collect the content of a figure for the page.
 
     Parameters
     ----------
     paper : mapping
-        The paper that it belongs to, with its experiments.
+        Paper of the figure, with its experiments.
     facts : mapping
         Source, runs, intervals and size, see :class:`..reading.Results`.
     """
@@ -119,21 +119,21 @@ def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 VIEWS = {
-    "graph": "the graph, each agent with the epsilon that one marked agent learns of it.",
-    "map": "a map of the epsilon of each agent to each other one.",
-    "distance": "epsilon of pairs of agents against the links between them, as dots and lines.",
-    "rounds": "epsilon of kinds of observers against the rounds, as lines.",
-    "coalitions": "epsilon of what so many agents together learn of one, against their number.",
+    "graph": "the graph, with the privacy loss (epsilon) of each agent to one marked agent.",
+    "map": "a heat map of the privacy loss (epsilon) of each agent to each other agent.",
+    "distance": "epsilon of pairs of agents against their distance in edges, as dots and lines.",
+    "rounds": "epsilon of kinds of observers against the number of rounds, as lines.",
+    "coalitions": "epsilon of one agent to a coalition, against the size of the coalition.",
 }
-"""What panels of what observers learn show, in words."""
+"""Descriptions of panels on the privacy loss to observers."""
 
 
 def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if panel.get("graph"):
-        return "The communication graph: agents and their links."
+        return "The communication graph: agents and edges."
     title = f"{panel['title']}: " if panel["title"] else ""
     if panel.get("partition"):
-        return f"{title}records that each agent holds, by label, as bars."
+        return f"{title}records per agent, by label, as bars."
     if views := panel.get("views"):
         return title + VIEWS[views["show"]]
     curves = [
@@ -192,9 +192,9 @@ def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _value(value: Any) -> str:
-    """A setting; lists too long to read are counted."""
+    """Format a value of a setting; of a list with more than six entries, the length."""
     if isinstance(value, list) and len(value) > 6:
-        return f"of {len(value)}"
+        return f"{len(value)} values"
     if isinstance(value, Mapping):
         return ", ".join(f"{words(str(k))} {_value(v)}" for k, v in value.items())
     if isinstance(value, list):

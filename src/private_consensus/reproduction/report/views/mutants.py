@@ -1,4 +1,4 @@
-"""The bench of broken and correct algorithms: what audits catch, by fault and algorithm."""
+"""Audits of faulty and correct algorithms: numbers of caught faults, by fault and algorithm."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three privacy figures of every setting: claimed, by formula, by the accountant."""
+"""Claimed epsilon, epsilon by formula and accounted epsilon of all settings."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ FIXED = (
     "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
     "epsilon_lower", "lower_by", "lower_because", "audit_verdict", "audit_findings",
 )  # fmt: skip
-"""Columns that every privacy table has; the others are axes of grids."""
+"""Columns of each privacy table; all others are axes of grids."""
 
 SAID = ("experiment", "algorithm", "variant", "reading")
 NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict")
-"""Columns of the file with all settings, before and after the axes of grids."""
+"""Columns of the file with all settings, before and after the axes."""
 MOST_SETTINGS = 60
-"""Of an experiment, in a table to be read; of more there is a file."""
+"""Largest number of settings of an experiment that the page lists; the file has all settings."""
 
 _LOOK = {
     VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
     NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
 }  # fmt: skip
 LOOKS = {verdict: _LOOK[verdict] for verdict in VERDICTS}
-"""By verdict, the worst first: it speaks for a group."""
+"""Verdict to the name of its shape and colour, the worst first; the worst represents a group."""
 
-CLAIMS = {"not": "is violated", "part": "is not proven", "held": "holds", "open": "is not made"}
-"""What becomes of a claim, in a word for each look."""
+CLAIMS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
+"""Names of groups of verdicts in the filter of settings."""
 
 WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
 
@@ -157,8 +157,9 @@ def of_algorithm(
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
-    """Algorithms with what was found of the noise and, where none of the settings that figures show
-    was audited, the bound of a small one."""
+    """Add the audits of each algorithm: its noise, and the bound of a small setting if no setting
+    of a figure was audited.
+    """
     correct = [row for row in audits if row["copy"] == "correct"]
     small = {row["algorithm"]: row for row in correct if row["level"] == "transcript"}
     for row in rows:
@@ -172,13 +173,13 @@ def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict
 
 
 def _elsewhere(small: Row | None, parts: list[Row]) -> str:
-    """The bound of a small setting, or of an experiment that audits a part of the algorithm."""
+    """Return the bound of a small setting, or of an audit of a part of the algorithm."""
     if small is None and not parts:
         return "not audited"
     found = small or max(parts, key=lambda row: row["bound"] / row["claimed"])
     what = "a small setting" if small else words(found["level"])
     if not found["bound"] > 0:
-        return f"audited on {what}: nothing found"
+        return f"audited on {what}: no privacy loss found"
     bound, claimed, delta = (number(found[key]) for key in ("bound", "claimed", "delta"))
     return f"at least {bound} of {claimed}, {what} at δ = {delta}"
 
@@ -191,7 +192,7 @@ def _noise(algorithm: str, correct: list[Row]) -> str:
     ]  # fmt: skip
     if not flags:
         return "noise not recovered"
-    return "NOISE NOT AS CLAIMED" if any(flags) else "noise as claimed where it is added"
+    return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
 def repair(row: Row) -> dict[str, str]:
@@ -237,7 +238,7 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The variant whose lower bound is largest beside its claim."""
+    """Return the variant with the largest ratio of lower bound to claim."""
     return max(rows, key=lambda row: row["above"])
 
 
@@ -258,8 +259,7 @@ def _errata(rows: list[Row]) -> list[str]:
 
 
 def _bounded(rows: list[Row]) -> dict[str, Any]:
-    """The lower bound that says most beside its claim, and how it was found; nothing where none
-    says anything."""
+    """Return the largest lower bound relative to its claim, and its method; may be empty."""
     claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
     best = max(claims, key=_above, default=None)
     if best is None or _above(best) == 0:
@@ -386,7 +386,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
 
 
 def _audited(rows: list[Row]) -> str:
-    """Findings of audits, and what they could not test."""
+    """Return the findings of audits, and the parts that were not tested."""
     return _each(row.get("audit_findings") or "" for row in rows)
 
 
@@ -406,7 +406,7 @@ def _setting(row: Row, axes: list[str]) -> dict[str, Any]:
 
 
 def _axes(rows: list[Row]) -> list[str]:
-    """Columns of a grid: not those of every table, and not empty here."""
+    """Return the columns of the grid that are not empty."""
     names = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
     return [name for name in names if any(row[name] is not None for row in rows)]
 

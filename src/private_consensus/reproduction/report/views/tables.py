@@ -1,4 +1,4 @@
-"""Tables: our numbers beside the printed ones."""
+"""Tables: computed numbers next to published ones."""
 
 from __future__ import annotations
 
