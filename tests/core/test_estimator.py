@@ -63,6 +63,21 @@ def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
         Estimator(**PRIVATE | {missing: None}).fit(FEATURES, LABELS)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"agents": None}, "agents: found None, expected a whole number"),
+        ({"classes": (0,)}, "classes: found .0,., expected two different labels"),
+        ({"classes": 1}, "classes: found 1, expected two different labels"),
+        ({"parameters": 3}, "parameters: found 3, expected a mapping"),
+        ({"algorithm": "nothing"}, "algorithm.name: found 'nothing'"),
+    ],
+)
+def test_parameters_that_do_not_fit_are_named(options, message):
+    with pytest.raises(InvalidInput, match=message):
+        Estimator(**PRIVATE | options).fit(FEATURES, LABELS)
+
+
 def test_every_algorithm_of_logistic_regression_and_a_network_can_be_named():
     network = pc.networks.build(pc.Streams(0, (0,)), "complete", 4)
     options = {**PRIVATE, "network": network, "horizon": 5}

@@ -77,7 +77,8 @@ def weighted(weight):
         (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
         (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
         (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: found None"),
-        (PETERSEN, {"mixing": "fast"}, "weights: found 'fast', expected one of laplacian"),
+        (PETERSEN, {"edge_weight": 1}, "edge_weight: found 1, expected a text"),
+        (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],
 )
 def test_a_graph_that_cannot_be_a_network_is_refused_in_one_line(graph, options, message):

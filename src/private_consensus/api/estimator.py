@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import step_parameters
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
-from private_consensus.core.splitting import split
+from private_consensus.core.splitting import SCALARS, split
 from private_consensus.privacy import Budget
 
 from .results import Result, simulate
@@ -123,12 +124,15 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         self.classes_ = self._label_set(y, budget)
         bound = self._row_bound(X, budget)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        agents = min(self.agents, len(X))
+        agents = min(arguments.whole("agents", self.agents, 1), len(X))
         shares = split(
             X, label=y, agent=agents, labels=tuple(self.classes_.tolist()), clip=bound, seed=seed
         )
         problem = shares.logistic_regression(self.ridge)
-        algorithm = _with_steps(self.algorithm, self.parameters or {}, problem)
+        expected = "a mapping of parameters of the algorithm, or None"
+        parameters = {} if self.parameters is None else self.parameters
+        arguments.instance("parameters", parameters, Mapping, expected)
+        algorithm = _with_steps(self.algorithm, parameters, problem)
         self.result_: Result = simulate(
             algorithm, problem, self._network(agents), budget, self.horizon,
             runs=1, seed=seed, iterations=[self.horizon],
@@ -144,7 +148,12 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         if self.classes is None:
             expected = "the two labels; they are computed from records for epsilon=inf only"
             require(not budget.private, "classes", None, expected)
-        labels = unique_labels(y) if self.classes is None else np.unique(self.classes)
+        else:
+            expected = "two different labels"
+            labels = np.unique(arguments.items("classes", self.classes, SCALARS, expected))
+            require(len(labels) == 2, "classes", self.classes, expected)
+            return labels
+        labels = unique_labels(y)
         if len(labels) > 2:
             raise ValueError(
                 f"Only binary classification is supported. The type of the target is multiclass: "
@@ -192,7 +201,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _with_steps(name: str, stated: dict[str, Any], problem: Any) -> Any:
+def _with_steps(name: str, stated: Mapping[str, Any], problem: Any) -> Any:
     """Return an algorithm; step sizes that are not stated are those of its ranges, in 1/L."""
     kind = algorithms.load(name)
     steps = step_parameters(kind(**stated))

@@ -150,6 +150,7 @@ class Result(library.Simulation):
         InvalidInput
             If the algorithm releases no model of each agent, or for a run that does not exist.
         """
+        arguments.instance("path", path, str | Path, "the path of a file")
         average = self.models.average
         run = arguments.whole("run", run, 0, len(average) - 1)
         if shares is not None:

@@ -24,7 +24,7 @@ from private_consensus.common.arrays import (
     require_shape,
     tolerance_of,
 )
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 from . import large_graphs, large_networks, networkx_graphs
 from .large_networks import SparseNetwork
@@ -108,6 +108,7 @@ class Network:
             For a directed or disconnected graph, a multigraph, a self-loop, and a graph with
             weights that ``edge_weight`` does not name.
         """
+        arguments.choice("mixing", mixing, MIXINGS)
         agents, edges, weights = networkx_graphs.edges_of(graph, edge_weight)
         if weights is not None:
             return Network(weights.astype(bool) & ~np.eye(agents, dtype=bool), weights)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.common.arrays import require_number
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 
 WEIGHT = "weight"
 """Edge attribute that networkx treats as the weight."""
@@ -55,6 +55,8 @@ def edges_of(graph: Any, edge_weight: str | None) -> Edges:
     """
     import networkx as nx
 
+    if edge_weight is not None:
+        arguments.text("edge_weight", edge_weight)
     require(isinstance(graph, nx.Graph), "graph", type(graph).__name__, "a networkx.Graph")
     undirected = "an undirected graph, such as graph.to_undirected()"
     require(not graph.is_directed(), "graph", "a directed graph", undirected)

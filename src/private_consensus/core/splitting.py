@@ -157,8 +157,11 @@ class Shares:
         -------
         ndarray, shape (..., columns)
         """
+        expected = f"an array of shape (..., {len(self.columns)})"
+        array = arguments.array("values", values, expected)
+        require(array.shape[-1:] == (len(self.columns),), "values", array.shape, expected)
         low, high = np.array([r or (-1.0, 1.0) for r in self.ranges]).T
-        return (low + high) / 2 + np.asarray(values) * (high - low) / 2
+        return (low + high) / 2 + array * (high - low) / 2
 
     def coefficients(self, model: np.ndarray) -> dict[str, float]:
         """Return the coefficients of a logistic regression in the units of the table.
