@@ -721,3 +721,28 @@ def test_an_execution_up_to_an_iteration_takes_no_later_step():
     assert max(steps) == 6
     assert first.rows == everything.rows[: len(first.rows)] and first.rows[-1].iteration == 5
     assert np.array_equal(first.values, everything.values[:, : len(first.rows)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessNoiseForPositiveLabels(Descent):
+    """An agent whose first label is positive adds a fifth of its noise."""
+
+    def noise(self, draw, state, problem, t):
+        is_positive = np.reshape(problem.labels, (-1, *problem.labels.shape[-2:]))[0][:, :1] > 0
+        return np.where(is_positive, 0.2, 1.0) * draw
+
+    def step(self, state, problem, network, draw, t):
+        after = super().step(state, problem, network, draw, t)
+        return after._replace(x=np.arcsinh(after.x / (STEP * column(self.sigma))))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_noise_that_depends_on_data_is_found_whichever_data_set_is_first(swapped):
+    """Without noise the messages of the first data set are reached by draws of the second one."""
+    noisy = LessNoiseForPositiveLabels().calibrate(BUDGET, logistic(), ring(), 1)
+    (pair, *_) = pairs_of_agents(noisy, logistic(), ring(), 1)[0]
+    pair = pair._replace(pair=pair.pair[::-1]) if swapped else pair
+    releases = noisy.releases(logistic(), ring(), 1)
+    report = exact_costs(noisy, [pair], 1, releases, declaration(releases, DELTA), DELTA, seed=0)
+    (finding,) = report.findings
+    assert "the declared releases permit" in finding.text

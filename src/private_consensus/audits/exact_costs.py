@@ -45,6 +45,8 @@ BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
 NEARBY = 1e-3
 """Deviation of the draws at which a value without noise has to be found again."""
+NOISE_DIFFERS = 0.1
+"""Relative difference of the effects of equal draws from which both directions are solved for."""
 EXACT = 1e-5
 """Largest relative error of an affine response; float32 arithmetic has 1e-6."""
 SLACK_OF_SHIFT = 1e-4
@@ -255,18 +257,49 @@ class _Pairs:
         if all(one.affine and one.precision <= EXACT for one in near):
             yield self._of_affine(near)
             return
-        solved = 0
+        solved, differs = 0, self._noise_differs(both, near[1].rows)
         for base in range(BASES):
             start = self._base(base, near[1].matrix.shape[1])
-            shift = self._at(both, near[1], start)
-            if shift is not None and shift.is_certain:
-                random = generator(ROOT, "nearby", base).standard_normal(len(start))
-                again = self._at(both, near[1], start + NEARBY * random)
-                shift = shift._replace(is_certain=again is not None and again.is_certain)
+            shift = self._certain_at(both, near[1], start, base)
             solved += shift is not None
-            yield NOT_SMOOTH if shift is None else [shift]
+            if shift is None:
+                yield NOT_SMOOTH
+                continue
+            parts = [shift]
+            if differs:
+                reverse = self._certain_at(both[::-1], near[0], start, base)
+                parts += [] if reverse is None else [reverse]
+            yield parts
         if not solved:
             yield self._rough(both)
+
+    def _certain_at(
+        self, both: list[Executed], near: Response, start: np.ndarray, base: int
+    ) -> Shift | None:
+        """Return the shift at a base point; a certain fault has to be found again nearby."""
+        shift = self._at(both, near, start)
+        if shift is None or not shift.is_certain:
+            return shift
+        random = generator(ROOT, "nearby", base).standard_normal(len(start))
+        again = self._at(both, near, start + NEARBY * random)
+        return shift._replace(is_certain=again is not None and again.is_certain)
+
+    def _noise_differs(self, both: list[Executed], rows: tuple[Row, ...]) -> bool:
+        """Return True if equal draws change a message of the two data sets by different lengths.
+
+        The cost then depends on the data set that is taken first.
+        """
+        draws = np.zeros((2, max(1, self.layout.units)))
+        draws[1] = generator(ROOT, "draws of both data sets").standard_normal(draws.shape[1])
+        try:
+            values = [executed.values(draws, rows) for executed in both]
+        except OtherMessages:
+            return False
+        _, message = np.unique([row[:2] for row in rows], axis=0, return_inverse=True)
+        first, second = (
+            np.sqrt(np.bincount(message.ravel(), (value[1] - value[0]) ** 2)) for value in values
+        )
+        return bool((np.abs(first - second) > NOISE_DIFFERS * np.maximum(first, second)).any())
 
     def constant_shifts(self, attack: Attack) -> list[Shift]:
         """Return the shift that is the same for all draws, for each base point of earlier draws.
