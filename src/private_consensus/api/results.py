@@ -232,7 +232,8 @@ def simulate(
             iterations=iterations, progress=progress,
         )  # fmt: skip
     except Diverged as error:
-        for name, (step, largest) in unstable_steps(algorithm, problem).items():
+        steps = unstable_steps(algorithm, problem) if isinstance(problem, Problem) else {}
+        for name, (step, largest) in steps.items():
             text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
             error.add_note(f"{text}, the largest stable step of gradient descent")
         raise
