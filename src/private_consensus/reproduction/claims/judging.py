@@ -151,12 +151,12 @@ def evaluate(
     return judge([estimates(test, runs, privacy) for test in tests], deterministic)
 
 
-def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
+def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -> Verdict:
     """Derive the verdict on a claim from the estimates of its tests.
 
     Parameters
     ----------
-    parts : sequence of Estimates
+    estimates : sequence of Estimates
         Estimates of each test.
     deterministic : collection of str
         Algorithms without randomness, whose single run is exact.
@@ -166,28 +166,32 @@ def judge(parts: Sequence[Estimates], deterministic: Collection[str] = ()) -> Ve
     Verdict
         :data:`NOTHING` for a claim without tests.
     """
-    return Judgement(parts, deterministic).verdict() if parts else NOTHING
+    return Judgement(estimates, deterministic).verdict() if estimates else NOTHING
 
 
 class Judgement:
     """Estimates of all elements of a claim, and the resulting verdict at any level."""
 
-    def __init__(self, parts: Sequence[Estimates], deterministic: Collection[str]) -> None:
-        self.parts = parts
-        self.sizes = [len(part.names) for part in parts]
+    def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
+        self.parts = estimates
+        self.sizes = [len(estimate.names) for estimate in estimates]
         self.count = sum(self.sizes)
-        self.accept = np.concatenate([part.accept for part in parts])
-        self.value = np.concatenate([part.value for part in parts])
-        self.strict = np.repeat([part.strict for part in parts], self.sizes)
+        self.accept = np.concatenate([estimate.accept for estimate in estimates])
+        self.value = np.concatenate([estimate.value for estimate in estimates])
+        self.strict = np.repeat([estimate.strict for estimate in estimates], self.sizes)
         self.single = np.repeat(
-            [part.runs == 1 and not _exact(part.test, deterministic) for part in parts], self.sizes
+            [
+                estimate.runs == 1 and not _exact(estimate.test, deterministic)
+                for estimate in estimates
+            ],
+            self.sizes,
         )
 
     def ends(self, alpha: float) -> Ends:
         """Return the intervals of all elements, [elements] each; one random run gives no bounds."""
         low, high = (
             np.concatenate(side)
-            for side in zip(*(part.ends(alpha) for part in self.parts), strict=True)
+            for side in zip(*(estimate.ends(alpha) for estimate in self.parts), strict=True)
         )
         return np.where(self.single, -np.inf, low), np.where(self.single, np.inf, high)
 
@@ -223,8 +227,8 @@ class Judgement:
         (low, high), (lowest, highest) = ends, self._borders(shift)
         outside = (high < lowest) | (low > highest)
         choices = [self._inside(ends, shift), outside]
-        found = np.select(choices, [CONFIRMED, CONTRADICTED], OPEN)
-        return np.where(self._tied(ends, shift), TIED, found)
+        states = np.select(choices, [CONFIRMED, CONTRADICTED], OPEN)
+        return np.where(self._tied(ends, shift), TIED, states)
 
     def holds(self, alone: Ends, shift: float = 0.0) -> bool:
         """Return True if all elements are confirmed, without naming the state of each element.
@@ -264,67 +268,70 @@ class Judgement:
 
     def _in_parts(self, together: Ends, shift: float = 0.0) -> str:
         states = np.split(self.states(together, shift), np.cumsum(self.sizes)[:-1])
-        found, counted = [], defaultdict(list)
-        for part, own in zip(self.parts, states, strict=True):
-            quantifier = part.test.quantifier
+        verdicts, counted = [], defaultdict(list)
+        for estimate, element_states in zip(self.parts, states, strict=True):
+            quantifier = estimate.test.quantifier
             if quantifier in _COUNTED:
-                counted[quantifier, part.test.part] += list(own)
-            elif quantifier == "universal" or part.test.kind in ("largest", "smallest"):
-                found.append(_universal(list(own)))
+                counted[quantifier, estimate.test.part] += list(element_states)
+            elif quantifier == "universal" or estimate.test.kind in ("largest", "smallest"):
+                verdicts.append(_universal(list(element_states)))
             else:
-                found += [_of_element(state) for state in own]
-        return combined(found + [_COUNTED[key](own) for (key, _), own in counted.items()])
+                verdicts += [_of_element(state) for state in element_states]
+        return combined(
+            verdicts
+            + [_COUNTED[key](element_states) for (key, _), element_states in counted.items()]
+        )
 
     def at(self, alpha: float) -> str:
         """Return the verdict at error level ``alpha``."""
-        held = self.holds(self.ends(alpha))
-        return HELD if held else self._in_parts(self.ends(alpha / self.count))
+        holds = self.holds(self.ends(alpha))
+        return HELD if holds else self._in_parts(self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
         """Return the verdict at the error level of this package, with all its numbers."""
         alone, together = self.ends(ALPHA), self.ends(ALPHA / self.count)
-        found = self.outcome(alone, together)
-        shared = 1 if found == HELD else self.count
-        ends = alone if found == HELD else together
+        outcome = self.outcome(alone, together)
+        shared = 1 if outcome == HELD else self.count
+        ends = alone if outcome == HELD else together
         states = self.states(ends)
-        kinds = np.repeat([part.test.kind for part in self.parts], self.sizes)
-        names = [name for part in self.parts for name in part.names]
+        kinds = np.repeat([estimate.test.kind for estimate in self.parts], self.sizes)
+        names = [name for estimate in self.parts for name in estimate.names]
         elements = tuple(
             Element(str(kind), name, float(v), float(lo), float(hi), (float(a), float(b)), str(s))
             for kind, name, v, lo, hi, (a, b), s in zip(
                 kinds, names, self.value, *ends, self.accept, states, strict=True
             )
         )
-        deciding = np.flatnonzero(np.isin(states, DECIDING.get(found, ()))).tolist()
+        deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
         position = min(deciding or range(self.count), key=lambda i: elements[i].slack)
         worst = elements[position]
         error, skewness = (
-            np.concatenate([getattr(part, key) for part in self.parts])[position]
+            np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
             for key in ("error", "skewness")
         )
         return Verdict(
-            found, worst.kind, worst.name, worst.value, worst.low, worst.high, worst.accept,
-            elements, min(part.runs for part in self.parts), self._p(found),
-            self._flip(found, alone, together), self._needed(found, alone, together),
+            outcome, worst.kind, worst.name, worst.value, worst.low, worst.high, worst.accept,
+            elements, min(estimate.runs for estimate in self.parts), self._p(outcome),
+            self._flip(outcome, alone, together), self._needed(outcome, alone, together),
             shared, float(error), float(skewness),
         )  # fmt: skip
 
-    def _p(self, found: str) -> float:
+    def _p(self, outcome: str) -> float:
         """Compute the smallest level with an unchanged verdict, by bisection on ln alpha."""
-        if found in (UNDECIDED, UNTESTABLE):
+        if outcome in (UNDECIDED, UNTESTABLE):
             return NEVER
-        if self.at(SMALLEST) == found:
+        if self.at(SMALLEST) == outcome:
             return EXACT if self._exact() else SMALLEST
         low, high = np.log(SMALLEST), np.log(ALPHA)
         for _ in range(30):
             middle = (low + high) / 2
-            low, high = (low, middle) if self.at(np.exp(middle)) == found else (middle, high)
+            low, high = (low, middle) if self.at(np.exp(middle)) == outcome else (middle, high)
         return float(np.exp(high))
 
     def _exact(self) -> bool:
-        return all(np.all(part.error == 0) for part in self.parts)
+        return all(np.all(estimate.error == 0) for estimate in self.parts)
 
-    def _flip(self, found: str, alone: Ends, together: Ends) -> float:
+    def _flip(self, outcome: str, alone: Ends, together: Ends) -> float:
         """Compute the smallest shift of the borders, in or out, that changes the verdict."""
         lowest, highest = self.accept.T
         with np.errstate(invalid="ignore"):  # unbounded on both sides: no move reaches it
@@ -336,34 +343,34 @@ class Judgement:
         for move in sorted(moves, key=abs):
             nudge = 1e-9 * max(abs(move), 1e-3)
             for shift in (move - nudge, move + nudge):
-                if self.outcome(alone, together, shift) != found:
+                if self.outcome(alone, together, shift) != outcome:
                     return float(move)
         return np.nan
 
-    def _needed(self, found: str, alone: Ends, together: Ends) -> float:
+    def _needed(self, outcome: str, alone: Ends, together: Ends) -> float:
         """Estimate the runs at which every open interval ends at the nearest border."""
-        if found != UNDECIDED:
+        if outcome != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
         ends, shared = (alone, 1) if np.all(inside) else (together, self.count)
-        owners = [(part, k) for part in self.parts for k in range(len(part.names))]
-        wanted = []
+        owners = [(estimate, k) for estimate in self.parts for k in range(len(estimate.names))]
+        counts = []
         for i in np.flatnonzero(self.states(ends) == OPEN):
             gaps = np.abs(self.accept[i] - self.value[i])
             border = self.accept[i, np.argmin(gaps)]
             end = ends[1][i] if border > self.value[i] else ends[0][i]
-            wanted.append(_runs(*owners[i], gaps.min(), abs(end - self.value[i]), ALPHA / shared))
-        return max(wanted, default=np.inf)
+            counts.append(_runs(*owners[i], gaps.min(), abs(end - self.value[i]), ALPHA / shared))
+        return max(counts, default=np.inf)
 
 
-def _runs(part: Estimates, place: int, distance: float, width: float, alpha: float) -> float:
+def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha: float) -> float:
     """Estimate the number of runs until the width of an interval equals a distance."""
-    if distance == 0 or part.runs == 1 or not np.isfinite(part.error[place]):
+    if distance == 0 or estimate.runs == 1 or not np.isfinite(estimate.error[index]):
         return np.inf
     # Below the least number of runs there is no width to go by.
-    known = part.runs >= MIN_RUNS
-    error = width / quantile(alpha, part.runs) if known else part.error[place]
-    return runs_needed(distance, float(error), part.runs, alpha)
+    has_width = estimate.runs >= MIN_RUNS
+    error = width / quantile(alpha, estimate.runs) if has_width else estimate.error[index]
+    return runs_needed(distance, float(error), estimate.runs, alpha)
 
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:

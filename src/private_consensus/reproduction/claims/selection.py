@@ -28,12 +28,12 @@ def by_curve(frame: pl.DataFrame) -> Curves:
     keys = frame.select(CURVE)
     begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
     starts = begins.to_series().to_list()
-    found: dict[tuple[Any, ...], list[pl.DataFrame]] = {}
+    curves: dict[tuple[Any, ...], list[pl.DataFrame]] = {}
     for key, (start, end) in zip(
         keys[starts].iter_rows(), pairwise([*starts, frame.height]), strict=True
     ):
-        found.setdefault(key, []).append(frame[start:end])
-    return {key: pl.concat(pieces) for key, pieces in found.items()}
+        curves.setdefault(key, []).append(frame[start:end])
+    return {key: pl.concat(pieces) for key, pieces in curves.items()}
 
 
 def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.DataFrame:
@@ -53,8 +53,8 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
     DataFrame
         Rows with the columns of ``none``.
     """
-    asked = [series for test in tests for series in (test.series, test.against) if series]
-    keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in asked)
+    requested = [series for test in tests for series in (test.series, test.against) if series]
+    keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in requested)
     return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
@@ -78,24 +78,24 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     InvalidInput
         If the series has no rows, or a filter names an unknown column.
     """
-    kept = frame.filter(
+    rows = frame.filter(
         (pl.col("experiment") == series.experiment)
         & (pl.col("algorithm") == series.algorithm)
         & (pl.col("variant") == series.run)
     )
     for column in series.where:
-        if column not in kept.columns:
-            raise InvalidInput("series.where", column, f"one of {', '.join(kept.columns)}")
+        if column not in rows.columns:
+            raise InvalidInput("series.where", column, f"one of {', '.join(rows.columns)}")
     if series.where:
-        kept = kept.filter(*(_at(column, wanted) for column, wanted in series.where.items()))
-    require(kept.height > 0, "series", series.model_dump(), "at least one row of results")
-    return kept
+        rows = rows.filter(*(_at(column, value) for column, value in series.where.items()))
+    require(rows.height > 0, "series", series.model_dump(), "at least one row of results")
+    return rows
 
 
-def _at(column: str, wanted: Any) -> pl.Expr:
-    if isinstance(wanted, list | tuple):
-        return pl.col(column).is_between(*wanted)
-    return pl.col(column) == wanted
+def _at(column: str, value: Any) -> pl.Expr:
+    if isinstance(value, list | tuple):
+        return pl.col(column).is_between(*value)
+    return pl.col(column) == value
 
 
 def measured(
@@ -125,22 +125,22 @@ def measured(
     """
     if x is None:
         raise InvalidInput("test.x", x, "the name of an axis")
-    kept = rows_of(series, runs).filter(
+    rows = rows_of(series, runs).filter(
         (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
     )
-    require(kept.height > 0, "series", series.model_dump(), "at least one measurement")
+    require(rows.height > 0, "series", series.model_dump(), "at least one measurement")
     if series.last:
         # Along an axis of horizons the last iteration is another at each point.
         axes = [name for name in (x, *each) if name != "t"]
         last = pl.col("t").max()
-        kept = kept.filter(pl.col("t") == (last.over(axes) if axes else last))
-    levels = [kept[column].unique().sort().to_list() for column in each]
+        rows = rows.filter(pl.col("t") == (last.over(axes) if axes else last))
+    levels = [rows[column].unique().sort().to_list() for column in each]
     labels, values, grids = [], [], []
     for group in product(*levels):
-        part = kept
+        group_rows = rows
         for column, level in zip(each, group, strict=True):
-            part = part.filter(pl.col(column) == level)
-        wide = part.sort(x, "run").pivot(on="run", index=x, values="value")
+            group_rows = group_rows.filter(pl.col(column) == level)
+        wide = group_rows.sort(x, "run").pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
         values.append(wide.drop(x).to_numpy())
         where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))

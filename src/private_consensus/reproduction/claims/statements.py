@@ -51,11 +51,11 @@ class Estimates:
         equal = (
             self.test.kind in ("below", "lower", "steadier", "falls") and self.test.expected == 1.0
         )
-        wanted = self.test.kind == "difference"
+        difference = self.test.kind == "difference"
         return (
             self.test.quantifier != "universal"
             and self.test.tolerance == 0
-            and (ordering or equal or wanted)
+            and (ordering or equal or difference)
         )
 
 
@@ -127,26 +127,28 @@ def estimated(
     """
     if test.kind == "reaches_earlier":
         return _arrival(test, labels, values, x)
-    found = contrasts(test, x)
+    contrast_list = contrasts(test, x)
     if test.kind in COMPARISONS:
-        [contrast] = found
+        [contrast] = contrast_list
         counts = [1 if test.kind == "lower" else len(points) for points in x]
         groups = np.repeat(labels, counts)
         names = [f"{name}{label}" for name, label in zip(contrast.names, groups, strict=True)]
         return _linear(test, names, contrast.matrix, values, [contrast.region] * len(names))
-    names = [f"{name}{label}" for c, label in zip(found, labels, strict=True) for name in c.names]
-    regions = [contrast.region for contrast in found for _ in contrast.names]
-    return _linear(test, names, block_diagonal([c.matrix for c in found]), values, regions)
+    names = [
+        f"{name}{label}" for c, label in zip(contrast_list, labels, strict=True) for name in c.names
+    ]
+    regions = [contrast.region for contrast in contrast_list for _ in contrast.names]
+    return _linear(test, names, block_diagonal([c.matrix for c in contrast_list]), values, regions)
 
 
 def block_diagonal(blocks: Sequence[np.ndarray]) -> np.ndarray:
     """Place matrices along the diagonal of a matrix that is zero elsewhere."""
     rows, columns = np.sum([block.shape for block in blocks], axis=0)
-    found, row, column = np.zeros((rows, columns)), 0, 0
+    matrix, row, column = np.zeros((rows, columns)), 0, 0
     for block in blocks:
-        found[row : row + len(block), column : column + block.shape[1]] = block
+        matrix[row : row + len(block), column : column + block.shape[1]] = block
         row, column = row + len(block), column + block.shape[1]
-    return found
+    return matrix
 
 
 def logarithmic(test: Test) -> bool:
@@ -192,13 +194,13 @@ def _at_most(factor: float) -> Region:
 
 
 def _best(test: Test, x: np.ndarray) -> Contrast:
-    found = np.flatnonzero(np.isclose(x, np.nan if test.at is None else test.at, rtol=1e-9))
-    require(len(found) == 1, "test.at", test.at, f"one of {', '.join(f'{v:g}' for v in x)}")
-    others = np.delete(np.arange(len(x)), found)
+    best_index = np.flatnonzero(np.isclose(x, np.nan if test.at is None else test.at, rtol=1e-9))
+    require(len(best_index) == 1, "test.at", test.at, f"one of {', '.join(f'{v:g}' for v in x)}")
+    other_indices = np.delete(np.arange(len(x)), best_index)
     eye = np.eye(len(x))
     sign = 1.0 if test.kind == "largest" else -1.0
-    matrix = sign * (eye[others] - eye[found])
-    names = [f"{test.x} {x[i]:g} against {x[found[0]]:g}" for i in others]
+    matrix = sign * (eye[other_indices] - eye[best_index])
+    names = [f"{test.x} {x[i]:g} against {x[best_index[0]]:g}" for i in other_indices]
     return Contrast(names, matrix, _at_most(1 + test.tolerance))
 
 
@@ -306,8 +308,8 @@ def _linear(
         low, high = limits(value, error, skewness, runs, alpha)
         return _without_sign(low, high) if test.kind == "differs" else (low, high)
 
-    shown = np.abs(value) if test.kind == "differs" else value
-    return Estimates(test, names, shown, np.array(regions), error, skewness, runs, ends)
+    reported = np.abs(value) if test.kind == "differs" else value
+    return Estimates(test, names, reported, np.array(regions), error, skewness, runs, ends)
 
 
 def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -328,19 +330,19 @@ def _arrival(
 
     def excess(means: np.ndarray) -> np.ndarray:
         logs = _log(means)
-        goals = np.concatenate([_goal(test, logs, part + shift) for shift, part in both])
+        goals = np.concatenate([_goal(test, logs, group + shift) for shift, group in both])
         return logs - goals
 
-    both = [(shift, part) for shift in (0, half) for part in pieces]
+    both = [(shift, group) for shift in (0, half) for group in pieces]
     value, error, skewness = jackknife(excess, np.minimum(values, HUGE))
     grids = [*x, *x]
 
     def arrivals(above: np.ndarray) -> np.ndarray:
-        found = [
-            _arrived(above[part + shift], points)
-            for (shift, part), points in zip(both, grids, strict=True)
+        arrived = [
+            _arrived(above[group + shift], points)
+            for (shift, group), points in zip(both, grids, strict=True)
         ]
-        return np.array(found).reshape(2, len(x))
+        return np.array(arrived).reshape(2, len(x))
 
     def ends(alpha: float) -> tuple[np.ndarray, np.ndarray]:
         # Half of the level for each of the two series.
@@ -358,11 +360,11 @@ def _arrival(
     return Estimates(test, names, np.log(times[0] / times[1]), accept, unknown, unknown, size, ends)
 
 
-def _goal(test: Test, logs: np.ndarray, part: np.ndarray) -> np.ndarray:
+def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:
     """Return the logarithm of the goal of a group at each of its points, [points, k]."""
     if test.goal is not None:
-        return np.full((len(part), logs.shape[1]), np.log(test.goal))
-    return np.repeat(logs[part[-1:]] + np.log(test.expected), len(part), axis=0)
+        return np.full((len(group), logs.shape[1]), np.log(test.goal))
+    return np.repeat(logs[group[-1:]] + np.log(test.expected), len(group), axis=0)
 
 
 def _arrived(above: np.ndarray, x: np.ndarray) -> float:
@@ -391,8 +393,8 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
 
 def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
     """Return the logarithm of the epsilon that an attack proves; minus infinity if none does."""
-    found = frame["epsilon_lower"].fill_null(0.0).to_numpy()
-    return np.where(found > 0, _log(found), -np.inf)
+    lower_bounds = frame["epsilon_lower"].fill_null(0.0).to_numpy()
+    return np.where(lower_bounds > 0, _log(lower_bounds), -np.inf)
 
 
 def _log_deviations(moments: np.ndarray) -> np.ndarray:

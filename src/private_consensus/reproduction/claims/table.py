@@ -82,7 +82,7 @@ def judge_all(
         One row per claim and variant, with the columns of ``SCHEMA``.
     """
     curves, none = by_curve(runs), runs.clear()
-    found = [
+    rows = [
         {
             **_described(identity, claim, variant),
             "paper": paper,
@@ -92,7 +92,7 @@ def judge_all(
         for identity, claim in claims.items()
         for variant, tests in (claim.variants or {claim.headline: []}).items()
     ]
-    return pl.DataFrame(found, schema=SCHEMA)
+    return pl.DataFrame(rows, schema=SCHEMA)
 
 
 _OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None, "untestable": ""}
@@ -149,7 +149,7 @@ def _lacks_runs(verdict: Verdict) -> bool:
 
 def _numbers(verdict: Verdict) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
-    found = {
+    numbers = {
         "kind": verdict.kind,
         "statistic": verdict.statistic,
         "value": verdict.value,
@@ -165,7 +165,7 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
     }
     return {
         # A number that there is not is empty.
-        **{key: None if _missing(value) else value for key, value in found.items()},
+        **{key: None if _missing(value) else value for key, value in numbers.items()},
         "elements": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED),

@@ -24,16 +24,16 @@ CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "unde
 """States of an element. Tied: exactly equal where the claim says smaller or larger."""
 
 
-def combined(parts: Sequence[str]) -> str:
+def combined(verdicts: Sequence[str]) -> str:
     """Combine the verdicts on the parts of a claim.
 
     No parts: cannot be tested. All held: held. Some held, some not: held in part. None held, some
     not: did not hold. Otherwise undecided.
     """
-    if not parts:
+    if not verdicts:
         return UNTESTABLE
-    if all(part == HELD for part in parts):
+    if all(verdict == HELD for verdict in verdicts):
         return HELD
-    if NOT_HELD in parts:
-        return IN_PART if HELD in parts else NOT_HELD
+    if NOT_HELD in verdicts:
+        return IN_PART if HELD in verdicts else NOT_HELD
     return UNDECIDED
