@@ -696,13 +696,15 @@ def _setting_contents(setting: tuple[Any, Any, Any, Any, int]) -> dict[str, Any]
         for name, value in vars(problem).items()
         if isinstance(value, int | float) and not name.startswith("_")
     }
+    count = getattr(problem, "records", None)
+    records = {} if count is None else {"records": count}
     return {
         "algorithm": type(algorithm).__name__,
         "parameters": {
             name: getattr(value, "scale", value) for name, value in parameters(algorithm).items()
         },
         "problem": type(problem).__name__,
-        "problem_parameters": {"dim": problem.dim, **numbers},
+        "problem_parameters": {"dim": problem.dim, **records, **numbers},
         "network": {"agents": graph.n_agents, "edges": int(np.sum(graph.degrees)) // 2},
         "epsilon": budget.epsilon,
         "delta": budget.delta,

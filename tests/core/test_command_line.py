@@ -66,6 +66,7 @@ def test_json_has_the_numbers_of_the_tables(call, as_json):
     _, out, _ = call("run", *setting)
     assert f"{ran['course'][-1]['mean']:.4g}" in out and len(ran["course"]) == 4
     assert ran["setting"]["network"] == {"agents": 5, "edges": 5}
+    assert ran["setting"]["problem_parameters"]["records"] == 100 and "records=100" in out
     assert ran["epsilon"]["accountant"] <= ran["epsilon"]["claimed"] == 1
     assert ran["diverged"] is False and ran["runs"] == 3
 
