@@ -1,12 +1,16 @@
 """Captions that stand alone, and one message per figure."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
+from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.schema import read_yaml
+from private_consensus.reproduction.plotting.printing import sized
 from private_consensus.reproduction.report.views.figures import complete_caption
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -68,6 +72,15 @@ def test_drawings_of_what_a_text_does_not_describe_say_that_they_are_assumed(pla
     for name in ("ding_fig1", "gratton_fig1", "xiao_figA"):
         figure = plan.figures[name]
         assert all("assumed" in text for text in (figure.title, *(p.title for p in figure.panels)))
+
+
+@pytest.mark.parametrize("name", ["ding_fig1", "gratton_fig1"])
+def test_an_assumed_graph_is_called_assumed_in_print_too(plan, name):
+    """Print has no heading."""
+    drawing = plan.drawing(name)
+    numbers = figure_numbers(drawing["panels"], {}, source="sampled")
+    printed = sized(plotting.draw(name, plan.paper_of(name), numbers, drawing, {}).to_dict(), 3.3)
+    assert "assumed" in json.dumps(printed)
 
 
 def test_figures_17_and_18_show_the_majority_class_in_each_panel(plan):

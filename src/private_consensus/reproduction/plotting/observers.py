@@ -12,6 +12,7 @@ import polars as pl
 from private_consensus.common.symbols import typeset
 
 from .axes import Extent, extent
+from .captions import facts
 from .figure_styles import OKABE_ITO
 from .theme import GREY, HEIGHT, INK, finish
 
@@ -82,8 +83,8 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> al
         for panel in figure["panels"]
     ]
     chart = alt.concat(*panels, columns=figure["columns"] or 3, spacing=28)
-    note = f"grey: nothing is promised to oneself; white: nothing arrives, or below {FLOOR:g}"
-    return finish(chart, figure["title"], numbers["source"][0], note)
+    note = f"grey: the agent itself; white: epsilon below {FLOOR:g}"
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure), note)
 
 
 def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
@@ -152,8 +153,8 @@ def _side_by_side(
     """The panels of a figure, in which nothing is drawn below ``floor``."""
     panels = [drawn(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
-    note = f"below {floor:g} nothing is drawn"
-    return finish(chart, figure["title"], numbers["source"][0], note)
+    note = f"values below {floor:g} are not drawn"
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure), note)
 
 
 def _budget(figure: Spec) -> float:

@@ -62,8 +62,8 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
         nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
     )
     # The title of the panel says "assumed" where the paper's text does not describe the graph.
-    sized = chart.properties(width=260, height=250, title=typeset(figure["panels"][0]["title"]))
-    return finish(sized, figure["title"], numbers["source"][0], facts(figure))
+    panel = chart.properties(width=260, height=250, title=typeset(figure["panels"][0]["title"]))
+    return finish(alt.hconcat(panel), figure["title"], numbers["source"][0], facts(figure))
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:

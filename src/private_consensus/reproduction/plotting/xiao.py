@@ -13,6 +13,7 @@ import polars as pl
 
 from private_consensus.common.symbols import LOWERED, typeset
 
+from .captions import facts
 from .figure_styles import OKABE_ITO
 from .theme import GREY, INK, finish
 
@@ -61,7 +62,7 @@ def xiao_fig1(
                 _heat_map(points, panel, alt.Scale(scheme="viridis", domain=shared), SHARES)
             )
     chart = alt.hconcat(*maps, spacing=24).resolve_scale(color="independent")
-    return finish(chart, figure["title"], numbers["source"][0])
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
 def xiao_figA(
@@ -88,7 +89,8 @@ def xiao_figA(
         _protocol(title, *part)
         for title, part in zip(titles, (_exchanged(nodes[0]), _relayed(nodes[1])), strict=True)
     ]
-    return finish(alt.hconcat(*panels, spacing=36), figure["title"], numbers["source"][0])
+    chart = alt.hconcat(*panels, spacing=36)
+    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
 
 
 def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
