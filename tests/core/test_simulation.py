@@ -9,7 +9,9 @@ import pytest
 
 from observed import simulated
 from private_consensus import networks
+from private_consensus.audits.examples import examples
 from private_consensus.common.errors import Diverged, InvalidInput
+from private_consensus.core import library
 from private_consensus.core.algorithms.base import Iterative, column, stack, structure
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
@@ -243,3 +245,13 @@ def test_batches_whose_local_problems_are_solved_together_are_each_as_alone():
     for own, setting in zip(together, several, strict=True):
         (alone,) = simulated([setting], local, ring, **how)
         assert all(alone[key].tobytes() == own[key].tobytes() for key in alone)
+
+
+def test_an_infinite_bound_is_no_divergence():
+    """Without a box, the bound (74) of coordinate descent is infinite; its iterates are finite."""
+    (example,) = examples("coordinate_descent")
+    algorithm, problem, network, budget, horizon = example.world
+    done = library.simulate(algorithm, problem, network, budget, horizon, runs=2)
+    assert np.isinf(done.algorithm.bound(problem, np.ones((1, 1, 3)), 1)).all()
+    assert done.measurements["value"].is_finite().all()
+    assert np.isfinite(done.models.released).all()

@@ -571,6 +571,9 @@ class _Recorder:
         return array if metric == "value" else self.problem.measure(metric, array)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
+        # Numbers per run, such as a bound of a theorem, may be infinite; iterates may not.
+        if array.ndim < 4:
+            return
         # A sum is finite only if every term is, and costs one pass without a temporary array.
         if np.isfinite(array.sum()):
             return
