@@ -9,7 +9,6 @@ import pytest
 import private_consensus
 from mutants import outsiders
 from private_consensus import networks
-from private_consensus.core import algorithms
 from private_consensus.core.randomness import Streams
 
 RUNS = 60
