@@ -10,7 +10,7 @@ EXECUTOR ?= $(if $(filter Linux,$(shell uname)),forks,local)
 SNAKEMAKE := $(BIN)/snakemake --cores $(CORES) --executor $(EXECUTOR) $(if $(DATA),--config 'data={source: $(DATA)}')
 export PRIVATE_CONSENSUS_MIRROR := $(or $(MIRROR),$(PRIVATE_CONSENSUS_MIRROR))
 
-.PHONY: reproduce smoke publish print check-report comparison compare test mutants lint docs benchmark peers lock fuzz faults release clean
+.PHONY: reproduce smoke publish print check-report site comparison compare test mutants lint docs benchmark peers lock fuzz faults release clean
 
 reproduce: $(READY)
 	$(SNAKEMAKE)
@@ -89,6 +89,11 @@ docs: $(DOCS_READY)
 $(DOCS_READY): $(READY) requirements-docs.txt
 	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements-docs.txt
 	@touch $@
+
+# Documentation and reference report as one site with one search; fails if a link is dead.
+site: docs
+	$(BIN)/python -m private_consensus.reproduction.report.static results/docs results/site
+	@echo "The site: results/site/index.html"
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -219,7 +219,14 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
     shown = [
         {
-            **figures.figure(name, paper, results.facts[name], results.labels, results.scale),
+            **figures.figure(
+                name,
+                paper,
+                results.facts[name],
+                results.labels,
+                results.scale,
+                is_reference=results.is_reference,
+            ),
             "seed": results.seed,
             "claims": verdicts.of_figure(claims, name),
         }

@@ -67,6 +67,9 @@ class Results:
         Name to the Markdown of a page of ``docs``.
     library : bool
         True if the documentation of the library exists in ``results/docs``.
+    is_reference : bool
+        True for the published reference, which has figures and numbers but no PDF of single
+        figures, no specifications, and no drawing of the corrected variants.
     seed : int
         Seed of all random streams.
     commit, versions, timings
@@ -87,6 +90,7 @@ class Results:
     labels: Mapping[str, str] = field(default_factory=dict)
     documents: Mapping[str, str] = field(default_factory=dict)
     library: bool = False
+    is_reference: bool = False
     seed: int | None = None
     commit: str = "unknown"
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
@@ -52,7 +52,13 @@ DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
 
 
-def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
+def write_site(
+    results: Results,
+    made: str | Path,
+    folder: str | Path,
+    *,
+    documentation: Iterable[Mapping[str, str]] = (),
+) -> None:
     """Write the report.
 
     Parameters
@@ -61,28 +67,34 @@ def write_site(results: Results, made: str | Path, folder: str | Path) -> None:
         Folder with ``figures``, ``tables`` and ``data`` of this scale.
     folder : path
         Target folder.
+    documentation : iterable of mapping, optional
+        Entries of the search for pages outside the report.
     """
     made, folder = Path(made), Path(folder)
     # Pages and PDF share this content; compute it once.
     context(results)
     with ThreadPoolExecutor() as beside:
-        waited = [
-            beside.submit(write_runtime, folder / "assets" / "vega.js"),
-            beside.submit(write_pdf, results, made, folder / "report.pdf"),
-        ]
-        _write_pages(results, made, folder)
+        waited = [beside.submit(write_pdf, results, made, folder / "report.pdf")]
+        if not results.is_reference:
+            waited.append(beside.submit(write_runtime, folder / "assets" / "vega.js"))
+        _write_pages(results, made, folder, documentation)
         for one in waited:
             one.result()
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
 
 
-def _write_pages(results: Results, made: Path, folder: Path) -> None:
+def _write_pages(
+    results: Results,
+    made: Path,
+    folder: Path,
+    documentation: Iterable[Mapping[str, str]] = (),
+) -> None:
     """Write the pages and downloads, while other processes write the PDF and the Vega runtime."""
     for name, text in own_assets().items():
         write_text(folder / "assets" / name, text)
     rendered = pages(results)
-    found = json.dumps(search.entries(results, rendered))
+    found = json.dumps([*search.entries(results, rendered), *documentation])
     write_text(folder / "assets" / "search.js", f"searchable({found});\n")
     pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
     write_text(folder / "assets" / "learned.js", f"learned({pairs});\n")
@@ -90,7 +102,7 @@ def _write_pages(results: Results, made: Path, folder: Path) -> None:
         write_text(folder / "assets" / name, text)
     if comparison.is_current(results.comparison) and results.comparison.get("runs_path"):
         _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
-    write_downloads(results.facts, made, folder / "figures")
+    write_downloads(results.facts, made, folder / "figures", is_reference=results.is_reference)
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
@@ -100,7 +112,8 @@ def _write_pages(results: Results, made: Path, folder: Path) -> None:
         write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
     for name, text in {**rendered, **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
-    for kind in (*COPIED,) if results.audit.get("repairs") is not None else ():
+    drawn = results.audit.get("repairs") is not None and not results.is_reference
+    for kind in COPIED if drawn else ():
         _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
     write_text(folder / "index.html", page(results))
 
@@ -112,7 +125,9 @@ def write_runtime(path: Path) -> None:
     write_text(path, bundle.decode())
 
 
-def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
+def write_downloads(
+    figures: Iterable[str], made: Path, folder: Path, *, is_reference: bool = False
+) -> None:
     """Copy figures and numbers, and write the numbers as zipped CSV, for download.
 
     Parameters
@@ -123,13 +138,17 @@ def write_downloads(figures: Iterable[str], made: Path, folder: Path) -> None:
         Folder with the subfolders ``figures`` and ``data``.
     folder : Path
         Target folder.
+    is_reference : bool, default False
+        True if ``made`` is the published reference, without PDF and specifications.
     """
     for name in figures:
-        for kind in COPIED:
+        for kind in COPIED[:2] if is_reference else COPIED:
             _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = made / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
         write_zipped(folder / f"{name}.csv.zip", csv(in_short(pl.read_parquet(numbers))))
+        if is_reference:
+            continue
         specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 

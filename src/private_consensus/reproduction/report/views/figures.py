@@ -17,6 +17,9 @@ LINKS = (
     ("js", "Vega-Lite specification, as a script"),
 )
 
+REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
+"""Kinds of files of a figure that the published reference has."""
+
 
 def figure(
     name: str,
@@ -24,6 +27,8 @@ def figure(
     facts: Mapping[str, Any],
     labels: Mapping[str, str],
     scale: str,
+    *,
+    is_reference: bool = False,
 ) -> dict[str, Any]:
     """Collect the content of a figure for the page.
 
@@ -33,6 +38,8 @@ def figure(
         Paper of the figure, with its experiments.
     facts : mapping
         Source, runs, intervals and size, see :class:`..reading.Results`.
+    is_reference : bool, default False
+        True if the figure comes from the published reference, without interactive chart.
     """
     spec = paper["figures"][name]
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])
@@ -53,7 +60,8 @@ def figure(
         "height": facts.get("height"),
         "alt": alt_text(spec, labels),
         "command": command(name, scale),
-        "links": LINKS,
+        "links": [pair for pair in LINKS if not is_reference or pair[0] in REFERENCE_KINDS],
+        "is_interactive": not is_reference,
         "experiments": [experiment(key, paper["experiments"][key], scale) for key in used],
     }
 

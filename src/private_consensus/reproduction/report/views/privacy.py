@@ -99,6 +99,7 @@ def page(results: Results) -> dict[str, Any]:
         "shown": [(key, cited(papers[key]["paper"])) for key in dict.fromkeys(paper_of.values())],
         "claims": CLAIMS,
         "closeness": brackets.CLOSENESS,
+        "is_drawn": not results.is_reference,
         "brackets": brackets.table(results.privacy),
         "repairs": [repair(row) for row in results.audit.get("repairs", [])],
     }

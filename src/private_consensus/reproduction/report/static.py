@@ -1,0 +1,169 @@
+"""Write documentation and published results as one static site, and check its links.
+
+``python -m private_consensus.reproduction.report.static results/docs results/site`` copies the
+documentation, writes the report of ``results/reference``, and fails if a link is dead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+import polars as pl
+
+from private_consensus.common import yamls
+from private_consensus.common.provenance import write_text
+from private_consensus.common.readable import read_json
+
+from ..experiments.plan import load
+from ..experiments.schema import read_yaml
+from . import search
+from .reading import (
+    REFERENCE,
+    Results,
+    comparison_of,
+    figure_facts,
+    svg_size,
+    with_outcomes,
+)
+from .site import write_site
+
+REPORT, DOCS = f"{REFERENCE}/report", "docs"
+"""Folders of the site."""
+LINK = re.compile(r'\b(?:href|src)="([^"]*)"')
+NAME = re.compile(r'\b(?:id|name)="([^"]*)"')
+REMOTE = re.compile(r"(?i)^(?:[a-z]+:|//)")
+TITLE = re.compile(r"<title>(.*?)</title>", re.S)
+INDEX = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>private-consensus</title>
+<meta http-equiv="refresh" content="0; url={report}/index.html"></head>
+<body><p><a href="{report}/index.html">Report</a>, <a href="{docs}/index.html">documentation</a></p>
+</body></html>
+"""
+
+
+def reference_results(root: Path) -> Results:
+    """Read the published results of a repository.
+
+    Figures and claims of the configuration that the reference does not contain are omitted.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository, with ``config``, ``docs`` and ``results/reference``.
+
+    Returns
+    -------
+    Results
+    """
+    folder = root / "results" / REFERENCE
+    manifest = read_json(folder / "manifest.json")
+    plan = load(read_yaml(root / "config" / "config.yaml"), root / "config")
+    figures = [name for name in plan.figures if (folder / "data" / f"{name}.parquet").is_file()]
+    tables = [name for name in plan.tables if (folder / "data" / f"{name}.parquet").is_file()]
+    papers = {name: paper.model_dump(mode="json") for name, paper in plan.papers.items()}
+    for paper in papers.values():
+        for kind, present in (("figures", figures), ("tables", tables)):
+            paper[kind] = {name: spec for name, spec in paper[kind].items() if name in present}
+    shown = {*figures, *tables}
+    audits = sorted((folder / "audit").glob("*.parquet"))
+    return Results(
+        scale=manifest["scale"],
+        papers=papers,
+        labels={name: style.label for name, style in plan.styles.items()},
+        commit=manifest["commit"],
+        claims=[row for row in _rows(folder / "claims.parquet") if row["figure"] in shown],
+        privacy=_rows(folder / "privacy.parquet"),
+        facts={name: _facts(folder, name) for name in figures},
+        tables={name: pl.read_parquet(folder / "data" / f"{name}.parquet") for name in tables},
+        faults=with_outcomes(
+            yamls.read(root / "docs" / "faults.yaml"), read_json(folder / "faults.json")
+        ),
+        audit={file.stem: _rows(file) for file in audits},
+        theorems=_rows(folder / "theorems.parquet"),
+        comparison=comparison_of(folder.parent, manifest["scale"]),
+        documents={
+            file.stem: file.read_text(encoding="utf-8") for file in (root / "docs").glob("*.md")
+        },
+        library=True,
+        is_reference=True,
+    )
+
+
+def _rows(path: Path) -> list[dict]:
+    return pl.read_parquet(path).to_dicts()
+
+
+def _facts(folder: Path, name: str) -> dict:
+    image = (folder / "figures" / f"{name}.svg").read_text(encoding="utf-8")
+    return {**figure_facts(folder / "data" / f"{name}.parquet"), **svg_size(image)}
+
+
+def write_static(root: Path, documentation: Path, site: Path) -> None:
+    """Write the site: the documentation, the report of the reference, and one search for both.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the repository.
+    documentation : Path
+        Folder of the HTML pages that ``make docs`` writes.
+    site : Path
+        Target folder; an existing one is replaced.
+    """
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(".*"))
+    results = reference_results(root)
+    published = root / "results" / REFERENCE
+    write_site(results, published, site / REPORT, documentation=list(documentation_entries(site)))
+    write_text(site / "index.html", INDEX.format(report=REPORT, docs=DOCS))
+
+
+def documentation_entries(site: Path) -> Iterator[dict[str, str]]:
+    """Yield the entries of the search for the pages of the documentation."""
+    up = "../" * (REPORT.count("/") + 1)
+    for file in sorted((site / DOCS).rglob("*.html")):
+        text = file.read_text(encoding="utf-8")
+        title = TITLE.search(text)
+        name = file.relative_to(site).as_posix()
+        shown = unescape(title[1]).split("—")[0].strip() if title else name
+        more = name.replace("/", " ")
+        yield {"href": up + name, "text": shown, "more": more, "words": search.page_words(text)}
+
+
+def dead_links(site: Path) -> Iterator[str]:
+    """Yield each link of a page to a missing file, or to a missing name in a page of the site."""
+    texts = {file.resolve(): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
+    names = {file: set(map(unescape, NAME.findall(text))) for file, text in texts.items()}
+    for file, text in sorted(texts.items()):
+        for link in sorted(set(map(unescape, LINK.findall(text)))):
+            path, _, name = link.partition("#")
+            if REMOTE.match(link):
+                continue
+            target = (file.parent / unquote(path.partition("?")[0])).resolve() if path else file
+            target = target / "index.html" if target.is_dir() else target
+            is_missing = not target.is_file()
+            if is_missing or (name and target in names and unquote(name) not in names[target]):
+                yield f"{file.relative_to(site.resolve())}: {link}"
+
+
+def main() -> int:
+    """Write the site and report its dead links."""
+    parser = argparse.ArgumentParser(description="Write documentation and report as one site.")
+    parser.add_argument("documentation", type=Path, help="HTML pages, such as results/docs")
+    parser.add_argument("site", type=Path, help="target folder, such as results/site")
+    options = parser.parse_args()
+    write_static(Path(), options.documentation, options.site)
+    dead = list(dead_links(options.site))
+    print(*dead, f"{len(dead)} dead links", sep="\n")
+    return 1 if dead else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
