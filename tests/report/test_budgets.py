@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from private_consensus.reproduction.report import search
@@ -9,6 +11,7 @@ from private_consensus.reproduction.report.page import pages
 
 from . import checking
 from .conftest import paper, results_of
+from .test_comparison_page import whole_design
 
 LINE = "<p>" + "word " * 20 + "</p>"
 
@@ -65,3 +68,10 @@ def test_the_search_covers_the_text_of_pages(results):
 def test_words_of_a_page_are_distinct_and_without_code():
     html = "<main><h1>Noise &amp; Noise</h1><pre>secret</pre><svg><text>x1</text></svg> b-c</main>"
     assert search.page_words(html) == "b-c noise"
+
+
+def test_the_page_of_a_whole_comparison_stays_within_the_budgets(results):
+    whole = replace(results, scale="paper", comparison=whole_design())
+    text = pages(whole)["comparison.html"]
+    assert len(text.encode()) < checking.LARGEST_PAGE
+    assert checking.estimated_screens(text) < checking.LONGEST_PAGE[1280]
