@@ -7,7 +7,9 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 PARTS = ("Snakefile", "workflow", "config", "profiles", "docs")
-UNWANTED = shutil.ignore_patterns("__pycache__", "_build", "_generated", "generated", "tutorials", "*.svg")
+UNWANTED = shutil.ignore_patterns(
+    "__pycache__", "_build", "_generated", "generated", "tutorials", "*.svg"
+)
 
 
 class WithWorkflow(build_py):
