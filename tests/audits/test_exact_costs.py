@@ -694,7 +694,7 @@ def test_the_shift_of_a_clipped_value_is_that_of_the_value():
     tested = _Pairs(noisy, HORIZON, 0, Layout(), None)
     tested.executed(pairs[0][0], 0).messages(np.zeros((1, 1)))
     list(tested.shifts(pairs[0][0]))
-    shifts = tested.constant_shifts(pairs[0][0])
+    shifts = list(tested.constant_shifts(pairs[0][0]))
     mu = gaussian_dp(noisy.releases(means(), ring(), HORIZON))
     lengths = [np.linalg.norm(part.units) for part in shifts]
     assert lengths == pytest.approx([mu] * len(shifts), rel=1e-6) and shifts

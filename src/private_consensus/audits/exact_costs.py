@@ -101,7 +101,7 @@ def exact_costs(
 
 def _tested(
     solutions: Iterator[list[Shift] | str],
-    constant: Callable[[], list[Shift]],
+    constant: Callable[[], Iterator[Shift | None]],
     faults_of: Callable[[Shift], Iterator[Fault]],
 ) -> tuple[list[Fault], str]:
     """Return the faults that all base points show, and why the pair was not tested.
@@ -127,12 +127,16 @@ def _tested(
             first = faults
         elif first is None:
             reasons.append(NO_BASE)
-    shifts = constant()
-    if shifts:
-        return [fault for part in shifts for fault in faults_of(part)], ""
+    for part in constant():
+        if part is None:
+            break
+        if faults := list(faults_of(part)):
+            return faults, ""
+    else:
+        return [], ""
     if first is None:
         return [], reasons[-1]
-    if index and len(reasons) == index:
+    if index == BASES - 1 and len(reasons) == index:
         return [], ONE_BASE
     return first, ""
 
@@ -301,35 +305,32 @@ class _Pairs:
         )
         return bool((np.abs(first - second) > NOISE_DIFFERS * np.maximum(first, second)).any())
 
-    def constant_shifts(self, attack: Attack) -> list[Shift]:
-        """Return the shift that is the same for all draws, for each base point of earlier draws.
+    def constant_shifts(self, attack: Attack) -> Iterator[Shift | None]:
+        """Yield the shift that is the same for all draws, for each base point of earlier draws.
 
         Parameters
         ----------
         attack : Attack
 
-        Returns
-        -------
-        list of Shift
-            Empty if messages are affine, or if there is no such shift.
+        Yields
+        ------
+        Shift or None
+            None if messages are affine, or if there is no such shift.
         """
         first, second = (self.executed(attack, index) for index in (0, 1))
         near = self.near
         if near is None or (near.affine and near.precision <= EXACT):
-            return []
+            yield None
+            return
         try:
             if self.first is None:
                 self.first = first_iterations(first, near)
         except OtherMessages:
-            return []
-        shifts = []
+            yield None
+            return
         for base in range(BASES):
             start = self._base(base, len(self.first))
-            part = constant_shift((first, second), near, self.first, start)
-            if part is None:
-                return []
-            shifts.append(part)
-        return shifts
+            yield constant_shift((first, second), near, self.first, start)
 
     def _base(self, index: int, units: int) -> np.ndarray:
         """Return the draws of a base point; the first one is the absence of noise."""

@@ -25,7 +25,7 @@ from private_consensus.core.randomness import generator
 from .noise_response import PRECISION, Executed, OtherMessages, Response, Shift
 from .streams import ROOT
 
-MAX_NUMBERS = 40_000
+MAX_NUMBERS = 20_000
 """Largest product of draws and iterations for which shifts are determined."""
 GRID = np.linspace(-8.0, 8.0, 33)
 """Draws that determine the shift of an iteration, in another order for each coordinate."""
@@ -143,25 +143,28 @@ def constant_shift(
 def _shift_of(
     part: _Iteration, here: np.ndarray, there: np.ndarray, random: np.random.Generator
 ) -> np.ndarray | None:
-    """Return the shift of the draws of one iteration; None if it is not the same for all draws."""
+    """Return the shift of the draws of one iteration; None if it is not the same for all draws.
+
+    Few draws determine the shift unless most of them are beyond a threshold.
+    """
     columns = len(part.columns)
-    fitted = random.permuted(np.repeat(GRID[:, None], columns, axis=1), axis=0)
+    grid = random.permuted(np.repeat(GRID[:, None], columns, axis=1), axis=0)
     tested = np.resize(SIZES, (TESTED, 1)) * random.standard_normal((TESTED, columns))
-    draws = np.concatenate([fitted, tested])
+    draws = np.concatenate([tested, grid])
     target = part.messages(0, here, draws)
     scale = np.maximum(target.std(0), 1e-3 * np.abs(target).max(0))
     allowed = CLOSE * scale + 1e-9 * np.abs(target)
-    tiny = STEP * np.cos(1.0 + np.arange(columns))
-    responds = part.messages(0, here, fitted + tiny) != target[: len(fitted)]
-    moved = np.zeros(columns)
-    for _ in range(STEPS if columns else 0):
-        gap = target[: len(fitted)] - part.messages(1, there, fitted + moved)
-        step = _newton_step(part, there, fitted + moved, gap, scale, responds)
-        moved += step
-        if np.abs(step).max() <= CLOSE:
-            break
-    differs = np.abs(part.messages(1, there, draws + moved) - target) > allowed
-    return None if differs.any() else moved
+    responds = part.messages(0, here, draws + STEP * np.cos(1.0 + np.arange(columns))) != target
+    for fitted in (np.arange(len(SIZES)), TESTED + np.arange(len(GRID))):
+        moved = np.zeros(columns)
+        for _ in range(STEPS if columns else 1):
+            gap = target - part.messages(1, there, draws + moved)
+            if (np.abs(gap) <= allowed).all():
+                return moved
+            moved += _newton_step(
+                part, there, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
+            )
+    return None
 
 
 def _newton_step(
