@@ -251,9 +251,11 @@ def keys_of(definition: dict[str, Any]) -> str:
 
 
 def default_of(value: dict[str, Any]) -> str:
-    """Return the default of a key; empty if there is none."""
+    """Return the default of a key; empty for a mapping and without one."""
     default = value.get("default")
-    return "" if default in (None, "", [], {}) else code(json.dumps(default))
+    if isinstance(default, dict) or default in (None, "", []):
+        return ""
+    return code(json.dumps(default))
 
 
 def types_of(value: dict[str, Any]) -> Iterator[str]:
