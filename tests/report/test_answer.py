@@ -10,7 +10,7 @@ import pytest
 from private_consensus.reproduction.claims.decisions import may_decide
 from private_consensus.reproduction.report.names import cited
 from private_consensus.reproduction.report.page import page
-from private_consensus.reproduction.report.views import answer
+from private_consensus.reproduction.report.views import answer, errata
 
 from .conftest import privacy_row
 
@@ -69,3 +69,9 @@ def test_a_small_scale_answers_nothing(results):
 def test_papers_are_called_by_their_authors(authors, where, expected):
     info = {"authors": authors, "where": where, "title": "A title", "short": "In short"}
     assert cited(info) == expected
+
+
+def test_errata_name_papers_by_their_authors():
+    names = {"003": "Wang et al. 2022"}
+    place = errata._cited("Paper 003, Theorem 1, and paper 009", names)
+    assert place == "Wang et al. 2022, Theorem 1, and paper 009"

@@ -62,7 +62,7 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
 @pytest.mark.parametrize(
     ("value", "label", "said"),
     [
-        (3.99, "exact", "is ε = 3.99, the privacy loss to the eavesdropper"),
+        (3.99, "exact", "is ε = 3.99, equal to the privacy loss to the eavesdropper"),
         (4.32, "exact", "is ε = 4.32, more than the privacy loss to the eavesdropper, 4; to a"),
         (2.0, "F0", "is proven to be at most ε = 2, against"),
         (float("inf"), "refused", "No bound on the privacy loss"),

@@ -21,8 +21,10 @@ TUNINGS = {
     "transferred": "from other problems, without public records",
 }
 SHORT = {
-    "tuned_paid": "tuning counted", "tuned": "parameters known", "transferred": "from other problems"
-}  # fmt: skip
+    "tuned_paid": "tuning counted",
+    "tuned": "parameters known",
+    "transferred": "from other problems",
+}
 """Kinds of tuning, as heads of columns."""
 SEEN = {
     "eavesdropper": "an eavesdropper, who receives every message",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATE
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
 from ..formats import number, words
+from ..names import called, cited
 from ..reading import Results
 
 Row = Mapping[str, Any]
@@ -25,6 +27,7 @@ AUDIT_LOOKS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
     NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
 }  # fmt: skip
+NUMBERED = re.compile(r"\b[Pp]aper (\d{3})\b")
 LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
@@ -54,9 +57,11 @@ def table(
     """
     curves = _curves(papers)
     shown = list(privacy)
+    names = {paper["paper"]["number"]: cited(paper["paper"]) for paper in papers.values()}
     return [
         {
-            **{key: row[key] for key in ("id", "place", "statement", "why", "repair", "effect")},
+            **{key: row[key] for key in ("id", "statement", "why", "repair", "effect")},
+            "place": _cited(row["place"], names),
             "anchor": f"erratum-{row['id'].replace('.', '-')}",
             "breaks": row["severity"] == "breaks",
             "severity": SEVERITIES[row["severity"]],
@@ -77,11 +82,16 @@ def table(
     ]
 
 
+def _cited(place: str, names: Mapping[str, str]) -> str:
+    """Replace the number of a paper, such as "Paper 003", by its citation."""
+    return NUMBERED.sub(lambda found: names.get(found[1], found[0]), place)
+
+
 def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return the audits of correct and of broken copies."""
     return [
         {
-            "algorithm": words(row["algorithm"]),
+            "algorithm": called(row["algorithm"]),
             "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
             "level": row["level"],
             "copy": row["copy"],
@@ -162,7 +172,7 @@ def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any
         verdicts = dict.fromkeys(r["verdict"] for r in rows)
         found.append(
             {
-                "name": f"{words(algorithm)}, {words(variant)}",
+                "name": f"{called(algorithm)}, {words(variant)}",
                 "verdict": "; ".join(verdicts) or "not run at this scale",
                 "figures": _figures(curves, [name]),
             }

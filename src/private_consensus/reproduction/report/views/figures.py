@@ -7,6 +7,7 @@ from typing import Any
 
 from ..commands import command
 from ..formats import number, words
+from ..names import called
 
 LINKS = (
     ("csv.zip", "numbers as CSV, six digits, compressed"),
@@ -182,7 +183,7 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
             for name, axis in spec["axes"].items()
         ],
         "variants": [
-            {"algorithm": words(algorithm), "name": words(name), **variant}
+            {"algorithm": called(algorithm), "name": words(name), **variant}
             for algorithm, variants in spec["algorithms"].items()
             for name, variant in variants.items()
         ],

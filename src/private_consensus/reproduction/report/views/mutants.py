@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..formats import words
+from ..names import called
 
 Row = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ def bench(rows: Iterable[Row]) -> dict[str, Any]:
         "faults": _by("fault", broken),
         "algorithms": _by("algorithm", broken),
         "missed": [
-            f"{words(row['algorithm'])}: {row['fault']}" for row in broken if _is_missed(row)
+            f"{called(row['algorithm'])}: {row['fault']}" for row in broken if _is_missed(row)
         ],
         "commit": rows[0].get("commit", ""),
         "correct": len(correct),
@@ -77,7 +77,7 @@ def _sentence(broken: list[Row], outside: bool) -> str:
 
 def _by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
     return [
-        _counts(words(name) if key == "algorithm" else name, [r for r in rows if r[key] == name])
+        _counts(called(name) if key == "algorithm" else name, [r for r in rows if r[key] == name])
         for name in dict.fromkeys(row[key] for row in rows)
     ]
 

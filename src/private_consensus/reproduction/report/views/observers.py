@@ -110,7 +110,7 @@ def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
             f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
         )
     elif far >= NEARLY * everything:
-        compared = f"{epsilon_in_words(far)}, the privacy loss to the eavesdropper"
+        compared = f"{epsilon_in_words(far)}, equal to the privacy loss to the eavesdropper"
     else:
         compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"
     return f"The privacy loss {learns} ε = {compared}; to a neighbour, {epsilon_in_words(near)}."

@@ -51,7 +51,7 @@ LOOKS = {verdict: _LOOK[verdict] for verdict in VERDICTS}
 CLAIMS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
 """Names of groups of verdicts in the filter of settings."""
 
-WORDS = {VIOLATED: "is violated", NOT_PRIVATE: "no privacy is claimed"}
+WORDS = {NOT_PRIVATE: "no claim"}
 
 
 def promises(
@@ -248,7 +248,7 @@ def _times(ratios: Iterable[float | None]) -> str:
     claimed.
     """
     known = [ratio for ratio in ratios if ratio is not None]
-    return f"{number(max(known), 2)} times ε" if known else ""
+    return f"{number(max(known), 2)} × claimed ε" if known else ""
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:
