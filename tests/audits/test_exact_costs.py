@@ -443,7 +443,9 @@ def test_noise_that_cannot_be_chosen_is_inconclusive():
         runs=200, confidence=0.9999, delta=1e-5,
     )  # fmt: skip
     assert not found.contradicted
-    assert any("uniform" in str(part) and part.decisive for part in found.coverage.untested)
+    (part,) = (part for part in found.coverage.untested if "uniform" in part.reason)
+    assert part.decisive and part.item == "noise in the messages of agents 0 to 3"
+    assert "only Gaussian, Laplace and gamma noise can be chosen" in part.reason
     assert found.flagged or found.verdict == "inconclusive"
 
 

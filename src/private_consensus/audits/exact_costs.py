@@ -45,6 +45,7 @@ BASES, BASE_SIZE = 3, 0.5
 """Base points of messages that are not affine, and the deviation of their draws."""
 NEARBY = 1e-3
 """Deviation of the draws at which a value without noise has to be found again."""
+CHOSEN = "only Gaussian, Laplace and gamma noise can be chosen; statistics test the messages"
 NOISE_DIFFERS = 0.1
 """Relative difference of the effects of equal draws from which both directions are solved for."""
 EXACT = 1e-5
@@ -202,7 +203,7 @@ def _exact_costs(
 def _reason(layout: Layout, rows: int) -> str:
     """Return the reason why responses cannot be computed; empty if they can."""
     if layout.uncontrolled:
-        return "; ".join(sorted(layout.uncontrolled))
+        return f"{'; '.join(sorted(layout.uncontrolled))} ({CHOSEN})"
     if layout.units > MAX_UNITS or layout.units * rows > MAX_NUMBERS:
         return f"{layout.units} draws and {rows} numbers in messages are too many"
     return ""
