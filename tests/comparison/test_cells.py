@@ -55,7 +55,9 @@ def test_the_sample_is_of_other_cells_and_follows_from_its_seed():
     other = DESIGN.model_copy(update={"sample": DESIGN.sample.model_copy(update={"seed": 1})})
     assert [cell for cell in cells(other) if cell.axis == SAMPLE] != sampled
     for cell in sampled:
-        base = next(c.environment for c in CELLS if c.environment.problem == cell.environment.problem)
+        base = next(
+            c.environment for c in CELLS if c.environment.problem == cell.environment.problem
+        )
         assert sum(v != asdict(base)[k] for k, v in asdict(cell.environment).items()) > 1
 
 

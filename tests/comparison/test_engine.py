@@ -312,12 +312,12 @@ def test_a_record_moves_no_gradient_by_more_than_is_stated_with_unequal_sizes():
 
 def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
     many = design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 12})})
-    assert stage_sizes(12) == (6, 3, 3) and stage_sizes(2) == (1, 1, 0) and stage_sizes(1)[1] == 0
+    assert stage_sizes(12) == [4, 4, 4] and stage_sizes(2) == [1, 1, 0] and stage_sizes(1)[1] == 0
     scales = Scales(200.0, 3.0)
     default = default_units(many, "dp_gd", "mean_estimation", scales)
     first = stage_points(many, True, 0, default)
     np.testing.assert_array_equal(first[0], default)
-    assert default[-1] == 0.0 and len({*map(tuple, first)}) == 6
+    assert default[-1] == 0.0 and len({*map(tuple, first)}) == 4
     assert {bool(point[-1] >= 0.5) for point in first} == {True, False}
     built = candidate(many, "dp_gd", "mean_estimation", scales)
     limits = many.problems["mean_estimation"].ranges
@@ -325,8 +325,8 @@ def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
     centre = np.array([0.05, 0.5, 1.0])
     second, third = (stage_points(many, True, stage, centre) for stage in (1, 2))
     np.testing.assert_array_equal(second[0], [0.05, 0.5, 0.0])  # from the other starting point
-    assert (np.abs(second - centre)[:, :2] <= 0.25).all() and (second >= 0).all()
-    assert (np.abs(third - centre)[:, :2] <= 0.1).all() and (third[:, -1] == 1.0).all()
+    assert (np.abs(second - centre)[:, :2] <= 0.3).all() and (second >= 0).all()
+    assert (np.abs(third - centre)[:, :2] <= 0.12).all() and (third[:, -1] == 1.0).all()
     for units in (*first, *second, *third):
         one = candidate(many, "dp_gd", "mean_estimation", scales, units)
         assert limits["eta"].low / 200.001 <= one.algorithm.eta <= limits["eta"].high / 199.999
@@ -373,18 +373,18 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
 def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
     """The check of the published comparison, at small size."""
     tuning = design.tuning.model_copy(
-        update={"trials": 12, "checked": ["dp_gd"], "checked_on": "mean_estimation"}
+        update={"trials": 12, "checked": ["muffliato_gd"], "checked_on": "mean_estimation"}
     )
-    methods = {"dp_gd": design.methods["dp_gd"]}
+    methods = {"muffliato_gd": read_comparison(RAW).methods["muffliato_gd"]}
     small = design.model_copy(update={"tuning": tuning, "runs": 6, "methods": methods})
     (engine,) = engines_of(small, {})
     found = checked_tuning(engine)
     assert [row["epsilon"] for row in found] == EPSILONS
     for row in found:
-        assert row["passed"] and row["points"] == 2 * 7**2
+        assert row["passed"] and row["points"] == 2 * 8**2
         assert row["ratio"] == pytest.approx(row["tuned"] / row["grid"])
-    worst = engine.trials["dp_gd", 10.0, "tuned"]
-    engine.chosen["dp_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
+    worst = engine.trials["muffliato_gd", 10.0, "tuned"]
+    engine.chosen["muffliato_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
     assert not checked_tuning(engine)[-1]["passed"]
 
 
@@ -425,6 +425,8 @@ def test_weaker_observers_have_their_budgets_and_faults_their_own_noise(design):
     kept = pl.col("method") == "local_training_kept"
     assert rows.filter(kept)["epsilon_accountant"].max() == 0.0
     assert rows.filter(~kept).select(spent.min()).item() > 1 - 1e-6
-    loss = rows.filter((pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "transferred"))
+    loss = rows.filter(
+        (pl.col("measure") == "excess_loss_mean") & (pl.col("tuning") == "transferred")
+    )
     alone = loss.filter(kept).group_by("run").agg(pl.col("value").n_unique())
     assert alone["value"].max() == 1  # no noise, at any budget, whoever is missing

@@ -75,7 +75,7 @@ def test_a_table_that_was_changed_afterwards_is_noticed(file):
 
 def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
     assert "version: found 1, expected 3" in rewritten(file, version=1)
-    assert "methods: found 'all'" in rewritten(file, version=2, methods="all")
+    assert "methods: found 'all'" in rewritten(file, version=3, methods="all")
     manifest_of(file).write_text("[1]")
     assert "mine.json: found [1], expected a manifest" in refused(file)
     manifest_of(file).write_text("{")

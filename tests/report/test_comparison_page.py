@@ -58,7 +58,8 @@ WHOLE = {**RANKING, "low": [None, None], "high": [None, None]}
 FOUND = {
     "headline": ["Talking has the lowest mean rank & more.", "Else talk."],
     "advice": [{
-        "id": "talk", "question": "Talk & be <brief>?", "answer": "undecided", "because": "why", "observer": "eavesdropper",
+        "id": "talk", "question": "Talk & be <brief>?", "answer": "undecided",
+        "because": "why", "observer": "eavesdropper",
         "verdict": "undecided", "verdict_alone": "held", "p": 0.01, "p_holm": 0.2, "pairs": 4,
         "confirmed": 4, "contradicted": 0, "nearest": "a against b", "value": -0.2, "low": -0.3,
         "high": -0.1, "runs": 10,
@@ -228,8 +229,12 @@ def whole_design() -> dict:
         return [[names.index(name), *[LONG] * (len(columns) - 1)] for name in chosen]
 
     shown = {
-        **{o: rows(PLACE, [n for n, m in design.methods.items() if m.observer in (o, "anyone") and m.proven])
-           for o in observers},
+        **{
+            o: rows(PLACE, [
+                n for n, m in design.methods.items() if m.observer in (o, "anyone") and m.proven
+            ])
+            for o in observers
+        },
         "unproven": rows(UNPROVEN, [n for n, m in design.methods.items() if not m.proven]),
         "costs": rows(["method", *COSTS]),
     }  # fmt: skip

@@ -1,7 +1,7 @@
 """Conclusions of the comparison, computed from its table, as JSON for the page.
 
-They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning, with and without the
-cells whose budget is too small; ``learned``, what the best private method attains; by problem the
+They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning, with and without
+the cells whose budget is too small; ``learned``, what the best private method attains; by problem the
 ``cells`` with the best methods, their differences and intervals; the ``budgets`` that goals need;
 the ``gains`` of tuning; ``borders``, the positions of tuned parameters in their ranges;
 ``tuning_check``, the comparison with a fine grid; and, separately, methods without a proof.
@@ -111,8 +111,7 @@ def answers(
         "costs": [*COSTS, "seconds"],
         "ranks": {
             name: {
-                tuning: _ranks(rows, tuning, problems, outcomes[name][tuning])
-                for tuning in TUNINGS
+                tuning: _ranks(rows, tuning, problems, outcomes[name][tuning]) for tuning in TUNINGS
             }
             for name, rows in tables.items()
         },
@@ -145,9 +144,7 @@ def _ranks(
         "all": _ranking(_over_problems(losses)),
         **{
             problem: _ranking(
-                _over_problems(
-                    Cube([rest.cells[i] for i in rows], rest.methods, rest.values[rows])
-                )
+                _over_problems(Cube([rest.cells[i] for i in rows], rest.methods, rest.values[rows]))
             )
             for problem, rows in parts.items()
         },

@@ -76,9 +76,7 @@ def learnable_cells(losses: Cube, baselines: Collection[str]) -> dict[tuple, boo
     -------
     dict of tuple to bool or None
     """
-    return {
-        cell: learnable(losses.of_cell(i), baselines) for i, cell in enumerate(losses.cells)
-    }
+    return {cell: learnable(losses.of_cell(i), baselines) for i, cell in enumerate(losses.cells)}
 
 
 def remaining(losses: Cube, outcomes: Mapping[tuple, Any]) -> Cube:

@@ -45,7 +45,7 @@ from .tuning import (
     transferred,
 )
 
-TUNING_RUNS = 3
+TUNING_RUNS = 5
 """Number of runs of a trial, which have separate seeds."""
 SEEN = ("released", "consensus", "bits")
 """Quantities recorded at the last iteration: the released models, their consensus after a second
@@ -342,7 +342,7 @@ class Engine:
         kind = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
-        def keep(t: int, active: np.ndarray, seen: Mapping[str, np.ndarray]) -> None:
+        def keep(t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
             """Record the released quantities of the last iteration.
 
             Parameters
@@ -351,13 +351,13 @@ class Engine:
                 Iteration.
             active : ndarray of bool
                 Settings that are still running.
-            seen : mapping of str to ndarray
+            observables : mapping of str to ndarray
                 Quantities of the iteration.
             """
             if t != horizon:
                 return
-            recorded.update({key: np.array(seen[key]) for key in SEEN if key in seen})
-            if "released" in seen and isinstance(network, UnreliableNetwork):
+            recorded.update({key: np.array(observables[key]) for key in SEEN if key in observables})
+            if "released" in observables and isinstance(network, UnreliableNetwork):
                 recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
         algorithm = stack([setting.calibrated.algorithm for setting in batch])
@@ -482,8 +482,9 @@ class Engine:
             # Runs without privacy are equal at every budget, and are not tuned.
             for epsilon in epsilons if free else [setting.epsilon]:
                 for tuning in TUNINGS if free else [setting.tuning]:
-                    labelled = setting._replace(epsilon=epsilon, tuning=tuning)
-                    yield self._frame(name, labelled, values, where)
+                    calibrated = setting.calibrated
+                    bounds = calibrated.proven, calibrated.epsilon, calibrated.lower
+                    yield self._frame(name, (epsilon, tuning), bounds, values, where)
 
     def _of_baseline(
         self, name: str, epsilons: list[float], where: dict[str, Any]
@@ -498,13 +499,12 @@ class Engine:
             values |= {"accuracy_mean": model.accuracy, "accuracy_worst": model.accuracy}
         values |= dict.fromkeys(("consensus_error", "messages", "bits"), 0.0)
         by_run = {key: np.full(self.design.runs, value) for key, value in values.items()}
-        without_loss = Calibrated(None, 0.0, 0.0, proven=True)
+        bounds = True, 0.0, 0.0
         # Without public records, only the model that depends on no record is available.
         tunings = TUNINGS if kind == "data_free" else (PAID, TUNED)
         for epsilon in epsilons:
             for tuning in tunings:
-                setting = Setting(epsilon, tuning, without_loss, 0)
-                yield self._frame(name, setting, by_run, where)
+                yield self._frame(name, (epsilon, tuning), bounds, by_run, where)
 
     def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
         """Return the settings of a method whose budgets some noise meets."""
@@ -527,23 +527,32 @@ class Engine:
         return settings
 
     def _frame(
-        self, name: str, setting: Setting, values: dict[str, np.ndarray], where: dict[str, Any]
+        self,
+        name: str,
+        budget: tuple[float, str],
+        bounds: tuple[bool, float, float],
+        values: dict[str, np.ndarray],
+        where: dict[str, Any],
     ) -> pl.DataFrame:
-        """Return the rows of one setting, without measures that do not apply."""
+        """Return the rows of one setting, without measures that do not apply.
+
+        ``budget`` is epsilon and the kind of tuning; ``bounds`` are ``proven``, the accountant's
+        epsilon and the lower bound.
+        """
         method = self.design.methods[name]
         applicable = {key: value for key, value in values.items() if not np.isnan(value).any()}
         runs = len(next(iter(applicable.values())))
         labels = {
             **where,
-            "epsilon": setting.epsilon,
+            "epsilon": budget[0],
             "delta": self.design.delta,
             "observer": method.observer,
             "method": name,
             "label": method.title,
-            "tuning": setting.tuning,
-            "proven": setting.calibrated.proven,
-            "epsilon_accountant": float(setting.calibrated.epsilon),
-            "epsilon_lower": float(setting.calibrated.lower),
+            "tuning": budget[1],
+            "proven": bounds[0],
+            "epsilon_accountant": float(bounds[1]),
+            "epsilon_lower": float(bounds[2]),
         }
         columns = {
             "run": np.tile(np.arange(runs), len(applicable)),

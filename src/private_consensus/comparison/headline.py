@@ -86,11 +86,11 @@ def alone(
     by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
         ranked = places(losses.of_cell(row), ALPHA / len(rows))
-        outcomes = by_problem.setdefault(losses.cells[row][0], [])
-        outcomes.append(
+        of_problem = by_problem.setdefault(losses.cells[row][0], [])
+        of_problem.append(
             (losses.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
         )
-    return [Alone(problem, sorted(outcomes)) for problem, outcomes in by_problem.items()]
+    return [Alone(problem, sorted(words)) for problem, words in by_problem.items()]
 
 
 def _outcome(best: Sequence[str]) -> str:
@@ -151,8 +151,8 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
 
 def _listed(names: Sequence[str], most: int = 6) -> str:
     if len(names) > most:
-        return f"{', '.join(names[:most])} and {len(names) - most} others"
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+        return f"{'; '.join(names[:most])} and {len(names) - most} others"
+    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])} and {names[-1]}"
 
 
 def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
@@ -167,8 +167,9 @@ def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
         count = sum(cell[-1] == epsilon for cell in small)
         parts.append(f"{count} of {all_of} at ε = {epsilon:g}")
     return [
-        f"In {len(small)} of {len(judged)} cells the budget is too small for these data: no private method is better than "
-        f"all models without privacy cost ({', '.join(parts)})."
+        f"In {len(small)} of {len(judged)} cells the budget is too small for these data: no "
+        "private method is better than all models without privacy cost "
+        f"({', '.join(parts)})."
     ]
 
 

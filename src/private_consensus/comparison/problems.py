@@ -139,7 +139,7 @@ class Pool(ABC):
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss of models [models, dim] on the public records that choose; shape (models,)."""
+        """Return the loss on the public records that choose trials; (models,) from (models, dim)."""
 
     @property
     @abstractmethod
@@ -297,7 +297,9 @@ class Classified(Pool):
         return self._losses(x, self.features, self.classes)
 
     def scores(self, x):
-        return self._losses(x, self.public_features[self._choosing], self.public_classes[self._choosing])
+        return self._losses(
+            x, self.public_features[self._choosing], self.public_classes[self._choosing]
+        )
 
     def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
         margins = features * classes[:, None]
@@ -369,7 +371,9 @@ class Regressed(Pool):
         return self._losses(x, self.features, self.responses)
 
     def scores(self, x):
-        return self._losses(x, self.public_features[self._choosing], self.public_responses[self._choosing])
+        return self._losses(
+            x, self.public_features[self._choosing], self.public_responses[self._choosing]
+        )
 
     def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
         losses = np.empty(len(x))

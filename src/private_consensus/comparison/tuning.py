@@ -1,6 +1,6 @@
 """Parameters of a method: a search over the ranges of its parameters, horizon and starting point.
 
-Half of the trials cover the ranges: the defaults, then Sobol points on logarithmic scales. The
+A third of the trials covers the ranges: the defaults, then Sobol points on logarithmic scales. The
 others refine the best trial so far in two stages. The trials of a problem are run at its base cell,
 at every budget, with separate seeds. There are three ways to choose parameters:
 
@@ -20,7 +20,7 @@ The parameters are reused in all other cells of the problem.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ from private_consensus.core.algorithms.base import (
 from .design import Comparison, Limits, Method, Problem
 
 HORIZON = "horizon"
-WIDTHS = (1.0, 0.25, 0.12)
+WIDTHS = (1.0, 0.3, 0.12)
 """Half width of the region of a stage, as a fraction of the range."""
 NATURAL = {("decay", "high"): "steps of constant length"}
 """Natural limits of parameters, by the end of the range: no value beyond is of use."""
@@ -111,7 +111,9 @@ def candidate(
             key: scales.of(range_.unit) * range_.low * (range_.high / range_.low) ** float(unit)
             for (key, range_), unit in zip(ranges.items(), units, strict=False)
         }
-    horizon = max(1, round(values.pop(HORIZON)))
+    # A step with several rounds of gossip is complete, so that noise is not released unmixed.
+    rounds = int(settings.get("rounds", 1))
+    horizon = rounds * max(1, round(values.pop(HORIZON) / rounds))
     try:
         return Candidate(kind(**{**settings, **values}), horizon, from_public)
     except TypeError as error:
@@ -225,11 +227,12 @@ def default_units(design: Comparison, name: str, problem: str, scales: Scales) -
     return np.array([*units, *[0.0] * design.methods[name].public_start])
 
 
-def stage_sizes(trials: int) -> tuple[int, int, int]:
-    """Return the numbers of trials that cover the ranges, and of both stages of refinement."""
-    first = (trials + 1) // 2
-    second = (trials - first + 1) // 2
-    return first, second, trials - first - second
+def stage_sizes(trials: int) -> list[int]:
+    """Return the numbers of trials that cover the ranges, and of the stages of refinement."""
+    sizes = [(trials + 2) // 3]
+    for remaining_stages in range(len(WIDTHS) - 1, 0, -1):
+        sizes.append(-(-(trials - sum(sizes)) // remaining_stages))
+    return sizes
 
 
 def stage_points(
@@ -244,7 +247,7 @@ def stage_points(
     public_start : bool
         True if the last coordinate is the starting point: the public model from 0.5 on.
     stage : int
-        0 covers the ranges; 1 and 2 refine.
+        0 covers the ranges; the others refine.
     centre : ndarray, shape (parameters,)
         Defaults in stage 0, which are its first point; else the best point so far. The first point
         of stage 1 is the best one from the other starting point.
