@@ -36,6 +36,8 @@ from .site import write_site
 
 REPORT, DOCS = f"{REFERENCE}/report", "docs"
 """Folders of the site."""
+SKIPPED = (".*", "_sources", "webpack-macros.html")
+"""Files of the documentation that are not pages."""
 LINK = re.compile(r'\b(?:href|src)="([^"]*)"')
 NAME = re.compile(r'\b(?:id|name)="([^"]*)"')
 REMOTE = re.compile(r"(?i)^(?:[a-z]+:|//)")
@@ -118,7 +120,7 @@ def write_static(root: Path, documentation: Path, site: Path) -> None:
         Target folder; an existing one is replaced.
     """
     shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(*SKIPPED))
     results = reference_results(root)
     published = root / "results" / REFERENCE
     write_site(results, published, site / REPORT, documentation=list(documentation_entries(site)))

@@ -314,7 +314,9 @@
     if (!words.length) return [];
     const weigh = (row, word) => Object.entries(WEIGHTS).reduce(
       (sum, [key, weight]) => sum + ((row[key] ?? "").toLowerCase().includes(word) ? weight : 0), 0);
-    const title = (row) => (row.text.toLowerCase() === query.toLowerCase() ? 8 : 0) + all.filter((word) => row.text.toLowerCase().includes(word)).length / all.length;
+    const phrase = all.join(" ");
+    const named = ({ text, more }) => text.toLowerCase() === phrase || ` ${(more ?? "").toLowerCase()}`.includes(` ${phrase} `);
+    const title = (row) => (named(row) ? 8 : 0) + all.filter((word) => row.text.toLowerCase().includes(word)).length / all.length;
     return findable
       .map((row) => ({ row, weights: words.map((word) => weigh(row, word)) }))
       .filter(({ weights }) => weights.every((weight) => weight > 0))
