@@ -182,9 +182,9 @@ def shown(
     """Return the observables of settings in some runs."""
     found: Shown = {}
 
-    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         for place, setting in enumerate(active):
-            for quantity, values in seen.items():
+            for quantity, values in observables.items():
                 found[int(setting), t, quantity] = np.array(values[place])
 
     streams = Streams(root, tuple(range(runs)))

@@ -199,9 +199,9 @@ def _messages(algorithm: Algorithm, problem: Any, network: Any) -> dict[int, np.
     """Return the messages of one run of :data:`MAX_ITERATIONS` iterations."""
     messages: dict[int, np.ndarray] = {}
 
-    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
-        if "released" in seen:
-            messages[t] = np.array(seen["released"])
+    def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
+        if "released" in observables:
+            messages[t] = np.array(observables["released"])
 
     streams = AuditStreams.labelled("limits", 1)
     with limited_threads(1), np.errstate(all="ignore"):

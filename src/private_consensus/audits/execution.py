@@ -117,16 +117,16 @@ class _Heard:
         self.links: dict[int, np.ndarray] = {}
         self.unannounced: list[np.ndarray] = []
 
-    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
-        if "released" in seen:
-            self.sent[t] = np.array(seen["released"][0])
-        if "internal" in seen and self.internal_of:
-            self.internal[t] = np.array(seen["internal"][0][: self.internal_of])
+    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
+        if "released" in observables:
+            self.sent[t] = np.array(observables["released"][0])
+        if "internal" in observables and self.internal_of:
+            self.internal[t] = np.array(observables["internal"][0][: self.internal_of])
         exchanged = runs_of(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
         most = EXCHANGES
-        if LINKS in seen:
-            links = _by_receiver(exchanged, seen[LINKS][0])
+        if LINKS in observables:
+            links = _by_receiver(exchanged, observables[LINKS][0])
             if links is not None:
                 self.links[t] = links
                 most += links.shape[-2]

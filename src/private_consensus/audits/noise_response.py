@@ -260,17 +260,17 @@ class _Recorder:
         self.parts: list[tuple[int, str, np.ndarray]] = []
         self.hashes: list[int] = []
 
-    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         if t > self.last:
             raise _LastIteration
         exchanged = runs_of(self.network.exchanged, self.runs)
         self.network.exchanged.clear()
-        limit = MAX_EXCHANGES + (seen[LINKS].shape[-2] if LINKS in seen else 0)
-        if "released" in seen:
-            self._add(t, "message", seen["released"][0])
+        limit = MAX_EXCHANGES + (observables[LINKS].shape[-2] if LINKS in observables else 0)
+        if "released" in observables:
+            self._add(t, "message", observables["released"][0])
         for values in exchanged[:limit]:
             self._add(t, "exchanged value", values)
-        for name, values in seen.items() if self.outputs is not None else ():
+        for name, values in observables.items() if self.outputs is not None else ():
             if name in ("released", LINKS, *(self.outputs or ())):
                 continue
             values = np.asarray(values)

@@ -172,10 +172,10 @@ def _sampled(
     streams = AuditStreams.labelled(f"outputs of data set {index}", runs, seed)
     shown: dict[str, list[np.ndarray]] = {}
 
-    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         for name in names:
-            if name in seen:
-                shown.setdefault(name, []).append(np.array(seen[name][0], float))
+            if name in observables:
+                shown.setdefault(name, []).append(np.array(observables[name][0], float))
 
     with limited_threads(1):
         batch = stack([algorithm])
@@ -268,10 +268,10 @@ def _outputs(
     skipped = {*MESSAGES, *algorithm.internal_outputs}
     calls = count()
 
-    def keep(t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         call = next(calls)
-        for name in seen.keys() - skipped:
-            values = np.asarray(seen[name])
+        for name in observables.keys() - skipped:
+            values = np.asarray(observables[name])
             if values.dtype.kind in "fiub":
                 shown[name, call] = np.array(values, float)
 

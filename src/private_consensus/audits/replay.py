@@ -335,10 +335,10 @@ class _Recorder:
 
     # As an observer.
 
-    def __call__(self, t: int, active: np.ndarray, seen: Mapping[str, Any]) -> None:
+    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         later = t in self.trace.calls
         self.trace.calls.append(t)
-        for quantity, values in seen.items():
+        for quantity, values in observables.items():
             key = (quantity, "end" if later and (quantity, t) in self.trace.outputs else t)
             self.trace.outputs[key] = np.array(_first(values))
         self._collect(t)
