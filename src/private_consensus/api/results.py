@@ -33,10 +33,30 @@ from private_consensus.privacy.derivations import WHOLE, derive
 
 @dataclass(frozen=True)
 class Result(library.Simulation):
-    """Result of :func:`simulate`; the fields are those of :class:`.library.Simulation`.
+    """Result of :func:`simulate`, made by that function.
 
-    ``guarantee.derivation`` explains the guarantee, ``models`` are the models after the last
-    iteration, and ``measurements`` is a polars table.
+    Parameters
+    ----------
+    algorithm : Algorithm
+        With calibrated noise, on the first graph.
+    claimed : Budget
+        Budget that the algorithm claims to meet.
+    guarantee : Guarantee
+        Guarantee for all releases of the agent with the largest privacy loss in one run.
+        ``guarantee.derivation`` explains it in words and numbers.
+    measurements : polars.DataFrame
+        Columns t, quantity, metric, run, value. They are computed from the records; no guarantee
+        covers them.
+    releases : list of Release
+        Releases from which the guarantee is computed.
+    setting : Setting
+        Algorithm before calibration, budget and number of iterations.
+    problem : Problem
+        Problem of the first run.
+    network : Network or SparseNetwork
+        Network of all runs.
+    final : dict of str to ndarray
+        Values after the last iteration, by quantity; :attr:`models` returns them.
     """
 
     def to_pandas(self) -> Any:

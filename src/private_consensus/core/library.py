@@ -73,8 +73,12 @@ class Simulation:
         Releases from which the guarantee is computed.
     setting : Setting
         Algorithm before calibration, budget and number of iterations.
-    problem, network
-        Of the first run, and of all runs.
+    problem : Problem
+        Problem of the first run.
+    network : Network or SparseNetwork
+        Network of all runs.
+    final : dict of str to ndarray
+        Values after the last iteration, by quantity, (runs, agents, dim) for models.
     """
 
     algorithm: Algorithm
