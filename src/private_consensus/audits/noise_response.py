@@ -341,10 +341,20 @@ class Executed:
     internal: tuple[str, ...] | None = None
 
     def messages(self, values: np.ndarray, last: float = np.inf) -> Transcripts:
-        """Return the messages for unit noise [runs, units], up to iteration ``last``.
+        """Return the messages for unit noise.
 
         Two additional runs with noise are executed, so that equal numbers of two messages are
         equal in general and not only without noise.
+
+        Parameters
+        ----------
+        values : ndarray, shape (runs, units)
+        last : float
+            Iteration after which the execution ends.
+
+        Returns
+        -------
+        Transcripts
         """
         width = max(1, self.layout.units)
         varied = FAR * np.cos(np.arange(2 * width)).reshape(2, width)
