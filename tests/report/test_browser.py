@@ -64,6 +64,7 @@ def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
     assert marks == [4] * 2
     assert tab.value("document.documentElement.scrollWidth") <= width
     assert tab.complaints() == []
+    assert tab.value("[...document.querySelectorAll('.chart > a')].every(a => a.hidden)")
     assert all(url.startswith(("file:", "data:")) for url in tab.requested())
     ground = tab.value("getComputedStyle(document.body).backgroundColor")
     light = sum(map(int, ground.strip("rgb()").split(","))) > 380
@@ -154,7 +155,7 @@ def test_a_figure_that_cannot_be_drawn_stays_a_picture(tab, site):
     see_all_charts(tab)
     first = "document.querySelector('.chart[data-figure=first_fig1]')"
     assert tab.value(f"{first}.dataset.state") == "failed"
-    assert tab.value(f"{first}.querySelector('img').hidden") is False
+    assert tab.value(f"{first}.querySelector('a').hidden") is False
     assert tab.complaints()
 
 

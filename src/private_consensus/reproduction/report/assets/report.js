@@ -169,6 +169,7 @@
 
   async function draw(box) {
     const image = box.querySelector("img");
+    const picture = image.closest("a") ?? image;   // the picture links to its full size
     const name = box.dataset.figure;
     const state = wanted(box);
     try {
@@ -192,14 +193,14 @@
       const excess = await embed(room) - room;
       if (excess > 1) await embed(room - excess);
       box.dataset.width = room;
-      image.hidden = true;
+      picture.hidden = true;
       box.dataset.state = state;
       if (legendParameters(specifications.get(name)).length && !box.querySelector(".hint")) {
         box.append(hint(() => draw(box)));
       }
     } catch (error) {
       box.dataset.state = "failed";
-      image.hidden = false;
+      picture.hidden = false;
       console.error(`${name}:`, error);
     }
   }
