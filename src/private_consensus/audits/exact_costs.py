@@ -240,7 +240,18 @@ class _Pairs:
         self.first: np.ndarray | None = None
 
     def executed(self, attack: Attack, index: int) -> Executed:
-        """The algorithm on one data set of a pair."""
+        """Return the algorithm on one data set of a pair.
+
+        Parameters
+        ----------
+        attack : Attack
+        index : int
+            Data set, 0 or 1.
+
+        Returns
+        -------
+        Executed
+        """
         return Executed(
             self.algorithm, attack.pair[index], attack.network, self.horizon, self.seed,
             self.layout, self.internal,

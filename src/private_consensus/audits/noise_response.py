@@ -525,9 +525,19 @@ class Shift(NamedTuple):
 
 
 def shift(near: Response, change: np.ndarray) -> Shift:
-    """Solve for the draws that change the messages by ``change``, [rows].
+    """Solve for the draws that change the messages.
 
     Draws and rows that no response connects are solved for separately.
+
+    Parameters
+    ----------
+    near : Response
+    change : ndarray, shape (rows,)
+        Wanted change of each message.
+
+    Returns
+    -------
+    Shift
     """
     noisy = near.scale > 0
     tolerance = near.precision * (np.abs(near.base) + np.abs(change)) + 1e-300

@@ -268,7 +268,7 @@ def _outputs(
     skipped = {*MESSAGES, *algorithm.internal_outputs}
     calls = count()
 
-    def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
+    def _keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         call = next(calls)
         for name in observables.keys() - skipped:
             values = np.asarray(observables[name])
@@ -278,5 +278,5 @@ def _outputs(
     streams = AuditStreams.labelled("coupled", COUPLED_RUNS)
     with limited_threads(1):
         batch = stack([algorithm])
-        batch.run(problem.repeated(COUPLED_RUNS), network, streams, np.array([horizon]), keep)
+        batch.run(problem.repeated(COUPLED_RUNS), network, streams, np.array([horizon]), _keep)
     return shown

@@ -92,7 +92,20 @@ class _Iteration(NamedTuple):
     last: int
 
     def messages(self, index: int, before: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        """Return the messages [runs, rows] of one data set for draws [runs, columns]."""
+        """Return the messages of one data set for draws of this iteration.
+
+        Parameters
+        ----------
+        index : int
+            Data set, 0 or 1.
+        before : ndarray, shape (units,)
+            Draws of earlier iterations.
+        draws : ndarray, shape (runs, columns)
+
+        Returns
+        -------
+        ndarray, shape (runs, rows)
+        """
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
         known = self.near.rows[: self.count]
