@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import step_parameters
 from private_consensus.core.networks import Network
@@ -123,7 +123,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         budget = Budget(self.epsilon, self.delta)
         self.classes_ = self._label_set(y, budget)
         bound = self._row_bound(X, budget)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         agents = min(arguments.whole("agents", self.agents, 1), len(X))
         shares = split(
             X, label=y, agent=agents, labels=tuple(self.classes_.tolist()), clip=bound, seed=seed
@@ -142,6 +142,15 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         self.coef_ = np.array([list(coefficients.values())])
         self.n_iter_ = self.horizon
         return self
+
+    def _seed(self) -> int:
+        """Return the seed of the streams."""
+        try:
+            random = check_random_state(self.random_state)
+        except (TypeError, ValueError) as error:
+            expected = "None, a whole number from 0 to 2**32 - 1, or a RandomState"
+            raise InvalidInput("random_state", self.random_state, expected) from error
+        return int(random.randint(2**31 - 1))
 
     def _label_set(self, y: np.ndarray, budget: Budget) -> np.ndarray:
         """Return the two labels in ascending order."""
