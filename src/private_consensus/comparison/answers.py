@@ -1,8 +1,8 @@
 """Conclusions of the comparison, computed from its table, as JSON for the page.
 
 They are ``headline`` and ``advice``; the mean ``ranks`` by observer and tuning, with and without
-the cells whose budget is too small; ``learned``, what the best private method attains; by problem the
-``cells`` with the best methods, their differences and intervals; the ``budgets`` that goals need;
+the cells whose budget is too small; ``learned``, the loss of the best private method; by problem
+the ``cells`` with the best methods, their differences and intervals; the ``budgets`` of goals;
 the ``gains`` of tuning; ``borders``, the positions of tuned parameters in their ranges;
 ``tuning_check``, the comparison with a fine grid; and, separately, methods without a proof.
 """

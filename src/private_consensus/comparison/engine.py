@@ -45,7 +45,7 @@ from .tuning import (
     transferred,
 )
 
-TUNING_RUNS = 5
+TUNING_RUNS = 3
 """Number of runs of a trial, which have separate seeds."""
 SEEN = ("released", "consensus", "bits")
 """Quantities recorded at the last iteration: the released models, their consensus after a second

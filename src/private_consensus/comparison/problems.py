@@ -139,7 +139,7 @@ class Pool(ABC):
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss on the public records that choose trials; (models,) from (models, dim)."""
+        """Return losses [models] on the public records that choose trials, of models [models, dim]."""
 
     @property
     @abstractmethod
