@@ -29,7 +29,7 @@ def coinciding(panels: Sequence[Panel]) -> str:
             found.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
     parts = [_said(group, places, len(panels)) for group, places in found.items()]
     more = f"; and {len(parts) - MOST} more" if len(parts) > MOST else ""
-    return f"one on the other: {'; '.join(parts[:MOST])}{more}" if parts else ""
+    return f"coinciding curves: {'; '.join(parts[:MOST])}{more}" if parts else ""
 
 
 def _said(group: Sequence[str], places: Sequence[str], panels: int) -> str:
