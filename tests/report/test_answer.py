@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from private_consensus.reproduction.claims.decisions import may_decide
@@ -75,3 +78,11 @@ def test_errata_name_papers_by_their_authors():
     names = {"003": "Wang et al. 2022"}
     place = errata._cited("Paper 003, Theorem 1, and paper 009", names)
     assert place == "Wang et al. 2022, Theorem 1, and paper 009"
+
+
+def test_the_readme_states_the_privacy_of_the_published_settings():
+    root = Path(__file__).parents[2]
+    rows = pl.read_parquet(root / "results" / "reference" / "privacy.parquet").to_dicts()
+    sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_in_words(rows))
+    sentence = sentence.replace("of ", "Of ", 1).replace("finite ε", "finite epsilon")
+    assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())
