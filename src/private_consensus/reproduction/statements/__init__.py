@@ -2,7 +2,7 @@
 
 There is one module per paper or chapter, and one function per statement, named after its number in
 the paper. Each function returns the measured quantities and the resulting verdict
-(:class:`Finding`), and takes at most seconds. The methods are exact sums and moments, quadrature,
+(:class:`StatementResult`), and takes at most seconds. The methods are exact sums and moments, quadrature,
 and searches for counterexamples. ``config/theorems.yaml`` states each theorem in one sentence, and
 names the function that computes it or the reason why none can.
 """
@@ -35,7 +35,7 @@ from . import (
     zeroth_order,
     zeroth_order_remarks,
 )
-from .base import Finding, Part
+from .base import Part, StatementResult
 
 STATEMENTS = (
     "theorem", "lemma", "proposition", "corollary", "gaussian_divergence", "serial_composition",
@@ -66,7 +66,7 @@ MODULES = (
 )
 
 
-def _own(module: ModuleType) -> dict[str, Callable[..., Finding]]:
+def _own(module: ModuleType) -> dict[str, Callable[..., StatementResult]]:
     name = module.__name__.rpartition(".")[2]
     return {
         f"{name}.{key}": function
@@ -75,13 +75,13 @@ def _own(module: ModuleType) -> dict[str, Callable[..., Finding]]:
     }
 
 
-COMPUTATIONS: dict[str, Callable[..., Finding]] = {
+COMPUTATIONS: dict[str, Callable[..., StatementResult]] = {
     name: function for module in MODULES for name, function in _own(module).items()
 }
 """Computations by name, ``module.function``."""
 
 
-def compute(name: str, scale: float = 1.0) -> Finding:
+def compute(name: str, scale: float = 1.0) -> StatementResult:
     """Run one computation and return its finding.
 
     Parameters
@@ -94,7 +94,7 @@ def compute(name: str, scale: float = 1.0) -> Finding:
 
     Returns
     -------
-    Finding
+    StatementResult
     """
     require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
     return COMPUTATIONS[name](scale)
@@ -102,7 +102,7 @@ def compute(name: str, scale: float = 1.0) -> Finding:
 
 __all__ = [
     "COMPUTATIONS",
-    "Finding",
+    "StatementResult",
     "Part",
     "compute",
 ]

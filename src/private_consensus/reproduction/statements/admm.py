@@ -10,7 +10,7 @@ from scipy.special import gammaincc, logsumexp
 
 from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
 
-from .base import Finding, bound, equal, falls_as, found, open_question
+from .base import StatementResult, bound, equal, falls_as, found, open_question
 
 
 def _ring(agents: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def _run(
     return np.array(xs)
 
 
-def lemma_9(scale: float = 1.0) -> Finding:
+def lemma_9(scale: float = 1.0) -> StatementResult:
     """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses."""
     stated, measured, eta = [], [], 0.5
     for agents in (5, 10, 20, 40):
@@ -70,7 +70,7 @@ def lemma_9(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_10(scale: float = 1.0) -> Finding:
+def lemma_10(scale: float = 1.0) -> StatementResult:
     """Test the change of a minimiser over random losses with Lipschitz constant V."""
     rng = np.random.default_rng(1)
     V, eta, degree = 1.0, 0.5, 2
@@ -91,7 +91,7 @@ def lemma_10(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_1(scale: float = 1.0) -> Finding:
+def theorem_1(scale: float = 1.0) -> StatementResult:
     """Compare the privacy loss of a message at the published sensitivity with sums over a grid."""
     stated, measured = [], []
     for V, eta, degree, sigma in product((1.0,), (0.5, 2.0), (1, 2, 4), (0.5, 3.0)):
@@ -110,7 +110,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_2(scale: float = 1.0) -> Finding:
+def theorem_2(scale: float = 1.0) -> StatementResult:
     """Compare the published sum of the losses with the exact sum, at the attained sensitivity."""
     rows = [(T, period, rate) for T, period in ((1, 1), (2, 1), (50, 1), (50, 5), (4, 4))
             for rate in (0.5, 0.925)]  # fmt: skip
@@ -131,7 +131,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_3(scale: float = 1.0) -> Finding:
+def theorem_3(scale: float = 1.0) -> StatementResult:
     """Test the closed form of the sum, and the exact epsilon at the published total."""
     T, rate = np.array(list(product((1, 2, 5, 50), (0.015, 0.5, 2.0)))).T
     sums = np.array(
@@ -148,7 +148,7 @@ def theorem_3(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def proposition_1(scale: float = 1.0) -> Finding:
+def proposition_1(scale: float = 1.0) -> StatementResult:
     """Test the inequality of one iteration over random quadratics, noises and r."""
     rng = np.random.default_rng(2)
     stated, measured = [], []
@@ -229,7 +229,7 @@ def excess_of_run(
     return float(value), printed, corrected
 
 
-def _converges(schedule: str, scale: float) -> Finding:
+def _converges(schedule: str, scale: float) -> StatementResult:
     horizons = np.array([10, 30, 100, 300])
     rows = [[excess_of_run(schedule, T, sigma) for T in horizons] for sigma in (0.0, 0.3, 2.0)]
     measured, printed, corrected = np.array(rows).transpose(2, 0, 1)
@@ -247,12 +247,12 @@ def _converges(schedule: str, scale: float) -> Finding:
     )
 
 
-def theorem_4(scale: float = 1.0) -> Finding:
+def theorem_4(scale: float = 1.0) -> StatementResult:
     """Test the bound and the rate O(1/T) with periodic decay."""
     return _converges("periodic", scale)
 
 
-def theorem_5(scale: float = 1.0) -> Finding:
+def theorem_5(scale: float = 1.0) -> StatementResult:
     """Test the bound and the rate O(1/T) with iteration-based decay."""
     return _converges("iteration", scale)
 
@@ -282,7 +282,7 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
     return divergence / (order * epsilon**2 / (4 * math.log(1 / delta)))
 
 
-def theorem_6(scale: float = 1.0) -> Finding:
+def theorem_6(scale: float = 1.0) -> StatementResult:
     """Compare divergences of perturbed solves in one dimension with the stated divergence."""
     found_at = [
         _perturbed_divergence(share, order, records, penalty)
@@ -299,7 +299,7 @@ def theorem_6(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_7(scale: float = 1.0) -> Finding:
+def theorem_7(scale: float = 1.0) -> StatementResult:
     """Test the conversion of a total in zCDP; Theorem 6 states the total itself."""
     rho, delta = np.array(list(product((1e-3, 0.1, 2.0), (1e-2, 1e-4)))).T
     stated = rho + 2 * np.sqrt(rho * np.log(1 / delta))
@@ -313,7 +313,7 @@ def theorem_7(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_12(scale: float = 1.0) -> Finding:
+def lemma_12(scale: float = 1.0) -> StatementResult:
     """Test the change of the clipped quality function, for any two pairs of models."""
     rng = np.random.default_rng(4)
     stated, measured = [], []
@@ -356,7 +356,7 @@ def _tests_divergence(count: int, tests: int, epsilon: float = 1.0) -> float:
     return float((divergence / (orders * epsilon**2 / 2)).max())
 
 
-def lemma_13(scale: float = 1.0) -> Finding:
+def lemma_13(scale: float = 1.0) -> StatementResult:
     """Compare tests with a redrawn threshold, all answered below, with the stated zCDP cost.
 
     The stated cost is (eps_1 + eps_2)^2 / 2.
@@ -374,7 +374,7 @@ def lemma_13(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def theorem_10(scale: float = 1.0) -> Finding:
+def theorem_10(scale: float = 1.0) -> StatementResult:
     """Compare the divergence of IPP-ADMM's tests, without any message, with the stated total."""
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
     return found(
@@ -391,7 +391,7 @@ def theorem_10(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def lemma_14(scale: float = 1.0) -> Finding:
+def lemma_14(scale: float = 1.0) -> StatementResult:
     """Compare the tail of the norm of a normal vector with the bound sqrt(2 d ln(1/xi))."""
     d, xi = np.array(list(product((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9)))).T
     exceeded = gammaincc(d / 2, d * np.log(1 / xi))

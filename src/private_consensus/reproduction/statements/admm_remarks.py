@@ -15,7 +15,7 @@ from scipy.special import gammaln, ndtr
 from private_consensus.core.algorithms.families.functional_mechanism import paper_sensitivity
 from private_consensus.privacy import discrete_gaussian_pmf
 
-from .base import Finding, at_least, bound, found
+from .base import StatementResult, at_least, bound, found
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def noisy_delta(
     return float(np.clip(first - math.exp(epsilon) * second, 0, None).sum())
 
 
-def sentence_2(scale: float = 1.0) -> Finding:
+def sentence_2(scale: float = 1.0) -> StatementResult:
     """Compare what an inexact minimiser leaks without and with noise on the output."""
     delta, budget, tolerance = 1e-4, 0.1, 10**-3.5
     leaks, deltas, lines = [], [], []
@@ -274,7 +274,7 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
     return high
 
 
-def sentence_3(scale: float = 1.0) -> Finding:
+def sentence_3(scale: float = 1.0) -> StatementResult:
     """Compare binomial with discrete Gaussian noise at equal budgets, exactly and as analysed."""
     exact, analysed = [], []
     binomial = np.exp(gammaln(41) - gammaln(np.arange(1, 42)) - gammaln(np.arange(41, 0, -1)))
@@ -329,7 +329,7 @@ def attribute_loss(dim: int, epsilon_selected: float) -> float:
     return epsilon_selected * change / paper_sensitivity("l1", dim, fair=True)
 
 
-def sentence_4(scale: float = 1.0) -> Finding:
+def sentence_4(scale: float = 1.0) -> StatementResult:
     """Compare the loss of the selected attribute with that of an equal split of the budget."""
     stated, measured, shares = [], [], []
     for dim, split in product((5, 13, 41), (0.01, 0.1, 0.5)):

@@ -56,7 +56,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Finding:
+class StatementResult:
     """Result of the computation for a theorem.
 
     Parameters
@@ -75,7 +75,9 @@ class Finding:
     lines: tuple[str, ...]
 
 
-def found(*inequalities: Part, lines: str | tuple[str, ...], compound: bool = False) -> Finding:
+def found(
+    *inequalities: Part, lines: str | tuple[str, ...], compound: bool = False
+) -> StatementResult:
     """Return the finding that follows from some parts.
 
     Parameters
@@ -89,14 +91,14 @@ def found(*inequalities: Part, lines: str | tuple[str, ...], compound: bool = Fa
 
     Returns
     -------
-    Finding
+    StatementResult
     """
     holding = [inequality.holds for inequality in inequalities]
     verdict = HELD if all(holding) else IN_PART if compound and any(holding) else NOT_HELD
-    return Finding(inequalities, verdict, (lines,) if isinstance(lines, str) else lines)
+    return StatementResult(inequalities, verdict, (lines,) if isinstance(lines, str) else lines)
 
 
-def open_question(*inequalities: Part, lines: str | tuple[str, ...]) -> Finding:
+def open_question(*inequalities: Part, lines: str | tuple[str, ...]) -> StatementResult:
     """Return the finding for a statement without a known proof or counterexample.
 
     A part that fails is a counterexample and decides the verdict.
@@ -110,13 +112,13 @@ def open_question(*inequalities: Part, lines: str | tuple[str, ...]) -> Finding:
 
     Returns
     -------
-    Finding
+    StatementResult
         Undecided if all parts hold, contradicted otherwise.
     """
     decided = found(*inequalities, lines=lines)
     if decided.verdict == NOT_HELD:
         return decided
-    return Finding(decided.parts, UNDECIDED, decided.lines)
+    return StatementResult(decided.parts, UNDECIDED, decided.lines)
 
 
 def bound(

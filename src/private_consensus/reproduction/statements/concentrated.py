@@ -17,7 +17,7 @@ from private_consensus.privacy import (
     zcdp_rho,
 )
 
-from .base import Finding, at_least, bound, found
+from .base import StatementResult, at_least, bound, found
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
@@ -39,7 +39,7 @@ def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, 
     return log_p, log_q
 
 
-def gaussian_divergence(scale: float = 1.0) -> Finding:
+def gaussian_divergence(scale: float = 1.0) -> StatementResult:
     """Compare Lemmas 1 and 5, order rho times Delta^2 / (2 sigma^2), with sums over a fine grid."""
     stated, measured = [], []
     for change, sigma in product((0.1, 1.0, 3.0), (0.7, 2.0)):
@@ -53,7 +53,7 @@ def gaussian_divergence(scale: float = 1.0) -> Finding:
     )
 
 
-def serial_composition(scale: float = 1.0) -> Finding:
+def serial_composition(scale: float = 1.0) -> StatementResult:
     """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions."""
     first_p, first_q = _laws(1, outcomes=3)
     rng = np.random.default_rng(2)
@@ -67,7 +67,7 @@ def serial_composition(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_3(scale: float = 1.0) -> Finding:
+def lemma_3(scale: float = 1.0) -> StatementResult:
     """Test the conversions from pure DP to zCDP and, by the shortcut, to (epsilon, delta)."""
     epsilon = np.array([0.01, 0.1, 1.0, 3.0, 10.0])
     p = 1 / (1 + np.exp(-epsilon))
@@ -89,7 +89,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def lemma_4(scale: float = 1.0) -> Finding:
+def lemma_4(scale: float = 1.0) -> StatementResult:
     """Compare the zCDP conversion to (epsilon, delta) with the exact epsilon of Gaussian noise."""
     rho, delta = np.array(list(product((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8)))).T
     stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
@@ -100,7 +100,7 @@ def lemma_4(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_7(scale: float = 1.0) -> Finding:
+def lemma_7(scale: float = 1.0) -> StatementResult:
     """Compare the conversion from Renyi DP to (epsilon, delta) with the required delta.
 
     The required delta is computed for random pairs of distributions.
@@ -118,7 +118,7 @@ def lemma_7(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_8(scale: float = 1.0) -> Finding:
+def lemma_8(scale: float = 1.0) -> StatementResult:
     """Compare the published bound for Poisson samples with the exact divergence of order 2."""
     rate, mu = np.array(list(product((0.01, 0.1, 0.5), (0.2, 1.0)))).T
     full = mu**2  # the divergence of order 2 of Gaussian noise
@@ -133,7 +133,7 @@ def lemma_8(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_11(scale: float = 1.0) -> Finding:
+def lemma_11(scale: float = 1.0) -> StatementResult:
     """Test parallel composition: one part changes, and the other parts have divergence 0."""
     p, q = _laws(4, outcomes=3)
     same, _ = _laws(5, outcomes=3)
@@ -145,7 +145,7 @@ def lemma_11(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_14(scale: float = 1.0) -> Finding:
+def theorem_14(scale: float = 1.0) -> StatementResult:
     """Compare the divergence of the discrete Gaussian with that of the continuous Gaussian."""
     stated, measured = [], []
     for variance, shift in product((0.3, 1.0, 4.0), (1, 2, 3)):
@@ -162,7 +162,7 @@ def theorem_14(scale: float = 1.0) -> Finding:
     )
 
 
-def corollary_1(scale: float = 1.0) -> Finding:
+def corollary_1(scale: float = 1.0) -> StatementResult:
     """Compare Theorem 14 on a grid of step eta with sums over the grid."""
     stated, measured, k = [], [], np.arange(-200, 210)
     for eta, sigma, shift in product((0.05, 0.5, 2.0), (0.5, 1.0), (1, 3)):
@@ -189,7 +189,7 @@ def _upper(variance: np.ndarray) -> np.ndarray:
     return variance * (1 - x / np.expm1(np.minimum(x, 700.0)))
 
 
-def proposition_2(scale: float = 1.0) -> Finding:
+def proposition_2(scale: float = 1.0) -> StatementResult:
     """Compare the bounds on the variance of the discrete Gaussian with sums over the integers."""
     variance = np.array([0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0])
     exact = _discrete_variance(variance)
@@ -202,7 +202,7 @@ def proposition_2(scale: float = 1.0) -> Finding:
     )
 
 
-def corollary_2(scale: float = 1.0) -> Finding:
+def corollary_2(scale: float = 1.0) -> StatementResult:
     """Compare the published bounds on a grid of step eta with the exact variance.
 
     The exact variance has the factor eta^2.

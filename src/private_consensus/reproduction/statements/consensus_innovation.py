@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import Finding, bound, falls_as, found
+from .base import StatementResult, bound, falls_as, found
 
 EXAMPLE = np.array(
     [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], float
@@ -65,7 +65,7 @@ def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarra
     return np.exp(shrunk + added[1:])
 
 
-def lemma_3_5(scale: float = 1.0) -> Finding:
+def lemma_3_5(scale: float = 1.0) -> StatementResult:
     """Test adaptive composition for random pairs of mechanisms with few outcomes."""
     rng = np.random.default_rng(1)
     stated, measured = [], []
@@ -82,7 +82,7 @@ def lemma_3_5(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_4_4(scale: float = 1.0) -> Finding:
+def lemma_4_4(scale: float = 1.0) -> StatementResult:
     """Test the l1 change of a message over random matrices and changes of one measurement."""
     rng = np.random.default_rng(2)
     stated, measured, alpha, delta = [], [], 0.3, 0.2
@@ -101,7 +101,7 @@ def lemma_4_4(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_4_5(scale: float = 1.0) -> Finding:
+def theorem_4_5(scale: float = 1.0) -> StatementResult:
     """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows."""
     rng = np.random.default_rng(3)
     epsilon, alpha, delta = 0.8, 0.5, 0.2
@@ -120,7 +120,7 @@ def theorem_4_5(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_4_9(scale: float = 1.0) -> Finding:
+def lemma_4_9(scale: float = 1.0) -> StatementResult:
     """Test that the smallest eigenvalue of the coupling is positive."""
     rng = np.random.default_rng(4)
     least = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
@@ -136,7 +136,7 @@ def lemma_4_9(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def lemma_4_10(scale: float = 1.0) -> Finding:
+def lemma_4_10(scale: float = 1.0) -> StatementResult:
     """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s."""
     rng = np.random.default_rng(5)
     stated, measured, T = [], [], 20_000
@@ -158,7 +158,7 @@ def lemma_4_10(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_4_11(scale: float = 1.0) -> Finding:
+def theorem_4_11(scale: float = 1.0) -> StatementResult:
     r"""Test the rates by exact moments.
 
     The published condition :math:`b_0 \le \min(\lambda_2, \eta_0)` permits too large values. For
@@ -211,7 +211,7 @@ def theorem_4_11(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_4_13(scale: float = 1.0) -> Finding:
+def theorem_4_13(scale: float = 1.0) -> StatementResult:
     """Test the mean square error by exact moments, for steps that decrease at different rates."""
     T = 100_000
     t = np.arange(1, T + 1) + 20.0
@@ -230,7 +230,7 @@ def theorem_4_13(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_4_15(scale: float = 1.0) -> Finding:
+def theorem_4_15(scale: float = 1.0) -> StatementResult:
     """Test the total loss of T messages, of which the first contains no data."""
     T, epsilon = np.array([1, 2, 10, 100]), 0.4
     return found(
@@ -240,7 +240,7 @@ def theorem_4_15(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_4_16(scale: float = 1.0) -> Finding:
+def theorem_4_16(scale: float = 1.0) -> StatementResult:
     r"""Compare the limit of :math:`E\,V(t)` with the published right side, over the permitted c.
 
     :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise are those of the theorem.
@@ -278,7 +278,7 @@ def theorem_4_16(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def theorem_4_17(scale: float = 1.0) -> Finding:
+def theorem_4_17(scale: float = 1.0) -> StatementResult:
     """Test the geometric sum of the losses, without the message that contains no data."""
     pairs = [(0.4, 0.8), (0.1, 0.9), (0.79, 0.8), (0.5, 0.6)]
     t = np.arange(1, 5000)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import Finding, at_least, bound, equal, falls_as, found, grows_as
+from .base import StatementResult, at_least, bound, equal, falls_as, found, grows_as
 from .consensus_innovation import EXAMPLE, _coupling, _example_rows, _laplacian, _moments
 
 DELTA, LARGEST_ROW = 0.2, 3.0
@@ -30,7 +30,7 @@ def _correct_guesses(epsilon: float) -> float:
     return float(np.trapezoid(np.maximum(*densities), outputs) / 2)
 
 
-def remark_3_4(scale: float = 1.0) -> Finding:
+def remark_3_4(scale: float = 1.0) -> StatementResult:
     """Test that a smaller epsilon makes neighbours harder to tell apart."""
     epsilon = np.array([0.05, 0.1, 0.4, 0.8, 3.0, 10.0])
     guesses = np.array([_correct_guesses(budget) for budget in epsilon])
@@ -70,7 +70,7 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
     return float((np.abs(moved).sum(1) / noise_scale).sum())
 
 
-def remark_3_6(scale: float = 1.0) -> Finding:
+def remark_3_6(scale: float = 1.0) -> StatementResult:
     """Compare the total loss of data that enter every iteration with data that enter one."""
     lengths, epsilon = np.array([1, 10, 100, 1000]), 0.8
     offline, online = [], []
@@ -87,7 +87,7 @@ def remark_3_6(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_4_1(scale: float = 1.0) -> Finding:
+def remark_4_1(scale: float = 1.0) -> StatementResult:
     """Reconstruct measurements from messages without noise, and test the loss with noise."""
     rng = np.random.default_rng(2)
     x, misses = np.tile([0.0, 0.4], (5, 1)), []
@@ -114,7 +114,7 @@ def remark_4_1(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_4_3(scale: float = 1.0) -> Finding:
+def remark_4_3(scale: float = 1.0) -> StatementResult:
     """Compare the worst change of all estimates by the data of one agent with Lemma 4.4."""
     rng, stated, measured = np.random.default_rng(3), [], []
     coupling = _laplacian(EXAMPLE)
@@ -140,7 +140,7 @@ def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
     return _moments((0.5, 3.0, 5.0), (3.0, 1.0, 1.0), step_sizes, noise_scale, own_noise=0.05)
 
 
-def remark_4_6(scale: float = 1.0) -> Finding:
+def remark_4_6(scale: float = 1.0) -> StatementResult:
     """Test privacy and convergence with noise that decreases as a power, and exponentially."""
     t, q, c = np.arange(1.0, 100_001), 0.4, 0.6
     stated, measured = [], []
@@ -207,7 +207,7 @@ def example_error(
     return float(np.trace(moments)) / 5
 
 
-def remark_4_7(scale: float = 1.0) -> Finding:
+def remark_4_7(scale: float = 1.0) -> StatementResult:
     """Compare the noise of (4) with larger noise, and with noise for the rows of each agent."""
     budgets = (0.1, 0.8, 3.2)
     rules = (
@@ -235,7 +235,7 @@ def remark_4_7(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_4_8(scale: float = 1.0) -> Finding:
+def remark_4_8(scale: float = 1.0) -> StatementResult:
     """Test the conditions of Assumption A4 for steps 1/t^gamma, from t = 1 and at t = 0."""
     t = np.arange(1.0, 1_000_001)
     at = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
@@ -260,7 +260,7 @@ def remark_4_8(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_4_12(scale: float = 1.0) -> Finding:
+def remark_4_12(scale: float = 1.0) -> StatementResult:
     """Test the order 1/epsilon^2 and that the rate does not depend on the noise."""
     t = np.arange(1.0, 100_001) + 20
     at = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
@@ -284,7 +284,7 @@ def remark_4_12(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def remark_4_14(scale: float = 1.0) -> Finding:
+def remark_4_14(scale: float = 1.0) -> StatementResult:
     """Test convergence with noise, and that noise costs accuracy at each time."""
     t, times = np.arange(1.0, 100_001) + 20, [100, 1000, 10_000, -1]
     stated, measured, ratios = [], [], []
@@ -307,7 +307,7 @@ def remark_4_14(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def sentence_1(scale: float = 1.0) -> Finding:
+def sentence_1(scale: float = 1.0) -> StatementResult:
     """Compare the privacy index of all iterations for a stream and for one measurement."""
     lengths, epsilon = np.array([100, 1000, 10_000]), 0.8
     totals, single = [], []

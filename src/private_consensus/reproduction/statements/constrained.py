@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import root
 from scipy.special import expit
 
-from .base import Finding, bound, found, geometric
+from .base import StatementResult, bound, found, geometric
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def run(
     return np.array(points), np.array(multipliers)
 
 
-def _solves(first_order: bool, scale: float) -> Finding:
+def _solves(first_order: bool, scale: float) -> StatementResult:
     away, broken, declines = [], [], []
     for seed in range(5):
         problem = drawn(seed)
@@ -189,11 +189,11 @@ def _solves(first_order: bool, scale: float) -> Finding:
     )  # fmt: skip
 
 
-def equation_12(scale: float = 1.0) -> Finding:
+def equation_12(scale: float = 1.0) -> StatementResult:
     """Test ADMM with random penalties and exact minimisation, for arbitrary matrices."""
     return _solves(False, scale)
 
 
-def equation_13(scale: float = 1.0) -> Finding:
+def equation_13(scale: float = 1.0) -> StatementResult:
     """Test the first-order version of (12), with gradient steps, for arbitrary matrices."""
     return _solves(True, scale)

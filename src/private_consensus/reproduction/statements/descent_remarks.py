@@ -15,7 +15,7 @@ import numpy as np
 
 from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
 
-from .base import Finding, bound, equal, falls_as, found
+from .base import StatementResult, bound, equal, falls_as, found
 
 AGENTS, DIM, BOX, RECORDS = 10, 5, 5.0, 100
 START = DIM * (0.7 * BOX) ** 2
@@ -107,7 +107,7 @@ def _left_without_noise(step_sizes: np.ndarray) -> np.ndarray:
     return np.cumprod(1 - step_sizes) ** 2
 
 
-def sentence_4(scale: float = 1.0) -> Finding:
+def sentence_4(scale: float = 1.0) -> StatementResult:
     """Compare Algorithm 1 with its predecessor, without privacy and at budgets from 0.1 to 100."""
     quotient, horizons = 20.0, np.array([2000, 4000])
     predecessors = [
@@ -172,7 +172,7 @@ def bound_of_theorem_2(records: int, horizon: int = 1000, epsilon: float = 4.0) 
     )
 
 
-def sentence_5(scale: float = 1.0) -> Finding:
+def sentence_5(scale: float = 1.0) -> StatementResult:
     """Test that error and bound of Theorem 2 decrease with the number of records per agent."""
     records = np.array([10, 20, 50, 100, 200, 500, 1000])
     errors = np.array([error_of_algorithm_1(4.0, 1 / (AGENTS * n), 1000, n) for n in records])
@@ -213,7 +213,7 @@ def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
     return np.array(distances)
 
 
-def sentence_6(scale: float = 1.0) -> Finding:
+def sentence_6(scale: float = 1.0) -> StatementResult:
     """Test that fixed steps end at a distance in proportion to them, and steps 1/t do not."""
     sizes = 0.1 / 2.0 ** np.arange(6)
     ends = [_distances_of_descent(np.full(6000, size))[-1] for size in sizes]
@@ -229,7 +229,7 @@ def sentence_6(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def sentence_7(scale: float = 1.0) -> Finding:
+def sentence_7(scale: float = 1.0) -> StatementResult:
     r"""Test that Stage II stays in the box without projection, from x(T) and from noisy values."""
     rng = np.random.default_rng(8)
     noise = math.sqrt(2 / theorem_1_allowance(0.5, 1e-3)) * 2 * BOX * math.sqrt(DIM) / RECORDS

@@ -15,7 +15,7 @@ from private_consensus.privacy import (
     gaussian_epsilon,
 )
 
-from .base import Finding, bound, found
+from .base import StatementResult, bound, found
 
 
 def _coefficients(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -70,29 +70,29 @@ LINES = (
 )
 
 
-def lemma_21(scale: float = 1.0) -> Finding:
+def lemma_21(scale: float = 1.0) -> StatementResult:
     """Test the l1 change of the coefficients of logistic regression."""
     return found(bound("l1 change", *_changes(False, 1), scale), lines=LINES)
 
 
-def lemma_22(scale: float = 1.0) -> Finding:
+def lemma_22(scale: float = 1.0) -> StatementResult:
     """Test the l1 change with the fairness penalty, whose mean depends on the data."""
     lines = (*LINES, "The mean of the protected attribute is that of the data and moves, which the",
              "proof leaves out (errata E4.9b); the bound is wide enough for it.")  # fmt: skip
     return found(bound("l1 change", *_changes(True, 1), scale), lines=lines)
 
 
-def lemma_23(scale: float = 1.0) -> Finding:
+def lemma_23(scale: float = 1.0) -> StatementResult:
     """Test the l2 change of the coefficients of logistic regression."""
     return found(bound("l2 change", *_changes(False, 2), scale), lines=LINES)
 
 
-def lemma_24(scale: float = 1.0) -> Finding:
+def lemma_24(scale: float = 1.0) -> StatementResult:
     """Test the l2 change with the fairness penalty, whose mean depends on the data."""
     return found(bound("l2 change", *_changes(True, 2), scale), lines=LINES)
 
 
-def theorem_18(scale: float = 1.0) -> Finding:
+def theorem_18(scale: float = 1.0) -> StatementResult:
     """Test the largest loss with two levels of Laplace noise at the published sensitivity."""
     stated, measured = [], []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
@@ -114,7 +114,7 @@ def theorem_18(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_19(scale: float = 1.0) -> Finding:
+def theorem_19(scale: float = 1.0) -> StatementResult:
     """Compare the exact epsilon of the extended Gaussian mechanism with the budget."""
     epsilon, delta = np.array(
         list(product((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9)))
@@ -127,7 +127,7 @@ def theorem_19(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_20(scale: float = 1.0) -> Finding:
+def theorem_20(scale: float = 1.0) -> StatementResult:
     """Compare delta with the delta that a pair of records requires.
 
     The mechanism adds two levels of Gaussian noise.

@@ -12,14 +12,14 @@ import numpy as np
 from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import Finding, bound, found
+from .base import StatementResult, bound, found
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
 HORIZONS = np.array([10, 30, 100, 300])
 
 
-def proposition_1(scale: float = 1.0) -> Finding:
+def proposition_1(scale: float = 1.0) -> StatementResult:
     """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
 
     The pairs of distributions are random.
@@ -36,7 +36,7 @@ def proposition_1(scale: float = 1.0) -> Finding:
     )
 
 
-def proposition_2(scale: float = 1.0) -> Finding:
+def proposition_2(scale: float = 1.0) -> StatementResult:
     """Test the classical Gaussian mechanism as published, where the sensitivity is not squared."""
     inequalities = []
     for change in (0.5, 4.0):
@@ -53,7 +53,7 @@ def proposition_2(scale: float = 1.0) -> Finding:
     )
 
 
-def proposition_3(scale: float = 1.0) -> Finding:
+def proposition_3(scale: float = 1.0) -> StatementResult:
     """Test that the projected step changes by at most 2 eta G, over random gradients in a box."""
     rng = np.random.default_rng(2)
     G, eta, box = 1.0, 0.3, 0.5
@@ -69,7 +69,7 @@ def proposition_3(scale: float = 1.0) -> Finding:
     )
 
 
-def proposition_4(scale: float = 1.0) -> Finding:
+def proposition_4(scale: float = 1.0) -> StatementResult:
     """Test the tail bound of a sub-Gaussian variable for three distributions.
 
     They are a normal, a uniform and a two-valued distribution.
@@ -84,7 +84,7 @@ def proposition_4(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_1(scale: float = 1.0) -> Finding:
+def theorem_1(scale: float = 1.0) -> StatementResult:
     """Compare epsilon with the exact epsilon at equality in (14), and test the additional message.
 
     Algorithm 1 releases one message more, without noise.
@@ -104,7 +104,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
     )
 
 
-def corollary_1(scale: float = 1.0) -> Finding:
+def corollary_1(scale: float = 1.0) -> StatementResult:
     """Test (15), which is (14) with the sensitivity 2 eta G."""
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
@@ -201,7 +201,7 @@ def _left_on_an_interval(
     return float((x**2).mean()), error, first**2 / kappa
 
 
-def theorem_2(scale: float = 1.0) -> Finding:
+def theorem_2(scale: float = 1.0) -> StatementResult:
     r"""Test the bound in a simulation, and its last term for large T at two budgets.
 
     The last term is the limit of the bound as :math:`T \to \infty`. It is compared with the error
@@ -231,7 +231,7 @@ def theorem_2(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def corollary_2(scale: float = 1.0) -> Finding:
+def corollary_2(scale: float = 1.0) -> StatementResult:
     """Test the bound of Stage II, with the published square root of T.
 
     The bound is tested in a simulation and in the limit.
@@ -288,7 +288,7 @@ def _right_side(
     return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1])
 
 
-def lemma_1(scale: float = 1.0) -> Finding:
+def lemma_1(scale: float = 1.0) -> StatementResult:
     """Test the distances to the mean in Stage I, over random runs, and in Stage II."""
     stated, measured, later, distance = [], [], [], []
     for seed in range(100):
@@ -309,7 +309,7 @@ def lemma_1(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_2(scale: float = 1.0) -> Finding:
+def lemma_2(scale: float = 1.0) -> StatementResult:
     """Test the inequality of smooth and strongly convex functions for random quadratics."""
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0
@@ -326,7 +326,7 @@ def lemma_2(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_3(scale: float = 1.0) -> Finding:
+def lemma_3(scale: float = 1.0) -> StatementResult:
     """Test the bound on mixing and noise by exact second moments without projection.
 
     Projection only reduces the distance.
@@ -347,7 +347,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_4(scale: float = 1.0) -> Finding:
+def lemma_4(scale: float = 1.0) -> StatementResult:
     """Test the moment generating function if the second change depends on the first noise."""
     grid = np.linspace(-12, 12, 4001)
     weight = np.exp(-(grid**2) / 2)
@@ -365,7 +365,7 @@ def lemma_4(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_5(scale: float = 1.0) -> Finding:
+def lemma_5(scale: float = 1.0) -> StatementResult:
     """Test the distances of the averages before projection, over random runs."""
     stated, measured = [], []
     for seed in range(100):

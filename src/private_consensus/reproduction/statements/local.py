@@ -14,7 +14,17 @@ from scipy.stats import binom
 
 from private_consensus.privacy import Budget, aggregation, gaussian_noise_multiplier
 
-from .base import Finding, Part, bound, equal, falls_as, found, geometric, grows_as, open_question
+from .base import (
+    Part,
+    StatementResult,
+    bound,
+    equal,
+    falls_as,
+    found,
+    geometric,
+    grows_as,
+    open_question,
+)
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
@@ -35,7 +45,7 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
     return counts
 
 
-def theorem_2_1(scale: float = 1.0) -> Finding:
+def theorem_2_1(scale: float = 1.0) -> StatementResult:
     """Compare all views of N - 2 colluders among three, four and five agents, for equal sums."""
     inequalities = []
     for p, colluders, values_1, values_2 in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
@@ -59,7 +69,7 @@ def theorem_2_1(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_2_1(scale: float = 1.0) -> Finding:
+def lemma_2_1(scale: float = 1.0) -> StatementResult:
     """Compare the loss of a transcript with its definition (8), with and without exponential."""
     losses = np.array([0.05, 0.2, 0.567, 1.0, 3.0])
     ratio = np.exp(losses)  # the largest quotient of densities, at one-sided outputs
@@ -75,7 +85,7 @@ def lemma_2_1(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_2_2(scale: float = 1.0) -> Finding:
+def theorem_2_2(scale: float = 1.0) -> StatementResult:
     """Compare (10) with the log-ratio at every change, and with alpha beta B."""
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
@@ -97,7 +107,7 @@ def theorem_2_2(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def theorem_2_3(scale: float = 1.0) -> Finding:
+def theorem_2_3(scale: float = 1.0) -> StatementResult:
     """Compare (11) with the average of the loss, computed by quadrature."""
     rows = product(np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0), (1e-3, 1e-2, 0.04))
     length, beta, change = np.array(list(rows)).T
@@ -148,7 +158,7 @@ def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
     return float(passed), float(needed)
 
 
-def footnote_1(scale: float = 1.0) -> Finding:
+def footnote_1(scale: float = 1.0) -> StatementResult:
     """Test the stronger composition for fixed losses, and for losses that depend on outputs."""
     fixed, stopped = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
@@ -173,7 +183,7 @@ def footnote_1(scale: float = 1.0) -> Finding:
     )
 
 
-def equation_71(scale: float = 1.0) -> Finding:
+def equation_71(scale: float = 1.0) -> StatementResult:
     r"""Test the loss increase due to noise for gradients bounded in l1.
 
     It is proportional to :math:`E\|\Delta\|_\infty`.
@@ -264,7 +274,7 @@ def _shrinks(
     return bound(quantity, at[:-1][later] / (1 + p), at[1:][later], scale)
 
 
-def theorem_3_1(scale: float = 1.0) -> Finding:
+def theorem_3_1(scale: float = 1.0) -> StatementResult:
     """Test the contraction by 1 + p of (42), and a setting that the published condition permits."""
     return found(
         _shrinks("distance after an iteration, as (43) has it", MEANT, False, 1 / MEANT.zeta,
@@ -281,7 +291,7 @@ def theorem_3_1(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def theorem_3_2(scale: float = 1.0) -> Finding:
+def theorem_3_2(scale: float = 1.0) -> StatementResult:
     """Test that the first-order version contracts by 1 + p of (47), at a constant rate."""
     s = FIRST_ORDER
     at = _distances(s, True, 1200, 1 / s.zeta)[400:]
@@ -322,7 +332,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
     return total / (LENGTH / 2)
 
 
-def theorem_3_3(scale: float = 1.0) -> Finding:
+def theorem_3_3(scale: float = 1.0) -> StatementResult:
     """Test the residual under noise, and its exponents in d and epsilon, in simulated runs."""
     s, K = FIRST_ORDER, 1000
     quiet = _distances(s, True, K, 1 / s.zeta)
@@ -371,7 +381,7 @@ def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -
     return excess / ((c * math.sqrt(K) * start + steps) / K)
 
 
-def theorem_3_4(scale: float = 1.0) -> Finding:
+def theorem_3_4(scale: float = 1.0) -> StatementResult:
     r"""Test the bound with :math:`\eta_k = 1/(c\sqrt k)` on noisy descent.
 
     The rate is tested without noise.

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from private_consensus.privacy import gaussian_delta, gaussian_epsilon
 
-from .base import Finding, at_least, bound, equal, falls_as, found
+from .base import StatementResult, at_least, bound, equal, falls_as, found
 
 DIM, ROUNDS = 14, 300
 """Coordinates and iterations of the experiment on coordinate descent."""
@@ -48,7 +48,7 @@ def mu_of_coordinate_descent(
     return np.sqrt((counts * squares).sum(-1) / variance)
 
 
-def sentence_1(scale: float = 1.0) -> Finding:
+def sentence_1(scale: float = 1.0) -> StatementResult:
     """Compare the epsilon of private coordinate descent with that in the formula of its noise."""
     rng = np.random.default_rng(1)
     budgets, excesses = np.array([0.1, 0.5, 1.0, 2.0, 5.0]), np.array([0.5, 1.0, 2.0])
@@ -111,7 +111,7 @@ def _largest_loss(shift: float, moved_fraction: float) -> float:
     return float(np.abs(np.log(mixture / first)).max())
 
 
-def sentence_2(scale: float = 1.0) -> Finding:
+def sentence_2(scale: float = 1.0) -> StatementResult:
     """Test that the gradient of sampled records costs as much privacy as that of all records."""
     records, losses = 100, (0.1, 1.0, 10.0)
     batches = (1, 5, 20, 50)
@@ -201,7 +201,7 @@ def excess_on_a_graph(
     return np.array(excess)
 
 
-def sentence_3(scale: float = 1.0) -> Finding:
+def sentence_3(scale: float = 1.0) -> StatementResult:
     """Compare descent on a ring, a path and a star with the bound of Theorem 3.4."""
     agents, lengths = 9, np.array([30, 100, 300, 1000, 3000])
     kinds = ("ring", "path", "star")

@@ -10,7 +10,7 @@ import numpy as np
 from private_consensus.privacy import Budget, gaussian_noise_multiplier
 
 from .admm import excess_of_run
-from .base import Finding, at_least, bound, equal, falls_as, found
+from .base import StatementResult, at_least, bound, equal, falls_as, found
 
 HORIZONS = np.array([10, 30, 100, 300])
 DECAY = 0.9
@@ -27,7 +27,7 @@ def _first_variance(schedule: str, T: int) -> float:
     return float((DECAY * np.maximum(t * (t + 1), 1 / DECAY)).sum())
 
 
-def remark_1(scale: float = 1.0) -> Finding:
+def remark_1(scale: float = 1.0) -> StatementResult:
     """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
     inequalities = []
     for schedule in ("periodic", "iteration"):
@@ -70,7 +70,7 @@ def _cases() -> np.ndarray:
     return np.array(list(product((0.1, 0.3, 1.0), (1.0, 3.0)))).T
 
 
-def remark_2(scale: float = 1.0) -> Finding:
+def remark_2(scale: float = 1.0) -> StatementResult:
     """Test the number of samples of Theorem 8 at beta = 0, and as beta grows."""
     gap, reference = _cases()
     largest = gap**2 / (4 * reference**2)  # beyond it no number suffices
@@ -83,7 +83,7 @@ def remark_2(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_3(scale: float = 1.0) -> Finding:
+def remark_3(scale: float = 1.0) -> StatementResult:
     """Test the number of samples of Theorem 9 without noise, and as the dimension grows."""
     gap, reference = _cases()
     xi, beta = 0.05, 0.0
@@ -116,7 +116,7 @@ def remark_3(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def gaussian_against_gamma(scale: float = 1.0) -> Finding:
+def gaussian_against_gamma(scale: float = 1.0) -> StatementResult:
     r"""Compare the quotient of expected norms of Gamma and Gaussian noise with sqrt d.
 
     The density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`. Normal noise has

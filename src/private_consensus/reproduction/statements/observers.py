@@ -37,7 +37,7 @@ from private_consensus.privacy.observers.sampling import (
 from private_consensus.privacy.observers.single_losses import gossip_sum
 from private_consensus.privacy.observers.temporal import error_gram, noise_energy, optimal_factor
 
-from .base import Finding, bound, equal, found
+from .base import StatementResult, bound, equal, found
 
 SOURCES = {
     "muffliato": "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022",
@@ -64,7 +64,7 @@ def _squares(
     return {u: (bracket.lower**2, bracket.upper**2) for u, bracket in brackets.items()}
 
 
-def muffliato_1(scale: float = 1.0) -> Finding:
+def muffliato_1(scale: float = 1.0) -> StatementResult:
     """Compare the pairwise loss with the sum of the losses of single messages."""
     graph = _graph("ring", 8)
     stated = gossip_sum(graph.mixing, 3, 0)
@@ -88,7 +88,7 @@ def muffliato_1(scale: float = 1.0) -> Finding:
     )
 
 
-def muffliato_2(scale: float = 1.0) -> Finding:
+def muffliato_2(scale: float = 1.0) -> StatementResult:
     """Compare the sum of the losses over target agents with the number of received values."""
     stated, measured = [], []
     for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
@@ -103,7 +103,7 @@ def muffliato_2(scale: float = 1.0) -> Finding:
     return found(bound("sum of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
 
 
-def chebyshev_1(scale: float = 1.0) -> Finding:
+def chebyshev_1(scale: float = 1.0) -> StatementResult:
     """Test that accelerated gossip loses as much privacy as plain gossip with as many rounds."""
     mixing = _graph("path", 6).mixing
     plain, fast = (
@@ -118,7 +118,7 @@ def chebyshev_1(scale: float = 1.0) -> Finding:
     )
 
 
-def secure_sums_1(scale: float = 1.0) -> Finding:
+def secure_sums_1(scale: float = 1.0) -> StatementResult:
     """Test that the loss grows with the rounds as in central aggregation."""
     stated, measured = [], []
     for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
@@ -135,7 +135,7 @@ def secure_sums_1(scale: float = 1.0) -> Finding:
     return found(equal("mean of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
 
 
-def decor_1(scale: float = 1.0) -> Finding:
+def decor_1(scale: float = 1.0) -> StatementResult:
     """Compare the loss with that of a server's noise, up to a constant, on connected graphs."""
     sizes, measured = [], []
     for name in ("path", "ring", "star", "complete"):
@@ -147,7 +147,7 @@ def decor_1(scale: float = 1.0) -> Finding:
     return found(bound("mu^2 of a round, s_ind = 1", sizes, measured, scale), lines=line)
 
 
-def decor_2(scale: float = 1.0) -> Finding:
+def decor_2(scale: float = 1.0) -> StatementResult:
     """Test the loss to curious users: the graph has to stay connected without them."""
     path, ring = _graph("path", 5), _graph("ring", 5)
     options = {"own_noise": 1.0, "pair_noise": 50.0}
@@ -161,7 +161,7 @@ def decor_2(scale: float = 1.0) -> Finding:
     )
 
 
-def mafalda_1(scale: float = 1.0) -> Finding:
+def mafalda_1(scale: float = 1.0) -> StatementResult:
     """Compare errors at equal privacy: optimal correlated noise, independent noise and anti-PGD."""
     best, plain, anti = [], [], []
     for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
@@ -177,7 +177,7 @@ def mafalda_1(scale: float = 1.0) -> Finding:
     )
 
 
-def mafalda_2(scale: float = 1.0) -> Finding:
+def mafalda_2(scale: float = 1.0) -> StatementResult:
     """Test that the optimal noise for the eavesdropper is not optimal for every pair."""
     mixing, rounds = _graph("path", 6).mixing, 12
     factor = optimal_factor(error_gram(mixing, rounds))
@@ -204,7 +204,7 @@ def mafalda_2(scale: float = 1.0) -> Finding:
     )
 
 
-def zip_dl_1(scale: float = 1.0) -> Finding:
+def zip_dl_1(scale: float = 1.0) -> StatementResult:
     """Test the loss to a neighbour in one round with equal weights."""
     stated, measured = [], []
     for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
@@ -217,7 +217,7 @@ def zip_dl_1(scale: float = 1.0) -> Finding:
     return found(equal("mu^2 of a neighbour", stated, measured, scale, CERTIFIED), lines=line)
 
 
-def zip_dl_2(scale: float = 1.0) -> Finding:
+def zip_dl_2(scale: float = 1.0) -> StatementResult:
     """Compare the loss to an eavesdropper with the loss to a neighbour."""
     system = zip_dl(_graph("ring", 6).mixing, 1)
     neighbour = mu(system, agent(0), 1, Constant()).upper ** 2

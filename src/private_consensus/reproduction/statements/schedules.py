@@ -19,7 +19,7 @@ from private_consensus.core.algorithms.gradient_descent import (
 )
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import Finding, at_least, bound, falls_as, found, geometric
+from .base import StatementResult, at_least, bound, falls_as, found, geometric
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
     return float((np.exp(2 * log) * scales[: T - 1]).sum())
 
 
-def rate_to_the_ball(scale: float = 1.0) -> Finding:
+def rate_to_the_ball(scale: float = 1.0) -> StatementResult:
     """Compare the exact error with its limit, for two quotients L / mu."""
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
     inequalities = []
@@ -51,7 +51,7 @@ def rate_to_the_ball(scale: float = 1.0) -> Finding:
     )
 
 
-def rate_of_stage_two(scale: float = 1.0) -> Finding:
+def rate_of_stage_two(scale: float = 1.0) -> StatementResult:
     """Compare the late with the early decay of the disagreement in Stage II, on three graphs."""
     rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
     path = np.eye(6, k=1) + np.eye(6, k=-1)
@@ -75,7 +75,7 @@ def rate_of_stage_two(scale: float = 1.0) -> Finding:
     )
 
 
-def scales_of_noise(scale: float = 1.0) -> Finding:
+def scales_of_noise(scale: float = 1.0) -> StatementResult:
     """Compare the second term of (30), and the error, with other noise scales at an equal (15)."""
     T = 1000
     t = np.arange(1.0, T + 1)
@@ -107,7 +107,7 @@ def scales_of_noise(scale: float = 1.0) -> Finding:
 EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
 
 
-def remark_1(scale: float = 1.0) -> Finding:
+def remark_1(scale: float = 1.0) -> StatementResult:
     """Compare the noise that (14) requires with composition theorems and a single mechanism."""
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     pairs = list(zip(epsilon, delta, strict=True))
@@ -124,7 +124,7 @@ def remark_1(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def remark_3(scale: float = 1.0) -> Finding:
+def remark_3(scale: float = 1.0) -> StatementResult:
     """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets."""
     epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
     mu = epsilon / np.sqrt(2 * np.log(2 / delta))

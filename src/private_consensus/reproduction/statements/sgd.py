@@ -10,7 +10,7 @@ from private_consensus.core.algorithms.families.sgd_theorems import theorem11_si
 from private_consensus.privacy import Budget, deadline_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import Finding, bound, falls_as, found
+from .base import StatementResult, bound, falls_as, found
 
 AGENTS = 4
 RING = (np.roll(np.eye(AGENTS), 1, 1) + np.roll(np.eye(AGENTS), -1, 1)) / 3 + np.eye(AGENTS) / 3
@@ -21,7 +21,7 @@ RATE = 0.4
 """delta tilde, in (0, 1/2)."""
 
 
-def theorem_11(scale: float = 1.0) -> Finding:
+def theorem_11(scale: float = 1.0) -> StatementResult:
     """Compare the budget with a lower bound on epsilon, for the noise of Remark 6.
 
     The batches are those of a deadline.
@@ -37,7 +37,7 @@ def theorem_11(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_15(scale: float = 1.0) -> Finding:
+def theorem_15(scale: float = 1.0) -> StatementResult:
     """Compare the cost of all messages that one use of a record changes with that of a message."""
     keep = np.array([0.5, 0.9, 0.95])
     shifts = keep[:, None] ** np.arange(400)
@@ -100,7 +100,7 @@ def mean_square_error(
     return float((bias**2).mean() + spread.mean())
 
 
-def _strongly_convex(noise_in_state: bool, factor: float, scale: float) -> Finding:
+def _strongly_convex(noise_in_state: bool, factor: float, scale: float) -> StatementResult:
     errors = [_modes(T, noise_in_state, (0.1, 0.5), factor) for T in HORIZONS]
     return found(
         falls_as("exponent of T", HORIZONS, errors, RATE, scale),
@@ -109,17 +109,17 @@ def _strongly_convex(noise_in_state: bool, factor: float, scale: float) -> Findi
     )
 
 
-def theorem_12(scale: float = 1.0) -> Finding:
+def theorem_12(scale: float = 1.0) -> StatementResult:
     """Test the rate O(T^-delta) of Q-DPSGD-1."""
     return _strongly_convex(True, 2.0, scale)
 
 
-def theorem_16(scale: float = 1.0) -> Finding:
+def theorem_16(scale: float = 1.0) -> StatementResult:
     """Test the rate O(T^-delta) of Q-DPSGD-2."""
     return _strongly_convex(False, 1.0, scale)
 
 
-def _stationary(noise_in_state: bool, scale: float) -> Finding:
+def _stationary(noise_in_state: bool, scale: float) -> StatementResult:
     """Test averages over the run of the squared gradient at the mean and of the disagreement."""
     values, vectors = np.linalg.eigh(RING)
     order = np.argsort(values)[::-1]
@@ -151,17 +151,17 @@ def _stationary(noise_in_state: bool, scale: float) -> Finding:
     )
 
 
-def theorem_13(scale: float = 1.0) -> Finding:
+def theorem_13(scale: float = 1.0) -> StatementResult:
     """Test the rate O(T^-1/3) of Q-DPSGD-1."""
     return _stationary(True, scale)
 
 
-def theorem_17(scale: float = 1.0) -> Finding:
+def theorem_17(scale: float = 1.0) -> StatementResult:
     """Test the rate O(T^-1/3) of Q-DPSGD-2."""
     return _stationary(False, scale)
 
 
-def lemma_15(scale: float = 1.0) -> Finding:
+def lemma_15(scale: float = 1.0) -> StatementResult:
     """Test the variances of sample gradients, and of batches whose size a deadline determines."""
     gamma, mean, m, n = 1.3, 10.0, 50, 10
     speeds, rows = np.linspace(10, 90, 80_001), []
@@ -197,7 +197,7 @@ def _penalised() -> np.ndarray:
     return np.array(found_at)
 
 
-def lemma_17(scale: float = 1.0) -> Finding:
+def lemma_17(scale: float = 1.0) -> StatementResult:
     """Compare the penalised minimiser with the minimiser."""
     return found(
         falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2, scale),
@@ -205,7 +205,7 @@ def lemma_17(scale: float = 1.0) -> Finding:
     )
 
 
-def _deviation(noise_in_state: bool, factor: float, scale: float) -> Finding:
+def _deviation(noise_in_state: bool, factor: float, scale: float) -> StatementResult:
     def spread(T: float) -> float:
         sizes = (0.1, 0.5)
         return _modes(T, noise_in_state, sizes, factor) - _modes(
@@ -219,17 +219,17 @@ def _deviation(noise_in_state: bool, factor: float, scale: float) -> Finding:
     )
 
 
-def lemma_16(scale: float = 1.0) -> Finding:
+def lemma_16(scale: float = 1.0) -> StatementResult:
     """Test the deviation of Q-DPSGD-1 from the penalised minimiser."""
     return _deviation(True, 2.0, scale)
 
 
-def lemma_20(scale: float = 1.0) -> Finding:
+def lemma_20(scale: float = 1.0) -> StatementResult:
     """Test the deviation of Q-DPSGD-2 from the penalised minimiser."""
     return _deviation(False, 1.0, scale)
 
 
-def lemma_18(scale: float = 1.0) -> Finding:
+def lemma_18(scale: float = 1.0) -> StatementResult:
     """Test the recursion (41) with b far below c, where only the second term remains."""
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
@@ -245,7 +245,7 @@ def lemma_18(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_19(scale: float = 1.0) -> Finding:
+def lemma_19(scale: float = 1.0) -> StatementResult:
     """Test the change of a stochastically rounded model, over random models and batches.
 
     The two roundings are as far from each other as possible.

@@ -16,7 +16,7 @@ from private_consensus.core.algorithms.families.sgd_theorems import theorem11_si
 from private_consensus.privacy import Budget, fixed_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import Finding, bound, falls_as, found, grows_as
+from .base import StatementResult, bound, falls_as, found, grows_as
 from .sgd import HORIZONS, mean_square_error
 
 NEARLY_HALF = 0.49
@@ -54,7 +54,7 @@ def _at_a_budget(T: float) -> tuple[float, float]:
     return QUANTISED, 4 * math.sqrt(T * (2 * math.log(1e5) + 1)) / 1000
 
 
-def remark_5(scale: float = 1.0) -> Finding:
+def remark_5(scale: float = 1.0) -> StatementResult:
     """Test Q-DPSGD-1: the rate O(1/sqrt T), its faster term, and the rate at a fixed budget."""
     quantised, private = _by_source(True)
     far, early = (
@@ -81,7 +81,7 @@ def remark_5(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def remark_6(scale: float = 1.0) -> Finding:
+def remark_6(scale: float = 1.0) -> StatementResult:
     """Test the privacy with batches of B records, and the order of the risk after the stated T."""
     epsilon, delta, records = 1.0, 1e-5, 1000
     reached = [
@@ -123,7 +123,7 @@ def remark_6(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_8(scale: float = 1.0) -> Finding:
+def remark_8(scale: float = 1.0) -> StatementResult:
     """Test the loss by one use of a record, over all messages, as the steps diminish."""
     eta, p, batch, K = 1e-3, 10, 20, 1.0
     T = np.geomspace(1e4, 1e10, 13)
@@ -139,7 +139,7 @@ def remark_8(scale: float = 1.0) -> Finding:
     )
 
 
-def remark_9(scale: float = 1.0) -> Finding:
+def remark_9(scale: float = 1.0) -> StatementResult:
     """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget."""
     _, first = _by_source(True)
     _, second = _by_source(False)
@@ -160,7 +160,7 @@ def remark_9(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def remark_10(scale: float = 1.0) -> Finding:
+def remark_10(scale: float = 1.0) -> StatementResult:
     """Compare the two orders of the risk if the stated T is at least 1, and test the privacy."""
     m, epsilon, p = (
         axis.ravel() for axis in np.meshgrid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])

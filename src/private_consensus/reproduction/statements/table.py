@@ -12,7 +12,7 @@ from private_consensus.common.errors import InvalidInput
 
 from ..claims.words import UNTESTABLE
 from . import COMPUTATIONS, compute
-from .base import Finding
+from .base import StatementResult
 
 
 class Theorem(BaseModel):
@@ -100,7 +100,7 @@ def computed(theorems: Theorems) -> pl.DataFrame:
     Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the part with
     the smallest margin; ``parts`` has one line per part.
     """
-    findings: dict[str, Finding] = {}
+    findings: dict[str, StatementResult] = {}
     rows = []
     for paper, number, entry in _each(theorems):
         if entry.function and entry.function not in findings:
@@ -109,7 +109,9 @@ def computed(theorems: Theorems) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _row(paper: str, number: str, entry: Theorem, finding: Finding | None) -> dict[str, Any]:
+def _row(
+    paper: str, number: str, entry: Theorem, finding: StatementResult | None
+) -> dict[str, Any]:
     row = {
         "paper": paper,
         "number": number,

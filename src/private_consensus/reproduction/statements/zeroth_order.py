@@ -12,7 +12,7 @@ import numpy as np
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import Finding, bound, found
+from .base import StatementResult, bound, found
 
 P, J, T, C = 10, 30, 100, 0.5
 
@@ -98,7 +98,7 @@ def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
     return first_term - 4 * float(best @ best) / (T * J * P)
 
 
-def lemma_1(scale: float = 1.0) -> Finding:
+def lemma_1(scale: float = 1.0) -> StatementResult:
     """Compare the mean of the inner loop with the minimiser, with the steps of (27)."""
     level, stated, measured = 0.3, [], []
     # Lipschitz constant of the quadratic on the ball around beta*.
@@ -124,7 +124,7 @@ def lemma_1(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def lemma_2(scale: float = 1.0) -> Finding:
+def lemma_2(scale: float = 1.0) -> StatementResult:
     """Compare the variance of the inner loop with (22), over lengths of steps."""
     best = np.full(P, 0.3)
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(best)) + math.sqrt(P)
@@ -140,7 +140,7 @@ def lemma_2(scale: float = 1.0) -> Finding:
     )
 
 
-def lemma_3(scale: float = 1.0) -> Finding:
+def lemma_3(scale: float = 1.0) -> StatementResult:
     """Test the change of the exact primal update over random pairs of convex losses."""
     rng = np.random.default_rng(2)
     c_1, rho, size, records = 1.0, 4.0, 3, 20
@@ -161,7 +161,7 @@ def lemma_3(scale: float = 1.0) -> Finding:
     )
 
 
-def theorem_1(scale: float = 1.0) -> Finding:
+def theorem_1(scale: float = 1.0) -> StatementResult:
     """Test sigma of (25) for true Gaussian noise, and for the randomness of the method."""
     epsilon, delta = np.array(list(product((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6)))).T
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
@@ -177,7 +177,7 @@ def theorem_1(scale: float = 1.0) -> Finding:
     )
 
 
-def corollary_1(scale: float = 1.0) -> Finding:
+def corollary_1(scale: float = 1.0) -> StatementResult:
     """Test (27), which equates the variance with its upper bound."""
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
@@ -192,7 +192,7 @@ def corollary_1(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def theorem_2(scale: float = 1.0) -> Finding:
+def theorem_2(scale: float = 1.0) -> StatementResult:
     """Compare the total (29) with the exact total of true Gaussian noise."""
     epsilon, M = np.array(list(product((0.15, 0.5, 0.95), (10, 200)))).T
     delta = 1e-3
@@ -243,7 +243,7 @@ def _excess_of_admm(
     return np.array(excess), start, np.full(len(lengths), rho * tau * sigma**2)
 
 
-def theorem_3(scale: float = 1.0) -> Finding:
+def theorem_3(scale: float = 1.0) -> StatementResult:
     """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph."""
     small = [_excess_of_admm(_ring(5), 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
     excess, start, noise = np.concatenate(small, axis=1)
@@ -294,7 +294,7 @@ def _averages(
     return excess
 
 
-def equation_30(scale: float = 1.0) -> Finding:
+def equation_30(scale: float = 1.0) -> StatementResult:
     """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic."""
     best, horizons = np.full(P, 0.3), (30, 100, 300)
     radius = float(np.linalg.norm(best))

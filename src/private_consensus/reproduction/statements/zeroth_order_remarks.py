@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.stats import chi2, norm
 
-from .base import Finding, at_least, bound, found
+from .base import StatementResult, at_least, bound, found
 from .zeroth_order import J, P, T, first_step_of_27
 
 AGENTS, RECORDS, RHO = 5, 20, 4.0
@@ -108,7 +108,7 @@ def _fewest(coordinator: bool, linearised: bool) -> float:
     ]))  # fmt: skip
 
 
-def sentence_1(scale: float = 1.0) -> Finding:
+def sentence_1(scale: float = 1.0) -> StatementResult:
     """Compare ADMM with and without a coordinator, exact as D-ZOA and linearised as DP-ADMM."""
     with np.errstate(over="ignore", invalid="ignore"):
         fixed = np.mean([iterations_of_admm(s, RHO, coordinator=False) for s in range(3)])
@@ -134,7 +134,7 @@ def sentence_1(scale: float = 1.0) -> Finding:
     )  # fmt: skip
 
 
-def sentence_2(scale: float = 1.0) -> Finding:
+def sentence_2(scale: float = 1.0) -> StatementResult:
     """Test that the mean of 30 gradient estimates is normal, in the middle and in the tails."""
     x = np.linspace(0, 4, 40_001)
     distance = float(np.abs(chi2.cdf(J * x, J) - norm.cdf((x - 1) * math.sqrt(J / 2))).max())
@@ -244,7 +244,7 @@ def _proximal_minimiser(slopes: np.ndarray, kinks: np.ndarray, curvature: float)
     return high
 
 
-def sentence_3(scale: float = 1.0) -> Finding:
+def sentence_3(scale: float = 1.0) -> StatementResult:
     """Test D-ZOA and the sensitivity of its update with absolute values as losses."""
     rng, stated, measured = np.random.default_rng(7), [], []
     for _ in range(300):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from private_consensus.common.errors import require
 
 from . import admm, average, descent, functional, local, sgd, statements, zeroth_order
-from .base import OUTCOMES, Finding
+from .base import OUTCOMES, ErratumResult
 
-COMPUTATIONS: dict[str, Callable[[], Finding]] = {
+COMPUTATIONS: dict[str, Callable[[], ErratumResult]] = {
     "E0.1": descent.exact_last_message,
     "E0.2": descent.generous_theorem,
     "E0.3": descent.proposition_2,
@@ -66,10 +66,10 @@ COMPUTATIONS: dict[str, Callable[[], Finding]] = {
 }
 
 
-def compute(erratum: str) -> Finding:
+def compute(erratum: str) -> ErratumResult:
     """The finding about one erratum."""
     require(erratum in COMPUTATIONS, "ID", erratum, f"one of {', '.join(COMPUTATIONS)}")
     return COMPUTATIONS[erratum]()
 
 
-__all__ = ["COMPUTATIONS", "OUTCOMES", "Finding", "compute"]
+__all__ = ["COMPUTATIONS", "OUTCOMES", "ErratumResult", "compute"]

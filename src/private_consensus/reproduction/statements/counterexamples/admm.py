@@ -16,12 +16,12 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 DELTA = 1e-4
 
 
-def shortcut() -> Finding:
+def shortcut() -> ErratumResult:
     """E4.0: the shortcut from zCDP fails at large epsilon, even for Gaussian noise."""
     rows: list[tuple[float, ...]] = []
     for nominal in (1.0, 2.0, 5.0, 10.0):
@@ -38,7 +38,7 @@ def shortcut() -> Finding:
     return finding("epsilon", 10.0, rows[-1][3], ok, *lines)
 
 
-def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> Finding:
+def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> ErratumResult:
     """E4.1: Lemma 10 without 1/|D_i|."""
     curvature = 2 * eta * degree
     # f = mean of slopes s_i x: one slope from +1 to -1 moves the minimiser of f + m x^2/2.
@@ -54,7 +54,7 @@ def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> F
     )
 
 
-def missing_term(rate: float = 0.925, horizon: int = 50) -> Finding:
+def missing_term(rate: float = 0.925, horizon: int = 50) -> ErratumResult:
     """E4.2: the closed form of Theorem 2 counts one iteration too few."""
     true = float(np.sum(rate ** -np.arange(horizon)))
     printed = true - 1
@@ -68,7 +68,7 @@ def missing_term(rate: float = 0.925, horizon: int = 50) -> Finding:
     )
 
 
-def no_zcdp(epsilon: float = 1.0, horizon: int = 30) -> Finding:
+def no_zcdp(epsilon: float = 1.0, horizon: int = 30) -> ErratumResult:
     """E4.3: (epsilon, delta)-DP bounds no Renyi divergence; what does for logistic regression."""
     claimed = epsilon**2 / (4 * math.log(1 / DELTA))
     outcomes = np.array([1 - DELTA, DELTA])  # silent, or the record itself
@@ -100,7 +100,7 @@ def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
     return float(account([Release("profile", profile=profile, count=horizon)], DELTA).epsilon)
 
 
-def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> Finding:
+def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> ErratumResult:
     """E4.4: two solutions within tolerance lie up to 2 beta/m apart."""
     ends = np.array([-beta, beta]) / curvature
     slopes = np.abs(curvature * ends)  # of m x^2 / 2
@@ -118,7 +118,7 @@ def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> Finding:
     )
 
 
-def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> Finding:
+def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> ErratumResult:
     """E4.5: the whole of epsilon_1 is spent on the Gaussian part; the Jacobian part comes on "
     "top."""
     totals = {}
@@ -144,7 +144,9 @@ def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> Finding:
     )
 
 
-def unreleased_query(records: int = 100, curvature: float = 0.1, bound: float = 2.0) -> Finding:
+def unreleased_query(
+    records: int = 100, curvature: float = 0.1, bound: float = 2.0
+) -> ErratumResult:
     """E4.6: the query contains a minimiser that is computed from the data and not released."""
     drawn = -1.0 - curvature  # the same fresh b for both data sets
 
@@ -180,7 +182,9 @@ def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
     return float((weight @ below) ** times if fresh else weight @ below**times)
 
 
-def coin(count: int = 15, bound: float = 2.0, tests: int = 20, records: int = 7000) -> Finding:
+def coin(
+    count: int = 15, bound: float = 2.0, tests: int = 20, records: int = 7000
+) -> ErratumResult:
     """E4.7: printed scales make the test a coin; a threshold drawn anew is charged nowhere."""
     printed = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
     top = 1 - _below(0.01, printed, 1, True)
@@ -217,7 +221,7 @@ def _sent_before_abort(count: int, above: list[bool]) -> int:
     return sent
 
 
-def two_eigenvalues(samples: int = 2000) -> Finding:
+def two_eigenvalues(samples: int = 2000) -> ErratumResult:
     """E4.10: the log-Jacobian is at most ln(1 + kappa), not 2.8 kappa."""
     rng = np.random.default_rng(8)
     worst = 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 T, GAIN, LOSS = 20, 0.8, 0.5
 
@@ -22,7 +22,7 @@ def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
     return np.abs(shifts)
 
 
-def two_units() -> Finding:
+def two_units() -> ErratumResult:
     """E3.1: one measurement costs one message, a stream all of them."""
     one, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
     return finding(
@@ -36,7 +36,7 @@ def two_units() -> Finding:
     )
 
 
-def geometric_sum(q: float = 0.4, p: float = 0.8) -> Finding:
+def geometric_sum(q: float = 0.4, p: float = 0.8) -> ErratumResult:
     """E3.2: the sum begins at t = 1."""
     total = float(np.sum((q / p) ** np.arange(1, 200)))
     claimed = p / (p - q)
@@ -51,7 +51,7 @@ def geometric_sum(q: float = 0.4, p: float = 0.8) -> Finding:
     )
 
 
-def first_steps(gamma: float = 0.8) -> Finding:
+def first_steps(gamma: float = 0.8) -> ErratumResult:
     """E3.3: the printed schedules divide by zero at the first steps."""
     with np.errstate(divide="ignore"):
         first, second = np.array([0.0]) ** -gamma, (np.array([1.0]) - 1) ** -gamma
@@ -68,7 +68,7 @@ def first_steps(gamma: float = 0.8) -> Finding:
     )
 
 
-def own_exact_value() -> Finding:
+def own_exact_value() -> ErratumResult:
     """E3.4: if the agent kept its own exact value, one measurement would reach all messages."""
     printed, kept = _losses(True, [3]).sum(), _losses(False, [3]).sum()
     return finding(

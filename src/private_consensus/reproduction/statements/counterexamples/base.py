@@ -8,19 +8,19 @@ OUTCOMES = ("confirmed", "in part", "refuted")
 
 
 @dataclass(frozen=True)
-class Finding:
+class ErratumResult:
     """Outcome of one computation.
 
     Parameters
     ----------
     quantity : str
-        What is claimed and found, with its unit.
+        Compared quantity, with its unit.
     claimed, found : float
-        By the text and by the computation.
+        Value by the text, and value by the computation.
     outcome : {"confirmed", "in part", "refuted"}
-        Of the suspicion, decided by the numbers of this computation and by nothing else.
+        Verdict on the suspected error, decided by the numbers of this computation alone.
     lines : tuple of str
-        How, in a few lines.
+        Description of the computation.
     """
 
     quantity: str
@@ -32,7 +32,7 @@ class Finding:
 
 def finding(
     quantity: str, claimed: float, found: float, holds: bool, *lines: str, partly: bool = False
-) -> Finding:
+) -> ErratumResult:
     """A finding: confirmed (or in part) if ``holds``, else refuted."""
     outcome = ("in part" if partly else "confirmed") if holds else "refuted"
-    return Finding(quantity, float(claimed), float(found), outcome, lines)
+    return ErratumResult(quantity, float(claimed), float(found), outcome, lines)

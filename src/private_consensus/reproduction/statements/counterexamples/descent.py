@@ -12,7 +12,7 @@ from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 AGENTS, HORIZON = 6, 10
 
@@ -30,7 +30,7 @@ def _ended(algorithm, problem, network, streams) -> dict:
     return seen
 
 
-def exact_last_message() -> Finding:
+def exact_last_message() -> ErratumResult:
     """E0.1: x(T) is sent as it is, and all of the gradient follows from it."""
     problem, network, streams = _scene()
     miss = {}
@@ -51,7 +51,7 @@ def exact_last_message() -> Finding:
     )
 
 
-def generous_theorem() -> Finding:
+def generous_theorem() -> ErratumResult:
     """E0.2: Theorem 1 is right and permits less than the exact condition."""
     pairs = [
         (delta, theorem_1_allowance(4.0, delta), float(gaussian_mu(4.0, delta)) ** 2)
@@ -64,7 +64,7 @@ def generous_theorem() -> Finding:
     return finding("mu^2", pairs[0][1], pairs[0][2], all(p < e for _, p, e in pairs), *lines)
 
 
-def proposition_2() -> Finding:
+def proposition_2() -> ErratumResult:
     """E0.3: the sensitivity is not squared; 2G of the sum is 2n times too large."""
     epsilon, delta, change = 0.9, 1e-5, 4.0
     sigma = math.sqrt(2 * math.log(1.25 / delta) * change) / epsilon
@@ -92,7 +92,7 @@ def proposition_2() -> Finding:
     )
 
 
-def released_average() -> Finding:
+def released_average() -> ErratumResult:
     """E0.4: the average of what is released carries the last noise as well."""
     problem, network, streams = _scene(runs=400)
     noisy = GradientDescent().calibrate(Budget(1.0, 1e-3), problem, network, HORIZON)
@@ -112,7 +112,7 @@ def released_average() -> Finding:
     )
 
 
-def harmonic_sum(horizon: int = 1000) -> Finding:
+def harmonic_sum(horizon: int = 1000) -> ErratumResult:
     """E0.5: the sum of 1/t is above ln T, not below it."""
     total = float((1 / np.arange(1, horizon + 1)).sum())
     return finding(
@@ -124,7 +124,7 @@ def harmonic_sum(horizon: int = 1000) -> Finding:
     )
 
 
-def two_roots(horizon: int = 1000) -> Finding:
+def two_roots(horizon: int = 1000) -> ErratumResult:
     """E0.6: Corollary 2 follows from Theorem 2 with its fourth root, not with a square root."""
     printed, proven = horizon**-0.5, horizon**-0.25
     return finding(

@@ -15,14 +15,14 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.functional import Sensitivity
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 DIM, MEAN = 13, 0.4
 PUBLIC_MEANS = 0.48, 0.67
 """Of sex in the US and in the Adult data, which the experiments take for public."""
 
 
-def average_share(split: float = 10.0) -> Finding:
+def average_share(split: float = 10.0) -> ErratumResult:
     """E4.9a: Theorem 18's average fails for the tight sensitivity, not for the printed one."""
     # x = x' = e_s, (y, z) from (0, 1) to (1, 0): only coefficients of w_s change, by 1 and by 1.
     change = 2.0
@@ -43,7 +43,7 @@ def average_share(split: float = 10.0) -> Finding:
     )
 
 
-def moving_mean(records: int = 10) -> Finding:
+def moving_mean(records: int = 10) -> ErratumResult:
     """E4.9b: the mean of the protected attribute moves with the record."""
     x = np.ones((records, DIM))
     x[0] = 0.0
@@ -66,7 +66,7 @@ def moving_mean(records: int = 10) -> Finding:
     )
 
 
-def l2_share(split: float = 50.0) -> Finding:
+def l2_share(split: float = 50.0) -> ErratumResult:
     """E4.9c: the block of w_s carries more than 1/d of Delta_2."""
     box, whole = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
     tight = Sensitivity(DIM, "penal", MEAN).l2
@@ -110,7 +110,7 @@ def _breaks_at(change: float, whole: float, eps_n: float = 0.01, delta: float = 
     return math.inf
 
 
-def extended_gaussian() -> Finding:
+def extended_gaussian() -> ErratumResult:
     """E4.9d: the extended Gaussian mechanism keeps its promise at every epsilon."""
     worst = max(
         float(gaussian_epsilon(1 / extended_gaussian_scale(Budget(e, d)), d)) / e

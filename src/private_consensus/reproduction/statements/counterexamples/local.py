@@ -14,10 +14,10 @@ from private_consensus.privacy.aggregation import (
     share_inside,
 )
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 
-def output_dependent() -> Finding:
+def output_dependent() -> ErratumResult:
     """E1.1: a bound that varies with the output is satisfied by mechanisms that are not LDP."""
     outputs = np.array([1.0, 10.0, 100.0, 1000.0])
     losses = np.abs(((outputs - 1) ** 2 - outputs**2) / 2)  # N(0, 1) against N(1, 1)
@@ -31,7 +31,7 @@ def output_dependent() -> Finding:
     )
 
 
-def all_coordinates(dim: int = 10, level: float = 0.1) -> Finding:
+def all_coordinates(dim: int = 10, level: float = 0.1) -> ErratumResult:
     """E1.2: Laplace noise on d coordinates costs d times what one costs."""
     change = np.full(dim, level)  # a gradient that moves by B_inf in each coordinate
     output = -np.ones(dim)
@@ -48,7 +48,7 @@ def all_coordinates(dim: int = 10, level: float = 0.1) -> Finding:
     )
 
 
-def label_coding(far: float = 20.0) -> Finding:
+def label_coding(far: float = 20.0) -> ErratumResult:
     """E1.3: with labels -1 and +1 a replaced record moves a gradient by 2/b."""
 
     def slope(x, y, w):
@@ -69,7 +69,7 @@ def label_coding(far: float = 20.0) -> Finding:
     )
 
 
-def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -> Finding:
+def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -> ErratumResult:
     """E1.4: the mean loss of a random aggregate is lower; the worst is what it was."""
     given = np.array(length), np.array(beta), np.array(change)
     mean = float(exact_average(*given))
@@ -107,7 +107,7 @@ def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -
     return float((lost > total).mean())
 
 
-def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> Finding:
+def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> ErratumResult:
     """E1.8: with the dual update of Algorithm 1 as printed agents move apart."""
     targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
     agents = len(targets)
@@ -130,7 +130,9 @@ def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> Find
     )
 
 
-def exponent_of_the_bound(length: float = 0.5, beta: float = 6.0, change: float = 0.01) -> Finding:
+def exponent_of_the_bound(
+    length: float = 0.5, beta: float = 6.0, change: float = 0.01
+) -> ErratumResult:
     """E1.9: (27) has omega where (11) has beta, and is then no bound."""
     x = np.linspace(0, (length - change) / 2, 2001)[:, None]
     y = np.linspace(0, length, 2001)

@@ -17,12 +17,12 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 DELTA, RECORDS = 1e-5, 1000
 
 
-def random_batches() -> Finding:
+def random_batches() -> ErratumResult:
     """E4.8a: Theorem 11 with batches that a deadline decides, for short and for longer runs."""
     deadline, constant = deadline_batches(0.4), fixed_batches(20)
     broken = (1.0, 100, deadline), (1.5, 500, deadline), (1.5, 44, constant)
@@ -67,7 +67,7 @@ def _granted(epsilon: float, rounds: int, law: Batches, sampling: str = "fixed_s
     return float(account(releases, DELTA).epsilon)
 
 
-def reused_model(keep: float = 0.95, rounds: int = 200) -> Finding:
+def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
     """E4.8b: a record used once shifts every later message."""
     x = np.zeros(2)
     apart = np.empty(rounds)
@@ -87,7 +87,7 @@ def reused_model(keep: float = 0.95, rounds: int = 200) -> Finding:
     )
 
 
-def discrete_gaussian(variance: float = 4.0) -> Finding:
+def discrete_gaussian(variance: float = 4.0) -> ErratumResult:
     """E4.8c: the discrete Gaussian has the Renyi divergence of the continuous one at most."""
     k = np.arange(-60, 61)
     worst = 0.0

@@ -10,7 +10,7 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.privacy import gaussian_epsilon
 
 from ..zeroth_order import deviation_of_the_output, noise_of_theorem_1
-from .base import Finding, finding
+from .base import ErratumResult, finding
 
 DELTA = 1e-3
 
@@ -20,7 +20,7 @@ def _level(epsilon: float) -> float:
     return epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
 
 
-def vanishing_noise(epsilon: float = 0.15) -> Finding:
+def vanishing_noise(epsilon: float = 0.15) -> ErratumResult:
     """E2.1: no noise is added; what randomness there is shrinks with every step of the loop."""
     claimed, own = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
     return finding(
@@ -36,7 +36,7 @@ def vanishing_noise(epsilon: float = 0.15) -> Finding:
     )
 
 
-def upper_bound_as_variance(epsilon: float = 0.15) -> Finding:
+def upper_bound_as_variance(epsilon: float = 0.15) -> ErratumResult:
     """E2.2: at the deviation that the output has, the same shift is far more than epsilon."""
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
     found = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
@@ -51,7 +51,7 @@ def upper_bound_as_variance(epsilon: float = 0.15) -> Finding:
     )
 
 
-def private_step() -> Finding:
+def private_step() -> ErratumResult:
     """E2.4: the public step length is computed from the optimum of the private data."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     norms = [
@@ -69,7 +69,7 @@ def private_step() -> Finding:
     )
 
 
-def composition() -> Finding:
+def composition() -> ErratumResult:
     """E2.5: (29) is below the exact total of Gaussian noise."""
     claimed = float(total_epsilon(1.0, DELTA, 200))
     exact = float(gaussian_epsilon(_level(1.0) * math.sqrt(200), DELTA))
@@ -85,7 +85,7 @@ def composition() -> Finding:
     )
 
 
-def unbounded_gradient(response: float = 10.0) -> Finding:
+def unbounded_gradient(response: float = 10.0) -> ErratumResult:
     """E2.6: c1 = 1 bounds nothing if only the features are normalised."""
     norm = abs(2 * response)
     found = float(gaussian_epsilon(norm * _level(0.15), DELTA))
@@ -99,7 +99,7 @@ def unbounded_gradient(response: float = 10.0) -> Finding:
     )
 
 
-def one_point_argument(samples: int = 500) -> Finding:
+def one_point_argument(samples: int = 500) -> ErratumResult:
     """E2.7: both gradients are taken at one point, yet the bound holds by monotonicity."""
     rng = np.random.default_rng(6)
     worst = 0.0
