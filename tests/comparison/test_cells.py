@@ -65,8 +65,8 @@ def test_agents_hold_many_records_per_public_one_and_a_smaller_ratio_is_refused(
     for problem in DESIGN.problems.values():
         assert problem.records >= 20 * DESIGN.tuning.public_records
     assert {*DESIGN.tuning.checked} <= {*DESIGN.methods} and len(DESIGN.tuning.checked) == 3
-    tuning = {**RAW["tuning"], "public_records": 501}
-    with pytest.raises(InvalidInput, match=r"problems\.perceptron_mnist\.records"):
+    tuning = {**RAW["tuning"], "public_records": 301}
+    with pytest.raises(InvalidInput, match=r"problems\.logistic_brazil\.records"):
         read_comparison({**RAW, "tuning": tuning})
 
 

@@ -139,7 +139,7 @@ class Pool(ABC):
 
     @abstractmethod
     def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return losses [models] on the public records that choose trials, of models [models, dim]."""
+        """Return losses [models] of models [models, dim] on the records that choose trials."""
 
     @property
     @abstractmethod
