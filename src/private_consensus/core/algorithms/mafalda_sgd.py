@@ -87,7 +87,8 @@ class MAFALDASGD(ClippedDescent):
         Algorithm
             Copy with calibrated noise.
         """
-        require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
+        expected = "one graph for all runs, such as a ring or a grid: the noise is computed for it"
+        require(network.shared, "network", "one graph per run", expected)
         _require_batches(problem, int(self.batches))
         if not budget.private:
             return replace(self, noise=0.0)
