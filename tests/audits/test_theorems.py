@@ -384,7 +384,10 @@ def test_a_row_has_the_verdict_and_what_decided_it():
     ("entry", "told"),
     [
         ({"statement": "a"}, "either function or because"),
-        ({"statement": "a", "function": "admm.theorem_2", "because": "c"}, "either function or because"),
+        (
+            {"statement": "a", "function": "admm.theorem_2", "because": "c"},
+            "either function or because",
+        ),
         ({"statement": "a", "function": "admm.theorem_99"}, "a function of the package"),
         ({"statement": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
         ({"statement": "a", "because": "c", "why": "d"}, "why"),

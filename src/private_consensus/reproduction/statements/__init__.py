@@ -2,9 +2,9 @@
 
 There is one module per paper or chapter, and one function per statement, named after its number in
 the paper. Each function returns the measured quantities and the resulting verdict
-(:class:`StatementResult`), and takes at most seconds. The methods are exact sums and moments, quadrature,
-and searches for counterexamples. ``config/theorems.yaml`` states each theorem in one sentence, and
-names the function that computes it or the reason why none can.
+(:class:`StatementResult`), and takes at most seconds. The methods are exact sums and moments,
+quadrature, and searches for counterexamples. ``config/theorems.yaml`` states each theorem in one
+sentence, and names the function that computes it or the reason why none can.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def compute(name: str, scale: float = 1.0) -> StatementResult:
 
 __all__ = [
     "COMPUTATIONS",
-    "StatementResult",
     "Part",
+    "StatementResult",
     "compute",
 ]
