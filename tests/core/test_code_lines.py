@@ -32,4 +32,4 @@ def test_rooms_add_up(tmp_path):
     for name, text in {"errors": MODULE, "solvers/a": MODULE, "solvers/b/c": "x = 1"}.items():
         (tmp_path / f"{name}.py").write_text(text)
     assert by_room(tmp_path) == {"errors": 7, "solvers": 8}
-    assert (SOURCE / "errors" / "__init__.py").exists()
+    assert (SOURCE / "common" / "errors" / "__init__.py").exists()
