@@ -748,3 +748,20 @@ def test_noise_that_depends_on_data_is_found_whichever_data_set_is_first(swapped
     report = exact_costs(noisy, [pair], 1, releases, declaration(releases, DELTA), DELTA, seed=0)
     (finding,) = report.findings
     assert "the declared releases permit" in finding.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactAfterThreshold(Thresholded):
+    """From iteration 2 on, messages are exact gradient steps."""
+
+    def step(self, state, problem, network, draw, t):
+        if t == 1:
+            return super().step(state, problem, network, draw, t)
+        z = network.mix(state.x)
+        return state._replace(x=z - STEP * problem.gradient(z))
+
+
+def test_exact_messages_after_a_threshold_do_not_pass():
+    """No draw of noise enters them, and no shift of the noise explains them."""
+    report = cost(ExactAfterThreshold(), logistic(), horizon=2, most=1)
+    assert report.findings or any(part.decisive for part in report.untested)

@@ -170,10 +170,12 @@ def _shift_of(
     responds = part.messages(0, here, draws + STEP * np.cos(1.0 + np.arange(columns))) != target
     for fitted in (np.arange(len(SIZES)), TESTED + np.arange(len(GRID))):
         moved = np.zeros(columns)
-        for _ in range(STEPS if columns else 1):
+        for _ in range(STEPS):
             gap = target - part.messages(1, there, draws + moved)
             if (np.abs(gap) <= allowed).all():
                 return moved
+            if not columns:
+                return None
             moved += _newton_step(
                 part, there, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
             )
