@@ -17,6 +17,7 @@ from private_consensus.common import yamls
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TESTS = sorted((ROOT / "tests").rglob("test_*.py"))
 FORMS = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
 LATEST_TESTED = 13
 """Of Python 3; ``requires-python`` names the earliest."""
@@ -30,6 +31,12 @@ def targets() -> set[str]:
 def steps(workflow: Path) -> list[dict]:
     jobs = yaml.safe_load(workflow.read_text())["jobs"].values()
     return [step for job in jobs for step in job["steps"]]
+
+
+def test_test_files_of_one_name_are_in_packages():
+    """pytest imports the others by their name alone, and would collect nothing of the suite."""
+    alone = [path.name for path in TESTS if not (path.parent / "__init__.py").exists()]
+    assert {name for name in alone if alone.count(name) > 1} == set()
 
 
 def test_one_version_everywhere():
