@@ -1,4 +1,4 @@
-"""Advice: questions about the comparison, each with a test that was written before any result.
+"""Advice: questions about the comparison, each with a test that was fixed before the full run.
 
 A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
 Its answer is the verdict of the test. Cells whose budget is too small for the data
