@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from private_consensus.audits.checks import noise_found
+from private_consensus.audits.checks import noise_found, unrecovered_noise
 from private_consensus.audits.evidence import Evidence
+from private_consensus.audits.result import CheckReport, Untested
 from private_consensus.core.algorithms.base import NoiseSite
 from private_consensus.core.randomness import generator
 
@@ -34,3 +35,15 @@ def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
     (found,) = noise_found([site], *worlds, confidence=0.999)
     assert bool(found.findings) == repeat
     assert any(text.startswith("reused, releases 0 and 4") for text in found.findings) == repeat
+
+
+@pytest.mark.parametrize("decisive", [False, True])
+@pytest.mark.parametrize("recovered", [2, ROUNDS])
+def test_iterations_whose_noise_was_not_recovered_are_listed(recovered, decisive):
+    """They decide the verdict if the exact costs do not cover all agents either."""
+    site = NoiseSite("message", "gaussian", np.ones((ROUNDS, 1, 1)), "l2", np.ones(ROUNDS))
+    exact = CheckReport(untested=(Untested("noise in the messages of agent 0", "", decisive),))
+    noise = generator(3, "first rounds").standard_normal((RUNS, recovered, AGENTS, DIM))
+    report = unrecovered_noise([site], world(noise), exact)
+    assert [part.decisive for part in report.untested] == [decisive] * (recovered < ROUNDS)
+    assert all(part.item == "noise of the message after iteration 2" for part in report.untested)

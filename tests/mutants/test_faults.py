@@ -5,9 +5,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
+from private_consensus.audits.evidence import recovered
+from private_consensus.audits.execution import execute
 from private_consensus.audits.finders import special_data
 from private_consensus.audits.neighbours import Attack
 from private_consensus.audits.sampled_batches import sampled_record_change
+from private_consensus.audits.streams import AuditStreams
 from private_consensus.core.algorithms import names
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.networks import Network
@@ -448,6 +451,35 @@ def test_a_sign_of_the_data_changes_noise_and_not_its_length():
     signed = steps.signed_by_data(unit, 1, case.problem)
     assert np.array_equal(abs(signed), abs(unit)) and not np.array_equal(signed, unit)
     assert HARMLESS.ratio(case, 1e-2) == 1.0
+
+
+def recovered_noise(algorithm, case, runs=40):
+    """Noise that is recovered from the messages, by site."""
+    calibrated = algorithm.calibrate(case.budget, case.problem, case.network, case.horizon)
+    streams = AuditStreams.labelled("noise", runs, 0)
+    execution = execute(calibrated, case.problem, case.network, streams, case.horizon)
+    return recovered(calibrated, case.problem, case.network, streams, execution)
+
+
+@pytest.mark.parametrize("name", ["pdop", "dvp", "p_admm", "pp_admm_renyi", "dp_ci"])
+def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
+    """Also in later iterations, which start from the messages of earlier ones."""
+    case = case_of(name)
+    plain, signed = (
+        recovered_noise(one, case) for one in (case.algorithm, HARMLESS.broken(case.algorithm))
+    )
+    assert plain.keys() == signed.keys() and plain
+    for site, noise in plain.items():
+        assert noise.shape[1] == case.horizon
+        np.testing.assert_allclose(np.abs(signed[site]), np.abs(noise), atol=2e-3)
+
+
+def test_correlated_noise_with_a_sign_of_the_data_stays_white():
+    case = case_of("decor")
+    (noise,) = recovered_noise(HARMLESS.broken(case.algorithm), case, runs=400).values()
+    assert noise.shape[1] == case.horizon
+    # 800 numbers per agent and iteration; their mean square has the deviation 0.05
+    assert (noise**2).mean((0, 3)) == pytest.approx(1.0, abs=0.25)
 
 
 BRANCHING = {

@@ -279,7 +279,7 @@ def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.nd
 def unrecovered_noise(
     sites: Sequence[NoiseSite], evidence: Evidence, exact: CheckReport
 ) -> CheckReport:
-    """List declared sites whose noise was not recovered.
+    """List declared sites and iterations whose noise was not recovered.
 
     Parameters
     ----------
@@ -305,7 +305,12 @@ def unrecovered_noise(
             continue
         noise = evidence.noise[site.name]
         scale = np.broadcast_to(site.scale, (len(site.moved), *np.shape(site.scale)[1:]))
-        declared = np.asarray(np.isfinite(scale).all((1, 2)))[: noise.shape[1]]
+        declared = np.asarray(np.isfinite(scale).all((1, 2)))
+        if declared[noise.shape[1] :].any():
+            reason = "no draw makes a step send the messages before"
+            item = f"noise of the {site.name} after iteration {noise.shape[1]}"
+            missing.append(Untested(item, reason, decisive))
+        declared = declared[: noise.shape[1]]
         silent = np.asarray(np.isnan(noise).all(0))[: len(declared)] & declared[:, None, None]
         for t, agent, coordinate in np.argwhere(silent)[:1]:
             where = f"agent {agent}, iteration {t + 1}, coordinate {coordinate}"

@@ -652,7 +652,7 @@ class Iterative(Algorithm):
     def residuals(self, problem, network, streams, execution):
         """Repeat the steps with the noise that explains the recorded messages.
 
-        The iteration ends if no noise explains a message.
+        The iteration ends if no noise explains a message, or if no draw makes a step send it.
 
         Parameters
         ----------
@@ -690,7 +690,39 @@ class Iterative(Algorithm):
             yield noise_by_site
             if not noise_by_site:
                 return
-            state = batch.step(state, problem, network, batch.with_residual(draw, noise_by_site), t)
+            state = batch._resent(scale, state, problem, network, draw, recorded, t, noise_by_site)
+            if state is None:
+                if t < horizon:
+                    yield {}
+                return
+
+    def _resent(
+        self, scale, state, problem, network, draw, recorded, t: int, noise_by_site: Residuals
+    ) -> Any:
+        """Return the state after a step that sends the recorded messages; None if none does.
+
+        A step may change the sign or the size of its draw before it adds the draw as noise. The
+        draw that makes the step send a message then differs from the noise of the message. It is
+        found from the noise that the step adds for a trial draw, number by number.
+        """
+        drawn = noise_by_site
+        for _ in range(2):
+            after = self.step(state, problem, network, self.with_residual(draw, drawn), t)
+            outputs = self.observables(after, problem, t)
+            sent, internal = (
+                None if outputs.get(name) is None else outputs[name][0]
+                for name in ("released", "internal")
+            )
+            if sent is None or _agree(sent, recorded.sent, ROUNDING * _largest(recorded.sent)):
+                return after
+            resent = replace(recorded, sent=sent, internal=internal)
+            added = self.residual(scale, state, problem, network, draw, resent, t)
+            if added.keys() != noise_by_site.keys():
+                return None
+            if all(_agree(added[site], noise_by_site[site], SAME_NOISE) for site in added):
+                return after
+            drawn = {site: drawn[site] * _ratio(noise_by_site[site], added[site]) for site in added}
+        return None
 
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings; each setting leaves the batch at its horizon.
@@ -786,6 +818,8 @@ FAR = 8.0
 """Largest unit noise at which the response of a message is tested to be affine."""
 ROUNDING = 1e-5
 """Relative rounding error of an algorithm that may compute in 32 bits."""
+SAME_NOISE = 1e-3
+"""Largest difference, over the scale, of noise that is recovered from equal messages."""
 
 
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
@@ -818,6 +852,21 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
     if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
         return None
     return np.where(silent, np.nan, unit)
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest finite absolute value."""
+    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+
+
+def _agree(values: np.ndarray, others: np.ndarray, tolerance: float) -> bool:
+    """Return True if no two numbers differ by more than a tolerance; NaN equals any number."""
+    return not (np.abs(values - others) > tolerance).any()
+
+
+def _ratio(wanted: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Return the ratio of two noises; 1 where none is added."""
+    return np.divide(wanted, added, out=np.ones(np.shape(added)), where=added != 0)
 
 
 def _noise_of(draw: Any) -> np.ndarray | None:
