@@ -11,12 +11,12 @@ SCALE = np.array([[0.2, 4.0, 1e-3]])
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_noise_in_any_unit_and_of_any_sign_is_recovered(sign):
-    """A step may subtract what it draws, and multiply it as it likes."""
+    """A step may subtract its draw; the noise of the message has then the other sign."""
 
     def sends(unit):
         return BARE + sign * SCALE * unit
 
-    assert explained(sends, sends(UNIT)) == pytest.approx(UNIT)
+    assert explained(sends, sends(UNIT)) == pytest.approx(sign * UNIT)
 
 
 @pytest.mark.parametrize(

@@ -413,6 +413,24 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
     assert bool(report.findings) == (broken is not None)
 
 
+def test_noise_with_a_sign_of_the_data_is_not_the_effect_of_a_record():
+    """Equal draws are opposite noise on the two data sets, whose messages differ by twice it."""
+    case = case_of("dsgd")
+    label = case.problem.labels[0]
+    signed = steps.noise_added(
+        lambda unit, t, problem: unit if problem.labels[0] == label else -unit
+    )
+    mixins = signed, *own_noise(case.algorithm, in_step=True)
+    algorithm = dressed(case.calibrated, type(case.calibrated), *mixins)
+    pair = Attack((case.problem, case.neighbour), case.network, np.ones(case.problem.dim))
+    declared = algorithm.releases(case.problem, case.network, case.horizon)
+    report = sampled_record_change(
+        algorithm, pair, case.horizon, releases=declared, level=1e-3, seed=0, runs=20
+    )
+    assert not report.findings
+    assert [part.item for part in report.untested] == ["effect of a sampled record of agent 0"]
+
+
 # Noise as it is added in a step.
 
 ADDITIVE = (
@@ -472,6 +490,19 @@ def test_noise_with_a_sign_of_the_data_is_recovered_with_its_length(name):
     for site, noise in plain.items():
         assert noise.shape[1] == case.horizon
         np.testing.assert_allclose(np.abs(signed[site]), np.abs(noise), atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["mafalda_sgd", "local_training"])
+def test_noise_of_undeclared_sites_has_the_sign_of_the_message(name):
+    """Two data sets with other signs then differ by the effect of a record alone."""
+    case = case_of(name)
+    plain, turned = (
+        recovered_noise(
+            dressed(case.algorithm, type(case.algorithm), steps.noise_added(change)), case
+        )
+        for change in (lambda unit, t, problem: unit, lambda unit, t, problem: -unit)
+    )
+    np.testing.assert_allclose(turned["draw"], -plain["draw"], atol=2e-3)
 
 
 def test_correlated_noise_with_a_sign_of_the_data_stays_white():

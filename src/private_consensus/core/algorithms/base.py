@@ -823,7 +823,10 @@ SAME_NOISE = 1e-3
 
 
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
-    """Return the unit noise with which a step sends ``sent``; None if there is none.
+    """Return the unit noise of the messages ``sent``; None if no noise explains them.
+
+    It has the sign that it has in the messages, which may be another one than that of the draw. The
+    difference of two data sets is then that of the messages, also if the sign depends on the data.
 
     Parameters
     ----------
@@ -851,7 +854,7 @@ def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.nd
     unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
     if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
         return None
-    return np.where(silent, np.nan, unit)
+    return np.where(silent, np.nan, np.sign(response) * unit)
 
 
 def _largest(values: np.ndarray) -> float:
