@@ -224,7 +224,7 @@ STEPS = [
           other_answers(steps.own_stride), exact_within, truth.attained),
     Fault("weight not counted", "records weigh twice what the sensitivity says",
           other_answers(steps.weighed), _both(iterates, _neither(takes_batches)),
-          truth.scaled(0.5)),
+          truth.weighed),
     Fault("weights after clipping", "clipped gradients are multiplied by a weight of 2",
           other_answers(steps.doubled), takes_batches, truth.scaled(0.5)),
     Fault("no clipping", "gradients are as long as they are",

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from private_consensus.audits.evidence import recovered
+from private_consensus.audits.exact_costs import _Pairs
 from private_consensus.audits.execution import execute
 from private_consensus.audits.finders import special_data
-from private_consensus.audits.neighbours import Attack
+from private_consensus.audits.judging import declaration
+from private_consensus.audits.neighbours import Attack, attacks
+from private_consensus.audits.noise_response import Layout
 from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.audits.streams import AuditStreams
 from private_consensus.core.algorithms import names
@@ -360,6 +363,24 @@ def test_half_of_gaussian_noise_is_twice_mu(name):
     mu = np.sqrt((losses**2).sum())
     expected = gaussian_epsilon(2 * mu, 1e-2) / gaussian_epsilon(mu, 1e-2)
     assert fault("noise x 0.5").ratio(case, 1e-2) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "fraction"), [("decor", 0.5), ("local_training", 0.5)])
+def test_a_record_of_twice_the_weight_costs_twice_the_attained_fraction(name, fraction):
+    """Exactly, by the shift of all messages with all draws, of a label of logistic regression."""
+    case = case_of(name)
+    broken = fault("weight not counted")
+    assert truth.attained_fraction(case) == fraction
+    declared = case.calibrated.releases(case.problem, case.network, case.horizon)
+    attack = next(attacks(case.problem, case.network, None, nearby=False))
+    lengths = []
+    for algorithm in (case.calibrated, broken.broken(case.calibrated)):
+        pairs = _Pairs(algorithm, case.horizon, 0, Layout(), None)
+        pairs.executed(attack, 0).messages(np.zeros((1, 1)))
+        (shift,) = next(pairs.shifts(attack))
+        lengths.append(np.linalg.norm(shift.units) / declaration(declared, 1e-2).mu)
+    assert lengths == pytest.approx([fraction, 2 * fraction], rel=1e-4)
+    assert broken.ratio(case, 1e-2) == pytest.approx(1.0)
 
 
 def test_noise_that_is_taken_back_costs_what_the_covariance_says():

@@ -41,6 +41,30 @@ def scaled(factor: float) -> Ratio:
     return ratio
 
 
+def weighed(fault, case, delta) -> float:
+    """Return the ratio if records weigh twice as much as declared.
+
+    A record of the copy changes a message by twice the attained fraction of the declared change.
+    With a fraction of 1/2, such as that of a label of logistic regression near 0, the copy delivers
+    the declared epsilon.
+    """
+    return scaled(0.5 / attained_fraction(case))(fault, case, delta)
+
+
+def attained_fraction(case) -> float:
+    """Return the fraction of the declared change that a known pair of records attains.
+
+    It is 1 for measurements, whose change is declared, and for problems without a known pair.
+    """
+    release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
+    if release.attained is not None:
+        return float(np.min(release.attained))
+    known = case.problem.attained_gradient_share(
+        getattr(getattr(case.calibrated, "noise", None), "norm", release.norm)
+    )
+    return 1.0 if known is None else float(known)
+
+
 def falling(fault, case, delta) -> float:
     """Noise of round t is divided by t: mu of round t is t times as large. Rounds with a record in
     a random batch are bounded from below by the last one of them."""
