@@ -434,9 +434,10 @@ def test_a_record_in_a_batch_is_held_against_the_noise_that_is_drawn(broken):
     assert bool(report.findings) == (broken is not None)
 
 
-def test_noise_with_a_sign_of_the_data_is_not_the_effect_of_a_record():
+@pytest.mark.parametrize("name", ["dsgd", "sdm_dsgd"])
+def test_noise_with_a_sign_of_the_data_is_not_the_effect_of_a_record(name):
     """Equal draws are opposite noise on the two data sets, whose messages differ by twice it."""
-    case = case_of("dsgd")
+    case = case_of(name)
     label = case.problem.labels[0]
     signed = steps.noise_added(
         lambda unit, t, problem: unit if problem.labels[0] == label else -unit

@@ -231,12 +231,11 @@ def sampled_record_change(
     one, other, again = messages(0, streams), messages(1, streams), messages(0, redrawn)
     if one.shape != other.shape:
         return CheckReport()
-    changes, noise = one - other, one - again
-    found = _least_change(changes, noise, level / horizon)
+    found = _least_change(one - other, one - again, level / horizon)
     if found <= allowed * (1 + ROUNDED):
         return CheckReport()
-    rotated = _rotated(changes, noise, other - messages(1, redrawn))
-    found = _least_change(changes[~rotated], noise, level / horizon)
+    rotated = _rotated(one, other, again, messages(1, redrawn))
+    found = _least_change((one - other)[~rotated], one - again, level / horizon)
     if found <= allowed * (1 + ROUNDED):
         text = "equal draws are noise with other signs on the two data sets"
         item = f"effect of a sampled record of agent {attack.agent}"
@@ -258,28 +257,34 @@ def _mu_if_sampled(release: Release) -> float:
     return 0.0
 
 
-def _rotated(changes: np.ndarray, noise: np.ndarray, noise_of_other: np.ndarray) -> np.ndarray:
-    """Return the runs whose first changed message has equally long, but different noise.
+def _rotated(
+    one: np.ndarray, other: np.ndarray, again: np.ndarray, other_again: np.ndarray
+) -> np.ndarray:
+    """Return the runs whose first changed message may have equally long, but different noise.
 
     The change of such a message is not the effect of a record alone: the noise of one data set may
-    be that of the other one with another sign.
+    be that of the other one with another sign. Noise is compared in coordinates that differ between
+    the data sets for both draws, since others may not be sent. A run without them is returned too.
 
     Parameters
     ----------
-    changes : ndarray, shape (runs, iterations, dim)
-        Difference of the messages of both data sets with equal draws.
-    noise, noise_of_other : ndarray, shape (runs, iterations, dim)
-        Difference of the messages of each data set for two draws.
+    one, other : ndarray, shape (runs, iterations, dim)
+        Messages of both data sets with equal draws.
+    again, other_again : ndarray, shape (runs, iterations, dim)
+        The same with other draws of the noise.
 
     Returns
     -------
     ndarray of bool, shape (runs,)
     """
-    first = (np.linalg.norm(changes, axis=-1) > 0).argmax(1)
-    here, there = (part[np.arange(len(first)), first] for part in (noise, noise_of_other))
+    first = np.arange(len(one)), (one != other).any(-1).argmax(1)
+    one, other, again, other_again = (part[first] for part in (one, other, again, other_again))
+    is_sent = (one != other) & (again != other_again)
+    here, there = (one - again) * is_sent, (other - other_again) * is_sent
     length, length_of_other = (np.linalg.norm(part, axis=-1) for part in (here, there))
     is_equally_long = np.abs(length - length_of_other) <= ROUNDED * length
-    return is_equally_long & (np.linalg.norm(here - there, axis=-1) > ROTATED * length)
+    differs = np.linalg.norm(here - there, axis=-1) > ROTATED * length
+    return (is_equally_long & differs) | ~is_sent.any(-1)
 
 
 def _least_change(changes: np.ndarray, noise: np.ndarray, level: float) -> float:
