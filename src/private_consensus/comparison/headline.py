@@ -151,7 +151,7 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
 
 def _listed(names: Sequence[str], most: int = 6) -> str:
     if len(names) > most:
-        return f"{'; '.join(names[:most])} and {len(names) - most} others"
+        return f"{'; '.join(names[:most])} and {len(names) - most} more"
     return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])} and {names[-1]}"
 
 
