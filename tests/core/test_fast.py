@@ -331,18 +331,12 @@ import subprocess
 import sys
 
 import numpy as np
-from private_consensus.core.kernels import messages, two_point
+from private_consensus.core.kernels import messages
 rng = np.random.default_rng(0)
 x, mixed, gradient = rng.normal(size=(3, 4, 2500)).astype(np.float32)
 key, mask, scale = np.array([1, 2], np.uint32), np.array([3, 4], np.uint32), np.full(4, 0.7)
 messages.sparsify(x, mixed, gradient, 0.6, 0.013, scale, 0.3, key, mask, 5)
-linear = rng.normal(size=(3, 2, 1, 10))
-b = two_point.solve(
-    np.eye(10)[None, None], np.full((3, 2, 1), 8.0), linear, np.full(3, 0.2),
-    np.full((3, 2, 1), 0.02), np.full((2, 2), 7, np.uint32), 0,
-    loops=np.full(3, 20), samples=np.full(3, 30), u1=1.0,
-)
-print(hashlib.sha256(x.tobytes() + b.tobytes()).hexdigest())
+print(hashlib.sha256(x.tobytes()).hexdigest())
 """
 
 
