@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from private_consensus.common.symbols import typeset
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.schema import read_yaml
 from private_consensus.reproduction.plotting.figure_styles import RAMP, curve_styles, named
-from private_consensus.common.symbols import typeset
 
 CONFIG = Path(__file__).parents[2] / "config"
 SPELLED = re.compile(
