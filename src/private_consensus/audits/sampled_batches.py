@@ -228,19 +228,19 @@ def sampled_record_change(
         sent = execute(algorithm, attack.pair[index], attack.network, noise, horizon).sent
         return sent[:, :, attack.agent]
 
-    one, other, again = messages(0, streams), messages(1, streams), messages(0, redrawn)
-    if one.shape != other.shape:
+    first, second, again = messages(0, streams), messages(1, streams), messages(0, redrawn)
+    if first.shape != second.shape:
         return CheckReport()
-    found = _least_change(one - other, one - again, level / horizon)
-    if found <= allowed * (1 + ROUNDED):
+    effect = _least_change(first - second, first - again, level / horizon)
+    if effect <= allowed * (1 + ROUNDED):
         return CheckReport()
-    rotated = _rotated(one, other, again, messages(1, redrawn))
-    found = _least_change((one - other)[~rotated], one - again, level / horizon)
-    if found <= allowed * (1 + ROUNDED):
+    rotated = _rotated(first, second, again, messages(1, redrawn))
+    effect = _least_change((first - second)[~rotated], first - again, level / horizon)
+    if effect <= allowed * (1 + ROUNDED):
         text = "equal draws are noise with other signs on the two data sets"
         item = f"effect of a sampled record of agent {attack.agent}"
         return CheckReport(untested=(Untested(item, text),))
-    text = f"a record in a batch moves a message by {found:.4g} or more deviations of its noise"
+    text = f"a record in a batch moves a message by {effect:.4g} or more deviations of its noise"
     finding = Finding(DIFFERS, f"{text}, declared is {allowed:.4g}")
     return CheckReport((finding,))
 
@@ -258,7 +258,7 @@ def _mu_if_sampled(release: Release) -> float:
 
 
 def _rotated(
-    one: np.ndarray, other: np.ndarray, again: np.ndarray, other_again: np.ndarray
+    sent: np.ndarray, sent_of_second: np.ndarray, again: np.ndarray, again_of_second: np.ndarray
 ) -> np.ndarray:
     """Return the runs whose first changed message may have equally long, but different noise.
 
@@ -268,22 +268,23 @@ def _rotated(
 
     Parameters
     ----------
-    one, other : ndarray, shape (runs, iterations, dim)
+    sent, sent_of_second : ndarray, shape (runs, iterations, dim)
         Messages of both data sets with equal draws.
-    again, other_again : ndarray, shape (runs, iterations, dim)
+    again, again_of_second : ndarray, shape (runs, iterations, dim)
         The same with other draws of the noise.
 
     Returns
     -------
     ndarray of bool, shape (runs,)
     """
-    first = np.arange(len(one)), (one != other).any(-1).argmax(1)
-    one, other, again, other_again = (part[first] for part in (one, other, again, other_again))
-    is_sent = (one != other) & (again != other_again)
-    here, there = (one - again) * is_sent, (other - other_again) * is_sent
-    length, length_of_other = (np.linalg.norm(part, axis=-1) for part in (here, there))
-    is_equally_long = np.abs(length - length_of_other) <= ROUNDED * length
-    differs = np.linalg.norm(here - there, axis=-1) > ROTATED * length
+    index = np.arange(len(sent)), (sent != sent_of_second).any(-1).argmax(1)
+    is_sent = (sent[index] != sent_of_second[index]) & (again[index] != again_of_second[index])
+    noise = (sent - again)[index] * is_sent
+    noise_of_second = (sent_of_second - again_of_second)[index] * is_sent
+    length = np.linalg.norm(noise, axis=-1)
+    excess = np.abs(length - np.linalg.norm(noise_of_second, axis=-1))
+    is_equally_long = excess <= ROUNDED * length
+    differs = np.linalg.norm(noise - noise_of_second, axis=-1) > ROTATED * length
     return (is_equally_long & differs) | ~is_sent.any(-1)
 
 

@@ -867,9 +867,9 @@ def _agree(values: np.ndarray, others: np.ndarray, tolerance: float) -> bool:
     return not (np.abs(values - others) > tolerance).any()
 
 
-def _ratio(wanted: np.ndarray, added: np.ndarray) -> np.ndarray:
+def _ratio(noise: np.ndarray, added: np.ndarray) -> np.ndarray:
     """Return the ratio of two noises; 1 where none is added."""
-    return np.divide(wanted, added, out=np.ones(np.shape(added)), where=added != 0)
+    return np.divide(noise, added, out=np.ones(np.shape(added)), where=added != 0)
 
 
 def _noise_of(draw: Any) -> np.ndarray | None:
