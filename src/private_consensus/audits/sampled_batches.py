@@ -224,17 +224,17 @@ def sampled_record_change(
     streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
     redrawn = streams.with_groups(noise="drawn again")
 
-    def messages(index: int, noise: AuditStreams) -> np.ndarray:
+    def _messages(index: int, noise: AuditStreams) -> np.ndarray:
         sent = execute(algorithm, attack.pair[index], attack.network, noise, horizon).sent
         return sent[:, :, attack.agent]
 
-    first, second, again = messages(0, streams), messages(1, streams), messages(0, redrawn)
+    first, second, again = _messages(0, streams), _messages(1, streams), _messages(0, redrawn)
     if first.shape != second.shape:
         return CheckReport()
     effect = _least_change(first - second, first - again, level / horizon)
     if effect <= allowed * (1 + ROUNDED):
         return CheckReport()
-    rotated = _rotated(first, second, again, messages(1, redrawn))
+    rotated = _rotated(first, second, again, _messages(1, redrawn))
     effect = _least_change((first - second)[~rotated], first - again, level / horizon)
     if effect <= allowed * (1 + ROUNDED):
         text = "equal draws are noise with other signs on the two data sets"
