@@ -289,13 +289,13 @@ def test_the_message_of_q_dpsgd_2_is_on_the_grid_and_noised():
 
 @pytest.mark.parametrize("name", AT_ONCE)
 def test_a_minimiser_is_a_function_of_noised_coefficients(name, monkeypatch):
-    algorithm = algorithms.load(name)(fair="penal")
-    noisy = stack([algorithm.calibrate(Budget(1.0, 0.0), fitted(0.0), None, 1)])
+    algorithm, network = algorithms.load(name)(fair="penal"), networks.build(STREAMS, "single", 1)
+    noisy = stack([algorithm.calibrate(Budget(1.0, 0.0), fitted(0.0), network, 1)])
     coefficients = noisy.perturbed(fitted(0.0), STREAMS)
 
     def released(problem):
         found = {}
-        noisy.run(problem, None, STREAMS, np.array([1]), lambda t, a, seen: found.update(seen))
+        noisy.run(problem, network, STREAMS, np.array([1]), lambda t, a, seen: found.update(seen))
         return found["released"]
 
     free = released(fitted(0.1))

@@ -89,20 +89,20 @@ ADDED = "\nADDED = 1\n"
 DRAWING = {"draw_figure": 2}
 OF_CELLS = {"run_cell": 2, **DRAWING, "audit_settings": 1, "judge_claims": 1}
 EDITS = {
-    "a module of all cells": ({f"{LIBRARY}/networks.py": ADDED}, OF_CELLS),
-    "an algorithm": ({f"{LIBRARY}/algorithms/gradient_descent.py": ADDED}, OF_CELLS),
+    "a module of all cells": ({f"{LIBRARY}/core/networks.py": ADDED}, OF_CELLS),
+    "an algorithm": ({f"{LIBRARY}/core/algorithms/gradient_descent.py": ADDED}, OF_CELLS),
     "the script of a cell": (
         {"workflow/scripts/run_cell.py": ADDED},
         {"run_cell": 2, **DRAWING, "judge_claims": 1},
     ),
-    "how curves are drawn": ({f"{LIBRARY}/plotting/curves.py": ADDED}, DRAWING),
+    "how curves are drawn": ({f"{LIBRARY}/reproduction/plotting/curves.py": ADDED}, DRAWING),
     "the script of a figure": ({"workflow/scripts/draw_figure.py": ADDED}, DRAWING),
     "how claims are judged": (
-        {f"{LIBRARY}/claims/judging.py": ADDED},
+        {f"{LIBRARY}/reproduction/claims/judging.py": ADDED},
         {"judge_claims": 1, "audit_settings": 1},
     ),
     "another problem, which audits know": (
-        {f"{LIBRARY}/problems/lasso.py": ADDED},
+        {f"{LIBRARY}/core/problems/lasso.py": ADDED},
         {"audit_settings": 1},
     ),
     "one experiment": (
@@ -111,8 +111,8 @@ EDITS = {
     ),
     "remarks, and code that no result depends on": (
         {
-            f"{LIBRARY}/algorithms/gradient_descent.py": "\n# a remark\n",
-            f"{LIBRARY}/theorems/sgd.py": ADDED,
+            f"{LIBRARY}/core/algorithms/gradient_descent.py": "\n# a remark\n",
+            f"{LIBRARY}/reproduction/statements/sgd.py": ADDED,
         },
         {},
     ),
@@ -188,7 +188,7 @@ def test_a_stale_result_is_refused_even_where_the_records_were_lost(edited, warm
     """Without .snakemake only times are compared, and an old file looks as good as a new one."""
     shutil.rmtree(edited / ".snakemake")
     assert warm.make(edited, FIGURE).returncode == 0
-    append(edited, f"{LIBRARY}/networks.py", "\nADDED = 1\n")
+    append(edited, f"{LIBRARY}/core/networks.py", "\nADDED = 1\n")
     assert planned(edited) == {}
     done = make(edited, FIGURE)
     assert done.returncode == 1
