@@ -517,7 +517,7 @@ def _show_run(setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any])
         ["privacy", "epsilon"],
         [
             ("claimed", f"{epsilon['claimed']:.4g}"),
-            ("by the paper's formula", f"{epsilon['formula']:.4g}"),
+            ("by the paper's formula", _epsilon_text(epsilon["formula"])),
             (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
             (lower, f"{epsilon['lower']:.4g}"),
         ],
@@ -1048,6 +1048,11 @@ def _profile(options) -> None:
     text = table + "".join(f"{sentence}\n" for sentence in sentences)
     contents = {"table": table, "beyond_limits": sentences}
     _emit(options, contents, lambda: print(text, end=""))
+
+
+def _epsilon_text(epsilon: float) -> str:
+    """Return an epsilon for a table; a missing one, which is NaN, as the word none."""
+    return "none" if np.isnan(epsilon) else f"{epsilon:.4g}"
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:

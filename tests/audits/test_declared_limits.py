@@ -161,8 +161,8 @@ def test_an_example_sets_sizes_and_parameters(outside):
         ({"problem": "mean_estimation", "horizon": 0}, "EXAMPLE.horizon"),
         ({"problem": "mean_estimation", "agents": True}, "EXAMPLE.agents"),
         ({"problem": "mean_estimation", "parameters": 3}, "EXAMPLE.parameters"),
-        ({"problem": "nothing"}, "NAME"),
-        (3, "NAME"),
+        ({"problem": "nothing"}, "EXAMPLE"),
+        (3, "EXAMPLE"),
     ],
 )
 def test_a_wrong_example_is_refused(outside, example, key):

@@ -65,8 +65,7 @@ def examples(*names: str) -> list[Example]:
 def _maker(name: str) -> Maker:
     if name in _EXAMPLES:
         return _EXAMPLES[name]
-    found = algorithms.names()
-    module = import_module(algorithms.module_of(name)) if name in found else None
+    module = import_module(algorithms.module_of(name))
     return _stated(name, getattr(module, "EXAMPLE", None))
 
 
@@ -80,9 +79,11 @@ def _stated(name: str, example: Any) -> Maker:
     """
     stated = {"problem": example} if isinstance(example, str) else example
     if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:
-        known = ", ".join(sorted(_EXAMPLES))
-        expected = f"a module whose EXAMPLE, or its key problem, is one of {', '.join(PROBLEMS)}"
-        raise InvalidInput("NAME", name, f"{expected}; or one of {known}")
+        expected = (
+            f"a private algorithm whose module has a line such as EXAMPLE = 'mean_estimation'; "
+            f"the small problems are {', '.join(PROBLEMS)}"
+        )
+        raise InvalidInput(f"{name}.EXAMPLE", "no small problem", expected)
     unknown = sorted(set(stated) - set(EXAMPLE_KEYS))
     expected = f"keys among {', '.join(EXAMPLE_KEYS)}"
     require(not unknown, f"{name}.EXAMPLE", ", ".join(map(str, unknown)), expected)
