@@ -21,7 +21,7 @@ from private_consensus.common.symbols import typeset
 
 from . import chromium
 
-LARGEST_REPORT, LARGEST_PAGE = 50_000_000, 600_000
+LARGEST_REPORT, LARGEST_PAGE = 40_000_000, 600_000
 """Largest sizes in bytes."""
 LONGEST_PAGE = {1280: 12.0, 390: 30.0}
 """Largest length of a page before unfolding, in screens, by width of the window in pixels."""

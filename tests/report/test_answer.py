@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from private_consensus.reproduction.claims.decisions import may_decide
-from private_consensus.reproduction.report.names import cited
+from private_consensus.reproduction.experiments.citations import cited
 from private_consensus.reproduction.report.page import page
 from private_consensus.reproduction.report.views import answer, errata
 

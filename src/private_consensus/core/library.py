@@ -20,7 +20,7 @@ from .large_networks import SparseNetwork
 from .networks import Network
 from .problems import Problem
 from .randomness import PURPOSES, Streams
-from .simulation import Environment, MeasurementPlan, RequestedValue, Setting
+from .simulation import Environment, MeasurementPlan, MeasurementRequest, Setting
 
 MAX_HORIZON, MAX_RUNS = 10_000_000, 1_000_000
 """Largest numbers of iterations and runs."""
@@ -180,7 +180,7 @@ def simulate(
     for _, metric in measures:
         require(metric in metrics, "measures", metric, f"one of {', '.join(metrics)}")
         _require_test_records(calibration.problem, metric)
-    final = RequestedValue(MeasurementPlan(FINAL), frozenset({0}), runs)
+    final = MeasurementRequest(MeasurementPlan(FINAL), frozenset({0}), runs)
     records = simulation.simulate(
         calibration, watch=MeasurementPlan(measures, times), progress=progress, asked=[final]
     )

@@ -282,7 +282,7 @@ class MeasurementPlan:
         return triples | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
-class RequestedValue(NamedTuple):
+class MeasurementRequest(NamedTuple):
     """Additional measurements for some settings (by index), in the first runs only."""
 
     watch: MeasurementPlan
@@ -328,7 +328,7 @@ def simulate(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[RequestedValue] = (),
+    asked: Sequence[MeasurementRequest] = (),
 ) -> Records:
     """Run every setting and record its measurements.
 
@@ -344,7 +344,7 @@ def simulate(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    asked : sequence of RequestedValue
+    asked : sequence of MeasurementRequest
         Additional measurements; their averages have to be those of ``watch``.
 
     Returns
@@ -368,7 +368,7 @@ def simulate_together(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[Sequence[RequestedValue]],
+    asked: Sequence[Sequence[MeasurementRequest]],
 ) -> list[Records]:
     """Run several environments on the same runs and record their measurements.
 
@@ -388,7 +388,7 @@ def simulate_together(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    asked : sequence of sequences of RequestedValue
+    asked : sequence of sequences of MeasurementRequest
         Additional measurements for each calibration.
 
     Returns
@@ -437,7 +437,7 @@ def _run_block(
     calibrations: Sequence[Calibration],
     first: int,
     watch: MeasurementPlan,
-    also: Sequence[Sequence[RequestedValue]],
+    also: Sequence[Sequence[MeasurementRequest]],
     recorder_type,
 ) -> list[list[dict]]:
     task_lists = [
@@ -452,7 +452,7 @@ def _tasks(
     calibration: Calibration,
     first: int,
     watch: MeasurementPlan,
-    also: Sequence[RequestedValue],
+    also: Sequence[MeasurementRequest],
     recorder_type,
 ) -> tuple[list[Callable[[], None]], list[dict]]:
     """Return the tasks that run a block of one environment, and the mappings that they fill.

@@ -21,8 +21,8 @@ from private_consensus.core.simulation import (
     Case,
     Environment,
     MeasurementPlan,
+    MeasurementRequest,
     Records,
-    RequestedValue,
     Setting,
     averaged,
     calibrate,
@@ -320,14 +320,14 @@ def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
     return {name for request in requests for name in request["settings"]}
 
 
-def _asked(request: Mapping[str, Any], names: Sequence[str]) -> RequestedValue:
+def _asked(request: Mapping[str, Any], names: Sequence[str]) -> MeasurementRequest:
     watch = MeasurementPlan(
         tuple(map(tuple, request["measures"])),
         frozenset(request["iterations"]),
         intermediate=tuple(map(tuple, request.get("courses", ()))),
     )
     indices = frozenset(index for index, name in enumerate(names) if name in request["settings"])
-    return RequestedValue(watch, indices, request["runs"])
+    return MeasurementRequest(watch, indices, request["runs"])
 
 
 def _borrowed(

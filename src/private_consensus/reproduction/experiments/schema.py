@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -28,6 +27,7 @@ from private_consensus.core.networks import GRAPHS, MIXINGS
 
 from ..claims import Claim
 from ..datasets import PREPARATIONS
+from .citations import cited
 
 Reading = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -455,11 +455,7 @@ class PaperInfo(Strict):
     @property
     def citation(self) -> str:
         """Authors and year, such as "Wang et al. 2022"; without authors the title."""
-        names = [author.split()[-1] for author in self.authors]
-        if not names:
-            return self.short or self.title
-        authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-        return " ".join([authors, *re.findall(r"\b(?:19|20)\d\d\b", self.where)[-1:]])
+        return cited(self.model_dump())
 
 
 class Paper(Strict):

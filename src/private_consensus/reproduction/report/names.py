@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from .formats import words
 
@@ -58,31 +56,10 @@ LINKS = {
 }
 """Key of a paper to its identifier and address; absent without a verified identifier."""
 
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-
 
 def called(algorithm: str) -> str:
     """Return the printed name of an algorithm; algorithms of other packages keep their names."""
     return ALGORITHMS.get(algorithm, words(algorithm))
-
-
-def cited(paper: Mapping[str, Any]) -> str:
-    """Return the citation of a paper, such as "Wang et al. 2022"; without authors its short title.
-
-    Parameters
-    ----------
-    paper : mapping
-        Authors, place of publication with the year, and title, as ``PaperInfo`` dumps them.
-
-    Returns
-    -------
-    str
-    """
-    names = [author.split()[-1] for author in paper["authors"]]
-    if not names:
-        return paper.get("short") or paper["title"]
-    who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-    return " ".join([who, *_YEAR.findall(paper["where"])[-1:]])
 
 
 def figure_name(name: str) -> str:

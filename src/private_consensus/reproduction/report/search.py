@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from html import unescape
 
+from ..experiments.citations import cited
 from .formats import words
-from .names import called, cited
+from .names import called
 from .page import algorithms_used, extra_pages, paper_view
 from .reading import Results
 from .views import documents

@@ -15,7 +15,8 @@ from markupsafe import Markup
 
 from private_consensus.core import algorithms
 
-from ..names import called, cited
+from ...experiments.citations import cited
+from ..names import called
 from ..reading import Results
 from .figures import short
 from .privacy import of_algorithm

@@ -10,8 +10,9 @@ from typing import Any
 from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATED
 from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
+from ...experiments.citations import cited
 from ..formats import number, words
-from ..names import called, cited
+from ..names import called
 from ..reading import Results
 
 Row = Mapping[str, Any]

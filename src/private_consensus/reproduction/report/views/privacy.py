@@ -20,8 +20,9 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
+from ...experiments.citations import cited
 from ..formats import number, spread, words
-from ..names import called, cited
+from ..names import called
 from ..reading import Results
 from . import brackets
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..names import cited
+from ...experiments.citations import cited
 from ..reading import Results
 from .verdicts import LOOKS
 

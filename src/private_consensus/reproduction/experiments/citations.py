@@ -1,0 +1,28 @@
+"""Citations of papers by authors and year."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+
+
+def cited(paper: Mapping[str, Any]) -> str:
+    """Return the citation of a paper, such as "Wang et al. 2022"; without authors its short title.
+
+    Parameters
+    ----------
+    paper : mapping
+        Authors, place of publication with the year, and title, as ``PaperInfo`` dumps them.
+
+    Returns
+    -------
+    str
+    """
+    names = [author.split()[-1] for author in paper["authors"]]
+    if not names:
+        return paper.get("short") or paper["title"]
+    authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return " ".join([authors, *_YEAR.findall(paper["where"])[-1:]])
