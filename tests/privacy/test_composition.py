@@ -14,6 +14,7 @@ from private_consensus.privacy import (
     Release,
     Sampling,
     account,
+    accounting,
     epsilon,
     fixed_batches,
     gaussian_epsilon,
@@ -196,3 +197,18 @@ def test_losses_at_the_end_of_floating_point_are_priced_or_infinite(mechanism):
         power = loss if mechanism == "laplace" else loss**2 / 2 if loss < 1e150 else math.inf
         assert power <= found.epsilon * (1 + 1e-3)
         assert found.epsilon <= 1.1 * power + 1
+
+
+def test_small_epsilons_of_a_profile_take_a_bounded_grid(monkeypatch):
+    release = batch(0.01, 0.5)
+    delta = float(release.profile.deltas(np.array([1e-4]))[0][0])
+    steps = []
+    from_profile = accounting._from_profile
+    monkeypatch.setattr(
+        accounting,
+        "_from_profile",
+        lambda profile, step: steps.append(step) or from_profile(profile, step),
+    )
+    bound = epsilon([release], delta, "pld")
+    finest = release.profile.largest() / accounting.LONGEST_PROFILE
+    assert 1e-4 <= bound <= 1e-4 + finest and min(steps) == finest

@@ -77,6 +77,8 @@ LARGEST_LOSS = 5e5
 GRID = 3
 # A result below the expected one by more than this factor is recomputed on a finer grid.
 COARSE = 4.0
+# Largest number of grid steps up to the largest loss of a profile, which bounds time and memory.
+LONGEST_PROFILE = 1e6
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -556,10 +558,12 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
         return 0.0
     if bound > LARGEST_LOSS:
         return math.inf
+    largest = max((group.profile.largest() for group in groups if group.profile), default=0.0)
+    finest = largest / LONGEST_PROFILE
     while True:
-        step = 10.0 ** (math.floor(math.log10(bound)) - GRID)
+        step = max(10.0 ** (math.floor(math.log10(bound)) - GRID), finest)
         epsilon = float(_composed(groups, step).get_epsilon_for_delta(delta))
-        if not 0 < epsilon < bound / COARSE:
+        if step == finest or not 0 < epsilon < bound / COARSE:
             return epsilon
         bound = epsilon
 
