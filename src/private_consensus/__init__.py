@@ -1,13 +1,13 @@
-"""Differentially private decentralized learning: published results, re-run and checked.
+"""Differentially private decentralized learning: published results, reproduced and verified.
 
-What is exported is imported when it is asked for, by name: no result depends on all that is.
+Public names are imported on first use. Algorithms, problems and networks are modules:
+``algorithms.load(name)``, ``problems.load(name)``, ``networks.build(streams, name, agents)``.
 
-Algorithms, problems and networks are modules: ``algorithms.load(name)``, ``problems.load(name)``,
-``networks.build(streams, name, agents)``. A :class:`Budget` is what an algorithm may spend under
-its :class:`Relation`; :func:`simulate` runs it, :func:`account` says what a list of
-:class:`Release` costs, :func:`calibrate` what noise a budget needs, and :func:`audit` executes an
-algorithm and believes nothing that it says. ``observers`` is for those who see a part only. Types
-of all names are in ``__init__.pyi``.
+A :class:`Budget` is the privacy loss that an algorithm may spend under its :class:`Relation`.
+:func:`simulate` runs an algorithm, :func:`account` computes the privacy cost of a list of
+:class:`Release`, :func:`calibrate` the noise for a budget, and :func:`audit` executes an algorithm
+on neighbouring data sets and tests its claim. ``observers`` computes privacy against observers
+that receive only some of the messages. Types of all names are in ``__init__.pyi``.
 """
 
 from importlib import import_module
