@@ -5,21 +5,33 @@ import sys
 
 import pytest
 
-from private_consensus.common.moved import MOVED, PACKAGE, install
+from private_consensus.common.moved import MOVED, PACKAGE, install, moved_path
 
 
 @pytest.fixture
 def forgotten():
     """Forget the aliases, so that the next import of an old path is the first."""
-    old = [name for name in sys.modules if name.split(".")[1:2] and name.split(".")[1] in MOVED]
+    old = [name for name in sys.modules if moved_path(name.removeprefix(f"{PACKAGE}."))]
     for name in old:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("path", ["algorithms.base", "networks", "fast.forks", "observations"])
-def test_an_old_path_is_the_moved_module_and_warns(forgotten, path):
-    first, *rest = path.split(".")
-    new = importlib.import_module(".".join([PACKAGE, MOVED[first], *rest]))
+@pytest.mark.parametrize(
+    ("path", "today"),
+    [
+        ("algorithms.base", "core.algorithms.base"),
+        ("networks", "core.networks"),
+        ("fast.forks", "core.kernels.forks"),
+        ("observations", "audits.views"),
+        ("observations.settings", "reproduction.observers.settings"),
+        ("datasets.partition", "core.partition"),
+        ("plotting.symbols", "common.symbols"),
+        ("audits.settings", "reproduction.audits.settings"),
+        ("audits.counterexamples.base", "reproduction.statements.counterexamples.base"),
+    ],
+)
+def test_an_old_path_is_the_moved_module_and_warns(forgotten, path, today):
+    new = importlib.import_module(f"{PACKAGE}.{today}")
     own = new.__spec__
     with pytest.warns(DeprecationWarning, match=f"{PACKAGE}.{path} has moved to {new.__name__}"):
         assert importlib.import_module(f"{PACKAGE}.{path}") is new

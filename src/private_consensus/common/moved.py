@@ -18,8 +18,16 @@ PACKAGE = "private_consensus"
 MOVED = {
     "algorithms": "core.algorithms",
     "arrays": "common.arrays",
+    "audits.configuration": "reproduction.audits.configuration",
+    "audits.counterexamples": "reproduction.statements.counterexamples",
+    "audits.errata": "reproduction.audits.errata",
+    "audits.experiments": "reproduction.audits.experiments",
+    "audits.repairs": "reproduction.audits.repairs",
+    "audits.settings": "reproduction.audits.settings",
+    "audits.table": "reproduction.audits.table",
     "claims": "reproduction.claims",
     "datasets": "reproduction.datasets",
+    "datasets.partition": "core.partition",
     "errors": "common.errors",
     "exchange": "core.exchange",
     "experiments": "reproduction.experiments",
@@ -33,7 +41,10 @@ MOVED = {
     "multiplicity": "common.multiplicity",
     "networks": "core.networks",
     "observations": "audits.views",
+    "observations.drawn": "reproduction.observers.drawn",
+    "observations.settings": "reproduction.observers.settings",
     "plotting": "reproduction.plotting",
+    "plotting.symbols": "common.symbols",
     "problems": "core.problems",
     "provenance": "common.provenance",
     "publishing": "reproduction.publishing",
@@ -45,6 +56,7 @@ MOVED = {
     "simulation": "core.simulation",
     "solvers": "core.solvers",
     "spelling": "common.spelling",
+    "splitting": "core.splitting",
     "spreadsheets": "common.spreadsheets",
     "studies": "reproduction.studies",
     "synthetic": "core.synthetic",
@@ -53,7 +65,16 @@ MOVED = {
     "usage": "common.usage",
     "yamls": "common.yamls",
 }
-"""Today's path below the package, by the name of a module of version 0.1.0."""
+"""Today's path below the package, by the path of a module or package of an earlier release."""
+
+
+def moved_path(path: str) -> str | None:
+    """Return today's path of a module below the package; None if the module has not moved."""
+    package, modules = path, ""
+    while package and package not in MOVED:
+        package, _, name = package.rpartition(".")
+        modules = f".{name}{modules}"
+    return MOVED[package] + modules if package else None
 
 
 class _Aliases(MetaPathFinder, Loader):
@@ -63,15 +84,12 @@ class _Aliases(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        root, *names = fullname.split(".")
-        if root != PACKAGE or not names or names[0] not in MOVED:
-            return None
-        return ModuleSpec(fullname, self, origin=".".join([root, MOVED[names[0]], *names[1:]]))
+        root, _, path_below = fullname.partition(".")
+        today = moved_path(path_below) if root == PACKAGE else None
+        return ModuleSpec(fullname, self, origin=f"{PACKAGE}.{today}") if today else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        if spec.origin is None:
-            raise ModuleNotFoundError(spec.name)
-        module = import_module(spec.origin)
+        module = import_module(str(spec.origin))
         self._specs[module.__name__] = module.__spec__
         message = f"{spec.name} has moved to {spec.origin}"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
