@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from private_consensus import algorithms, networks
-from private_consensus.audits import evidence, few_records
+from private_consensus.audits import evidence
 from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import Execution, execute
 from private_consensus.audits.known_minimisers import KnownMinimisers
@@ -186,11 +186,9 @@ def test_two_worlds_have_randomness_of_their_own_and_parts_of_runs_too():
 
 
 @pytest.mark.parametrize("records", [6, 7000])
-@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("push", [False, True])
-def test_a_problem_with_few_records_is_the_one_with_all(push, compiled, records, monkeypatch):
+def test_a_problem_with_few_records_is_the_one_with_all(push, records):
     """Its minimum, and its losses, which many records have by a compiled loop."""
-    monkeypatch.setattr(few_records, "AVAILABLE", compiled and few_records.AVAILABLE)
     problem = regression(records)
     candidates = list(attacks(problem, ring(), None, nearby=True))
     few = candidates[-1 if push else 0].pair[1]

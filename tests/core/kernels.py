@@ -16,12 +16,11 @@ import numpy as np
 
 from private_consensus.core.kernels import (
     backpropagation,
-    local_minima,
     logistic,
     messages,
     normals,
     rounds,
-    sampling,
+    rows,
     two_point,
 )
 
@@ -41,47 +40,12 @@ def ring(agents: int) -> np.ndarray:
     return (np.roll(np.eye(agents), 1, 0) + np.roll(np.eye(agents), -1, 0) + np.eye(agents)) / 3
 
 
-def lasso_problems(dim: int) -> dict[str, np.ndarray]:
-    g = randoms()
-    rows = g.normal(size=(2, 7, dim))
-    numbers = {"curvature": 5.0, "step": 0.05, "threshold": 0.01}
-    each = {name: np.full(6, value) for name, value in numbers.items()}
-    starts = {"x": g.normal(size=(6, dim)), "linear": g.normal(size=(6, dim))}
-    which, steps = np.array([0, 1, 0, 1, 1, 0]), np.array([3, 4, 5, 1, 2, 9])
-    return {"rows": rows, "which": which, "steps": steps, **each, **starts}
-
-
-def soft_steps(dim: int) -> Any:
-    given = lasso_problems(dim)
-    rows = given.pop("rows")
-    gram = local_minima.filled(rows.swapaxes(-1, -2) @ rows)
-    slopes = local_minima.soft_slopes(given["x"], gram, local_minima.filled(rows[:, 0]), 0.1)
-    return local_minima.soft_steps(gram=gram, **given), slopes
-
-
-def soft_steps_huber(dim: int) -> Any:
-    given = lasso_problems(dim)
-    rows = given.pop("rows")
-    parts = {"rows": rows, "columns": rows.swapaxes(-1, -2), "responses": rows[..., 0]}
-    filled = {name: local_minima.filled(part) for name, part in parts.items()}
-    return local_minima.soft_steps_huber(**filled, **given, weight=0.3, bound=1.0)
-
-
-def few_losses(dim: int) -> Any:
-    g = randoms()
-    rows, out = g.normal(size=(3, 2, dim)), np.empty((9, 2))
-    gram = rows @ rows.swapaxes(-1, -2)
-    margins, pull = g.normal(size=(9, 2)), g.uniform(size=(9, 2))
-    local_minima.few_losses(margins, gram, pull, 1e-12, 60, 40, out)
-    return out
-
-
 def single_messages(dim: int) -> Any:
     g = randoms()
     x, base, mixed, gradient = single(g, 4, 3, dim)
     rounded = np.empty_like(x)
     messages.quantize(x, 0.25, -8, 7, KEY, 3, rounded)
-    messages.add_discrete(rounded, 0.25, -8, 7, messages.discrete_table(2.0), KEY, 3)
+    messages.add_discrete(rounded, 0.25, -8, 7, rows.discrete_table(2.0), KEY, 3)
     moved, sparse, ones = x.copy(), x.copy(), np.ones(3)
     messages.descend(moved, base, mixed, gradient, ones, 0.1, ones, KEY, 3)
     messages.sparsify(sparse, mixed, gradient, 0.5, 0.1, ones, 0.5, KEY, KEY + np.uint32(1), 3)
@@ -103,7 +67,7 @@ def whole_rounds(dim: int) -> Any:
     x, sent = single(g, *shape), single(g, *shape)
     results += [rounds.mix_and_step(x, x, sent, gradients, first, steps, keys[0]), x.copy()]
     sparse = rounds.Sparse(*np.full((2, settings), 0.5, np.float32))
-    results += [rounds.mix_and_sparsify(x, gradients, first, steps, sparse, *keys[:2]), x.copy()]
+    results += [rounds.mix_and_step(x, x, x, gradients, first, steps, *keys[:2], sparse), x.copy()]
     message = np.zeros(shape, np.float32)
     rounds.round_with_noise(x, message, first, agents, grids, (2.0, 0.0), *keys[:2])
     return [*results, message]
@@ -137,19 +101,18 @@ def logistic_losses(dim: int, count: int = 45) -> Any:
     x, linear = g.normal(size=(2, points, dim))
     numbers = np.full(points, 0.7), model, np.full(points, 0.3), linear, x, np.full(points, 1e-9)
     far = model, np.arange(points) % 2 == 0
-    few = logistic.few_records(g.normal(size=(3, 5, dim)))
     return [
         *logistic.minimise(held, *numbers, farther=far),
         logistic.mean_losses(held, x, np.full(points, 2.0)),
         logistic.misclassified(held, x, np.arange(count) % 2 == 0),
         logistic.sums_of_shares(held, x),
-        logistic.sums_of_few_shares(few, g.normal(size=(4, 3, dim))),
     ]
 
 
-def first_of(m: int) -> Any:
-    rows = np.arange(6 * m).reshape(2, 3, m)
-    return sampling.first_of(randoms().random((2, 3, m)), rows, max(1, m // 2))
+def sums_of_few_shares(dim: int) -> Any:
+    g = randoms()
+    few = logistic.few_records(g.normal(size=(3, 5, dim)))
+    return logistic.sums_of_few_shares(few, g.normal(size=(4, 3, dim)))
 
 
 def inner_loops(dim: int) -> Any:
@@ -181,8 +144,7 @@ def draws(vectors: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    soft_steps, soft_steps_huber,
-    few_losses, single_messages, whole_rounds, perceptrons, logistic_losses, first_of, inner_loops,
+    single_messages, whole_rounds, perceptrons, logistic_losses, sums_of_few_shares, inner_loops,
     draws,
 )  # fmt: skip
 

@@ -30,8 +30,6 @@ def radii(given, out):
     store(out, 0, _radius(load_wide(given, 0)))
 
 
-needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
-
 # Salmon et al., "Parallel random numbers", known answers of Threefry-2x32 with 13 rounds.
 KNOWN = [
     ((0, 0), (0, 0), (0x9D1C5EC6, 0x8BD50731)),
@@ -59,11 +57,9 @@ def test_words_are_those_of_the_publication(key, counter, expected):
     with np.errstate(over="ignore"):
         found = threefry(key, x, y)
     assert tuple(map(int, found)) == expected
-    if compiling.AVAILABLE:
-        assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
+    assert tuple(int(w[0]) for w in drawn(key, x, y, 1, fill_words, np.uint32)) == expected
 
 
-@needs_numba
 def test_compiled_normals_are_the_plain_ones_rounded():
     first, second = filled(100_000)
     plain = normals(KEY, np.uint32(0), np.arange(100_000, dtype=np.uint32))
@@ -73,7 +69,6 @@ def test_compiled_normals_are_the_plain_ones_rounded():
         assert (np.abs(found - exact) * radius).max() < 1e-5
 
 
-@needs_numba
 def test_moments_and_law_of_a_million_normals():
     drawn = np.concatenate(filled(500_000)).astype(float)
     n = drawn.size
@@ -87,7 +82,6 @@ def test_moments_and_law_of_a_million_normals():
     assert stats.binomtest(int(tail), n, 2 * stats.norm.sf(4)).pvalue > 0.001
 
 
-@needs_numba
 def test_the_ends_of_the_words_give_the_ends_of_the_law():
     """The smallest word is 6.66 standard deviations out, the largest at the origin."""
     words = np.resize(np.array([0, 1, 2, 200, 2**31, 2**32 - 1], np.uint32), WIDE)
@@ -98,7 +92,6 @@ def test_the_ends_of_the_words_give_the_ends_of_the_law():
     assert found[5] < 1e-3
 
 
-@needs_numba
 def test_neighbouring_counters_keys_and_partners_are_uncorrelated():
     one, other = filled(200_000)
     later, changed = filled(200_000, counter=1)[0], filled(200_000, key=KEY + np.uint32(1))[0]
@@ -162,7 +155,6 @@ def same_draws(keys, x, y):
     return first, second
 
 
-@needs_numba
 @pytest.mark.parametrize("dim", [1, 4, 10, 17])
 def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
     given = scene(dim=dim)
@@ -172,7 +164,6 @@ def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
     assert (np.abs(found - plain) / size).max() < 1e-6
 
 
-@needs_numba
 def test_settings_may_differ_in_loops_and_samples():
     given = scene()
     mixed = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
@@ -181,7 +172,6 @@ def test_settings_may_differ_in_loops_and_samples():
     assert np.abs(found - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
 
 
-@needs_numba
 @pytest.mark.parametrize("workers", [2, 3, 7])
 def test_no_number_depends_on_the_threads(workers):
     given = scene(runs=7)
@@ -189,7 +179,6 @@ def test_no_number_depends_on_the_threads(workers):
     assert solve(**given, **options(), workers=workers).tobytes() == alone.tobytes()
 
 
-@needs_numba
 def test_a_run_and_a_setting_do_not_depend_on_their_company():
     given = scene()
     whole = solve(**given, **options())
@@ -200,7 +189,6 @@ def test_a_run_and_a_setting_do_not_depend_on_their_company():
     assert solve(**part, **options(1)).tobytes() == whole[:1, :2].tobytes()
 
 
-@needs_numba
 def test_problems_that_share_draws_are_each_as_alone():
     """Two with data of their own, and one with those of the first on another network."""
     first, other = scene(), scene(settings=18, seed=1)
@@ -220,7 +208,6 @@ def test_problems_that_share_draws_are_each_as_alone():
         assert several.tobytes() == single.tobytes()
 
 
-@needs_numba
 def test_problems_that_share_a_vector_of_lanes_keep_their_own_matrix():
     """Three of two settings each, one of which leaves the finite numbers."""
     many = [scene(settings=2, seed=seed) for seed in range(3)]
@@ -252,7 +239,6 @@ def test_settings_fill_as_few_vectors_of_lanes_as_can_be(counts):
     assert np.array_equal(found[lanes], which)
 
 
-@needs_numba
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])
 def test_kinks_are_met_wherever_the_minimum_is(pull):
     """At 0 all coordinates have directions on either side of the kink, far from it none has."""
@@ -263,7 +249,6 @@ def test_kinks_are_met_wherever_the_minimum_is(pull):
     assert np.abs(found - plain).max() < 1e-6 * max(1.0, np.abs(plain).max())
 
 
-@needs_numba
 def test_other_counters_and_keys_draw_other_numbers():
     given = scene()
     first = solve(**given, **options())
@@ -272,7 +257,6 @@ def test_other_counters_and_keys_draw_other_numbers():
     assert not np.allclose(first, solve(**{**given, "keys": keys}, **options()))
 
 
-@needs_numba
 def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
     given = scene()
     given["step"] = np.stack([given["step"][0], given["step"][1] * 1e6, given["step"][2]])
@@ -281,7 +265,6 @@ def test_steps_that_are_too_long_leave_the_finite_numbers_visibly():
     assert not np.isfinite(found[1]).any()
 
 
-@needs_numba
 def test_mean_and_variance_over_many_keys_agree_between_engines():
     rng = np.random.default_rng(1)
     runs = 3000
@@ -295,12 +278,6 @@ def test_mean_and_variance_over_many_keys_agree_between_engines():
     error = np.sqrt((one.var(0) + other.var(0)) / runs)
     assert (np.abs(one.mean(0) - other.mean(0)) < 4 * error).all()
     assert (np.abs(np.log(one.var(0) / other.var(0))) < 4 * np.sqrt(6 / runs)).all()
-
-
-def test_without_the_compiler_the_plain_loop_answers(monkeypatch):
-    given = scene()
-    monkeypatch.setattr(two_point, "AVAILABLE", False)
-    assert np.array_equal(solve(**given, **options()), solve_plainly(**given, **options()))
 
 
 def test_machine_code_is_kept_where_one_may_write(monkeypatch, tmp_path):
@@ -340,7 +317,6 @@ print(hashlib.sha256(x.tobytes()).hexdigest())
 """
 
 
-@needs_numba
 def test_code_just_compiled_and_code_that_was_kept_give_the_same_bytes(tmp_path):
     """They did not while sums could be reordered: the two are optimised apart."""
     surroundings = os.environ | {"XDG_CACHE_HOME": str(tmp_path)}

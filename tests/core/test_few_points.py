@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels import messages
-from private_consensus.core.kernels.compiling import AVAILABLE
+from private_consensus.core.kernels import rows
 from private_consensus.core.kernels.few_points import BOUNDS, bounds_of, round_to_few
 from private_consensus.core.kernels.vectors import WIDE, aligned
-
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there is no compiler")
 
 RESOLUTION, COUNT = np.float32(0.1), 320
 KEY = np.uint32(1), np.uint32(2), np.uint32(0)
@@ -31,14 +28,14 @@ def rounded(words, table, bits):
     cut = round_to_few(x, u, first, bounds, RESOLUTION, lowest, highest, out)
     steps = np.floor(x / RESOLUTION) + (x / RESOLUTION % 1 > 0.5)
     ties = np.zeros((2, WIDE), np.uint32)
-    messages.find_steps(table, *KEY, 0, first, second, ties, draws)
+    rows.find_steps(table, *KEY, 0, first, second, ties, draws)
     return out, cut, steps, draws
 
 
 @pytest.mark.parametrize("bits", [2, 3])
 @pytest.mark.parametrize("variance", [0.01, 1.0, 10.0, 400.0])
 def test_draws_on_both_sides_of_every_bound(bits, variance):
-    table = messages.discrete_table(variance)
+    table = rows.discrete_table(variance)
     _, bounds = bounds_of(table, float(np.subtract(*ends(bits)[::-1])))
     some = np.unique(bounds[bounds > 0].astype(np.int64))
     some = np.concatenate([some, 2**32 - 1 - some])
@@ -53,7 +50,7 @@ def test_draws_on_both_sides_of_every_bound(bits, variance):
 
 
 def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
-    table = messages.discrete_table(10.0)
+    table = rows.discrete_table(10.0)
     bounds = bounds_of(table, 7.0)[1]
     bounds = np.concatenate([bounds, ~bounds])
     usual = np.full(COUNT, 2**31 + 12345)
@@ -67,13 +64,13 @@ def test_a_word_that_begins_like_a_bound_is_left_to_the_table():
 
 def test_bounds_are_those_of_the_law():
     variance, width = 10.0, 7.0
-    _, bounds = bounds_of(messages.discrete_table(variance), width)
+    _, bounds = bounds_of(rows.discrete_table(variance), width)
     law = np.exp(-(np.arange(-200, 201.0) ** 2) / (2 * variance))
     law = np.cumsum(law / law.sum())[200 + np.arange(-8, 0)]
     assert np.allclose(bounds / 2.0**32, law, rtol=0, atol=1e-9)
 
 
 def test_a_grid_of_more_points_has_too_many_bounds():
-    assert not bounds_of(messages.discrete_table(1.0), 15.0)[0]
-    assert not bounds_of(messages.discrete_table(1.0), np.inf)[0]
+    assert not bounds_of(rows.discrete_table(1.0), 15.0)[0]
+    assert not bounds_of(rows.discrete_table(1.0), np.inf)[0]
     assert BOUNDS == 7 + 1

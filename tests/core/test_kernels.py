@@ -18,8 +18,6 @@ from private_consensus.core.kernels.normals import fill_normals, fill_uniforms, 
 from private_consensus.core.kernels.rounds import in_full, keys, mix_and_step, steps_of
 from private_consensus.reproduction.publishing.comparison import ROUNDING
 
-pytestmark = pytest.mark.skipif(not compiling.AVAILABLE, reason="no compiler")
-
 HERE = Path(__file__).parent
 GUARD, WIDTH = 0xA5, 256
 """Byte behind and before each buffer, and the number of these bytes."""
@@ -83,7 +81,7 @@ def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same
     done = in_process(program, PRIVATE_CONSENSUS_CHECKED_KERNELS="1")
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
-    assert len(found) >= 6 and found == kernels.hashes(kernels.chosen())
+    assert len(found) >= 3 and found == kernels.hashes(kernels.chosen())
 
 
 # --- Guard values ---------------------------------------------------------------------------------
@@ -126,8 +124,7 @@ class Guarded:
 
 
 MODULES = (
-    "backpropagation", "local_minima", "logistic", "messages", "rounds",
-    "sampling", "two_point", "workspaces",
+    "backpropagation", "logistic", "messages", "rounds", "rows", "two_point", "workspaces",
 )  # fmt: skip
 
 
@@ -218,7 +215,7 @@ def test_vectors_need_contiguous_arrays():
 
 def test_loops_for_another_processor_differ_by_rounding_alone():
     """`compare` allows a relative difference of 1e-6."""
-    entries = kernels.soft_steps, kernels.few_losses
+    entries = (kernels.sums_of_few_shares,)
     names = [entry.__name__ for entry in entries]
     program = f"""
 import json, kernels

@@ -6,10 +6,8 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from private_consensus.core.kernels import logistic
-from private_consensus.core.kernels.compiling import AVAILABLE, compiled
+from private_consensus.core.kernels.compiling import compiled
 from private_consensus.core.kernels.vectors import load, store
-
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
 
 RECORDS, DIM, WEIGHT = 333, 9, 5.0
 

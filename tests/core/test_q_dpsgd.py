@@ -20,7 +20,7 @@ from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
-from private_consensus.core.kernels import compiling, messages
+from private_consensus.core.kernels import compiling, messages, rows
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
@@ -32,7 +32,6 @@ KEY, OTHER = np.array([7, 11], np.uint32), np.array([13, 17], np.uint32)
 FINE = {"eta": 2.0**-30, "grid": "open"}
 """A grid so fine that messages are the models, but for 1e-9."""
 
-needs_numba = pytest.mark.skipif(not compiling.AVAILABLE, reason="numba is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 
 
@@ -115,7 +114,6 @@ def test_an_s_bit_grid_has_two_to_the_s_points(bits, ends):
 # --- Compiled against plain -----------------------------------------------------------------------
 
 
-@needs_numba
 @pytest.mark.parametrize("dim", [1, 7, 2048, 5001])
 def test_compiled_passes_are_the_plain_ones(dim):
     rng = np.random.default_rng(0)
@@ -123,25 +121,24 @@ def test_compiled_passes_are_the_plain_ones(dim):
     out, plain = np.empty_like(x), np.empty((3, dim))
     # A tenth is no float32: where rounding is a matter of the last digit, the two may differ.
     cut = messages.quantize(x, 0.125, -4.0, 3.0, KEY, 9, out)
-    assert cut == messages.quantize_plainly(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
+    assert cut == messages.quantize(x.astype(float), 0.125, -4.0, 3.0, KEY, 9, plain)
     np.testing.assert_array_equal(out, plain)
     scale, keep = np.array([0.5, 0.0, 2.0]), np.array([0.2, 1.0, -0.3])
     found, expected = x.copy(), x.astype(float)
     messages.descend(found, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
-    messages.descend_plainly(expected, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
+    messages.descend(expected, mixed, mixed, g, keep, 0.3, scale, KEY, 9)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     found, expected = x.copy(), x.astype(float)
     messages.sparsify(found, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
-    messages.sparsify_plainly(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
+    messages.sparsify(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
     np.testing.assert_allclose(found, expected, atol=2e-5)
-    table = messages.discrete_table(6.25)
+    table = rows.discrete_table(6.25)
     found, expected = out.copy(), plain.copy()
     cut = messages.add_discrete(found, 0.125, -4.0, 3.0, table, KEY, 9)
-    assert cut == messages.add_discrete_plainly(expected, 0.125, -4.0, 3.0, table, KEY, 9)
+    assert cut == messages.add_discrete(expected, 0.125, -4.0, 3.0, table, KEY, 9)
     np.testing.assert_array_equal(found, expected)
 
 
-@needs_numba
 def test_a_coordinate_has_its_draw_whatever_comes_after_it():
     x = np.full((2, 3000), 0.05, np.float32)
     whole, part = np.empty_like(x), np.empty((1, 3000), np.float32)
@@ -188,7 +185,7 @@ def test_discrete_draws_agree_with_the_rejection_sampler():
 
 def test_cumulative_probabilities_have_128_bits():
     variance = 2.0
-    table = messages.discrete_table(variance)
+    table = rows.discrete_table(variance)
     bounds = [(int(h) << 64) | int(low) for h, low in zip(table.high, table.low, strict=True)]
     weights = [math.exp(-(k**2) / 4) for k in range(-60, 61)]
     for k in (-6, -1, 0, 3):
@@ -205,9 +202,9 @@ def test_the_second_word_decides_a_tie_of_the_first():
     low = np.array([10, 20, 2**64 - 1], np.uint64)
     guide = np.zeros(2**14, np.int32)
     word = np.uint64(5 << 50)
-    found = [messages.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
+    found = [rows.find(word, np.uint64(further), high, low, guide) for further in (9, 10, 25)]
     assert found == [0, 1, 2]
-    assert messages.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
+    assert rows.find(np.uint64(4 << 50), np.uint64(99), high, low, guide) == 0
 
 
 def test_noise_far_finer_than_the_grid_is_exactly_none():
@@ -339,7 +336,7 @@ def test_messages_of_the_second_version_carry_the_noise():
     problem, network, streams = scene()
     W = network.mixing[0]
     draw = next(QDPSGD2().draws(problem, streams))
-    table = messages.discrete_table((4.0 * 0.5 / 0.1) ** 2)
+    table = rows.discrete_table((4.0 * 0.5 / 0.1) ** 2)
     noise = messages.discrete_of(table, draw.keys["discrete"][0], 0, loud.shape) * 0.1
     expected = 0.1 * (W - np.diag(np.diagonal(W))) @ noise
     np.testing.assert_allclose(loud - quiet, expected, atol=1e-12)
@@ -602,8 +599,8 @@ def test_without_a_budget_there_is_no_noise_and_dsgd_wants_none():
         ("network.scale", lambda: scene(scale=0.5)),
         ("network.scale", lambda: watched(QDPSGD1(), agents=6, scale=0.51)),
         ("network.scale", lambda: sigma_of_scaled(QDPSGD1())),
-        ("variance", lambda: messages.discrete_table(0.0)),
-        ("variance", lambda: messages.discrete_table(1e11)),
+        ("variance", lambda: rows.discrete_table(0.0)),
+        ("variance", lambda: rows.discrete_table(1e11)),
     ],
 )
 def test_what_cannot_be_used_is_named(key, make):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.kernels.compiling import AVAILABLE, compiled
+from private_consensus.core.kernels.compiling import compiled
 from private_consensus.core.kernels.vectors import (
     DOUBLE_LANES,
     LANES,
@@ -31,8 +31,6 @@ from private_consensus.core.kernels.vectors import (
     widened,
     words,
 )
-
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiler")
 
 RNG = np.random.default_rng(2)
 FLOATS = [np.float64, np.float32]

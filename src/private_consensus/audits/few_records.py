@@ -20,13 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
 
-from private_consensus.core.kernels.local_minima import AVAILABLE, few_losses
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 
 STEPS, HALVINGS = 60, 40
 EXACT = 1e-12
-PAIR = 2
-"""Distinct records at most of which a compiled loop knows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +142,6 @@ class FewRecords(LogisticRegression):
         rows, gram = self._signed[: self._holders], self._gram
         margins = np.matvec(rows, base)
         pull = self.weight * self.counts / curvature
-        if AVAILABLE and margins.shape[-1] <= PAIR:
-            return np.vecmat(_solved(margins, gram, pull), rows)
         at = _Place.of(np.zeros_like(margins), margins, gram, pull)
         identity = np.eye(margins.shape[-1])
         for _ in range(STEPS):
@@ -158,19 +153,6 @@ class FewRecords(LogisticRegression):
             ahead = np.linalg.solve(identity + bend, slope[..., None])[..., 0]
             at = _descended(at, ahead, margins, gram, pull)
         return np.vecmat(at.s, rows)
-
-
-def _solved(margins: np.ndarray, gram: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """The coefficients by compiled steps, of one record as of two of which the second is empty."""
-    known = margins.shape[-1]
-    given = np.zeros((2, *margins.shape[:-1], PAIR))
-    given[0, ..., :known], given[1, ..., :known] = margins, pull
-    given = given.reshape(2, -1, PAIR)
-    if known < PAIR:
-        gram = np.pad(gram, [(0, 0), (0, PAIR - known), (0, PAIR - known)])
-    found = np.empty_like(given[0])
-    few_losses(given[0], gram, given[1], EXACT, STEPS, HALVINGS, found)
-    return found[:, :known].reshape(margins.shape)
 
 
 class _Place(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 
-from .kernels import messages
+from .kernels import messages, rows
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Grid:
         variance = self.variance(deviation)
         if variance == 0:
             return 0
-        table = messages.discrete_table(variance)
+        table = rows.discrete_table(variance)
         return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
 
     def variance(self, deviation: float) -> float:

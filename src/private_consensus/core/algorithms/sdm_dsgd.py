@@ -24,7 +24,7 @@ from private_consensus.privacy import Release
 from private_consensus.privacy.subsampling import SentInPart
 
 from ..kernels.messages import sparsify
-from ..kernels.rounds import Sparse, keys, mix_and_sparsify, steps_of
+from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from .base import Range, moved
 from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
 from .parameters import positive, up_to_one
@@ -126,7 +126,7 @@ class SDMDSGD(DecentralizedSGD):
         shares = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
         drawn = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
         sparse = Sparse(*np.array(shares, np.float32))
-        lost = mix_and_sparsify(x, gradients, models.first, steps, sparse, *drawn)
+        lost = mix_and_step(x, x, x, gradients, models.first, steps, *drawn, sparse)
         return 0.0 * lost, lost
 
     @in_one_pass(_together)

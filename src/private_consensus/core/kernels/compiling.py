@@ -1,4 +1,4 @@
-"""Compilation with numba, cache of machine code, and the fallback without numba.
+"""Compilation with numba, and a cache of machine code.
 
 Machine code is cached in a folder whose name contains a hash of this package's sources. The hash is
 necessary because numba does not detect a change in a function that another file calls. Loops
@@ -21,17 +21,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-try:
-    import numba
-except ImportError:  # the NumPy implementations do not need it
-    numba = None
+import numba
 
 from private_consensus.common.errors import require
 
-AVAILABLE = numba is not None
-if AVAILABLE:
-    disabled = bool(numba.config.DISABLE_JIT)
-    require(not disabled, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
+disabled = bool(numba.config.DISABLE_JIT)
+require(not disabled, "NUMBA_DISABLE_JIT", 1, "0 or unset: compiled code is required")
 
 CHECKED = os.environ.get("PRIVATE_CONSENSUS_CHECKED_KERNELS", "") == "1"
 """True if compiled code checks each index, for tests: an index outside of an array raises an
@@ -45,8 +40,6 @@ the order of a sum."""
 
 def compiled(function: Callable, **overrides: Any) -> Callable:
     """Compile a function to machine code at its first call, cached for later processes."""
-    if not AVAILABLE:
-        return function
     options = {"nogil": True, "fastmath": STRICT, "error_model": "numpy", **overrides}
     if CHECKED:
         options["boundscheck"] = True
@@ -64,8 +57,7 @@ def begin() -> None:
 
     A process calls it before it forks, so that the forks need not repeat it.
     """
-    if AVAILABLE:
-        numba.njit(lambda: None).compile(())
+    numba.njit(lambda: None).compile(())
 
 
 def uncounted(function: Callable, **overrides: Any) -> Callable:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .compiling import inlined, uncounted
-from .messages import NoiseTable
+from .rows import NoiseTable
 from .vectors import (
     LANES,
     everywhere,

@@ -9,7 +9,7 @@ its sum, and without products of weight 0.
 
 Whole vectors of a row are processed in registers, with eight interleaved sums over agents, because
 a single sum waits for its previous addition. The remainder of a row uses the plain loops of
-:mod:`.messages`.
+:mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from .backpropagation import Factors, copy, no_factors, require_parameters, writ
 from .compiling import inlined, uncounted
 from .entries import require_indices, require_layout
 from .few_points import DrawBounds, bounds_of, round_to_few
-from .messages import (
+from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
+from .rows import (
     GUIDE,
     NoiseTable,
     add_steps,
@@ -33,7 +34,6 @@ from .messages import (
     round_row,
     sparse_row,
 )
-from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .vectors import (
     LANES,
     WIDE,
@@ -525,8 +525,13 @@ def round_and_step(
     return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, drawn_from)
 
 
-def mix_and_step(x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys):
+def mix_and_step(
+    x, base, sent, gradients: Gradients, first, steps: Steps, noise: Keys, mask: Keys | None = None,
+    sparse: Sparse | None = None,
+):  # fmt: skip
     """Mix the sent messages and take a noisy step from ``base``, for every agent.
+
+    With ``sparse`` the step is a sparsified step of SDM-DSGD from ``x``, and ``base`` is ignored.
 
     Parameters
     ----------
@@ -538,52 +543,19 @@ def mix_and_step(x, base, sent, gradients: Gradients, first, steps: Steps, noise
         See :func:`round_and_step`.
     noise : Keys
         Stream of the noise.
-
-    Returns
-    -------
-    ndarray, shape (settings,)
-        0, or NaN if a model is not finite.
-    """
-    return _in_tiles(
-        x,
-        base,
-        sent,
-        _NO_ROWS,
-        gradients,
-        first,
-        steps,
-        _NO_GRIDS,
-        _DENSE,
-        _NO_NOISES,
-        (noise,) * 3,
-    )[1]
-
-
-def mix_and_sparsify(
-    x, gradients: Gradients, first, steps: Steps, sparse: Sparse, noise: Keys, mask: Keys
-):
-    """Take a sparsified step of SDM-DSGD from the own and the mixed models, for every agent.
-
-    Parameters
-    ----------
-    x : ndarray of float32, shape (rows, p)
-        Overwritten.
-    gradients, first, steps
-        See :func:`round_and_step`.
-    sparse : Sparse
+    mask : Keys, optional
+        Stream of the selection of coordinates.
+    sparse : Sparse, optional
         Coefficients of the sparsification.
-    noise, mask : Keys
-        Streams of the noise and of the selection of coordinates.
 
     Returns
     -------
     ndarray, shape (settings,)
         0, or NaN if a model is not finite.
     """
-    return _in_tiles(
-        x, x, x, _NO_ROWS, gradients, first, steps, _NO_GRIDS, sparse, _NO_NOISES,
-        (mask, noise, noise),
-    )[1]  # fmt: skip
+    drawn_from = mask or noise, noise, noise
+    how = _NO_GRIDS, sparse or _DENSE, _NO_NOISES, drawn_from
+    return _in_tiles(x, base, sent, _NO_ROWS, gradients, first, steps, *how)[1]
 
 
 def round_with_noise(

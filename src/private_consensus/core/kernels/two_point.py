@@ -36,7 +36,7 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput
 
-from .compiling import AVAILABLE, compiled, inlined, share_out
+from .compiling import compiled, inlined, share_out
 from .entries import require_layout, require_one_of
 from .normals import normal_pairs, normals
 from .vectors import (
@@ -151,14 +151,6 @@ def solve_several(problems, keys, counter, *, u1, workers=None):
     """
     for problem in problems:
         _require_asked(problem, np.shape(problems[0].linear)[1:], keys)
-    if not AVAILABLE:
-        with np.errstate(over="ignore", invalid="ignore"):
-            return [
-                solve_plainly(
-                    *problem[:5], keys, counter, loops=problem.loops, samples=problem.samples, u1=u1
-                )
-                for problem in problems
-            ]
     largest_loops = [int(np.max(problem.loops)) for problem in problems]
     if len(set(largest_loops)) > 1:
         raise ValueError("problems that share draws have as many loops")

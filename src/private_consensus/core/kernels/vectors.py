@@ -18,8 +18,14 @@ from __future__ import annotations
 import operator
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.core.typeconv import Conversion
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
-from .compiling import AVAILABLE, CHECKED
+from .compiling import CHECKED
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
 """Of float64; of the types of 32 bits, in one register and in two."""
@@ -45,561 +51,591 @@ def aligned(count: int, kind=np.float32) -> np.ndarray:
     return raw[begin : begin + count * size].view(kind)
 
 
-if AVAILABLE:
-    from llvmlite import ir
-    from numba.core import cgutils, types
-    from numba.core.errors import TypingError
-    from numba.core.typeconv import Conversion
-    from numba.core.typing.templates import AbstractTemplate, infer_global, signature
-    from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
+class Vector(types.Type):
+    """Numba type of a vector."""
 
-    class Vector(types.Type):
-        """Numba type of a vector."""
+    def __init__(self, element, lanes: int):
+        self.element, self.lanes = element, lanes
+        super().__init__(f"vector({element}, {lanes})")
 
-        def __init__(self, element, lanes: int):
-            self.element, self.lanes = element, lanes
-            super().__init__(f"vector({element}, {lanes})")
-
-        def can_convert_from(self, context, other):
-            """Return the kind of conversion from another type; numbers can be broadcast.
-
-            Parameters
-            ----------
-            context : numba context
-                Typing context.
-            other : numba type
-                Source type.
-
-            Returns
-            -------
-            Conversion or None
-            """
-            return Conversion.unsafe if isinstance(other, types.Number) else None
-
-    def _kinds(element, *lanes):
-        return tuple(Vector(element, count) for count in lanes)
-
-    _DOUBLES = _kinds(types.float64, DOUBLE_LANES)
-    _SINGLES = _kinds(types.float32, LANES, WIDE)
-    _SIGNED = _kinds(types.int64, DOUBLE_LANES) + _kinds(types.int32, LANES, WIDE)
-    _UNSIGNED = _kinds(types.uint32, LANES, WIDE)
-    _FUSED = ("contract",)
-
-    @register_model(Vector)
-    class _Model(models.PrimitiveModel):
-        def __init__(self, manager, kind):
-            element = manager.lookup(kind.element).get_value_type()
-            super().__init__(manager, kind, ir.VectorType(element, kind.lanes))
-
-    @lower_cast(types.Number, Vector)
-    def _everywhere(context, builder, kind, vector, number):
-        number = context.cast(builder, number, kind, vector.element)
-        return _spread(builder, number, vector.lanes)
-
-    def _spread(builder, number, lanes):
-        none = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
-        first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
-        return _picked(builder, first, [0] * lanes)
-
-    def _picked(builder, vector, indices):
-        none = ir.Constant(vector.type, ir.Undefined)
-        indices = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
-        return builder.shuffle_vector(vector, none, indices)
-
-    # --- Operators --------------------------------------------------------------------------------
-
-    def _common(args):
-        """Return the vector type of operands of which one is a vector; None if there is none."""
-        vectors = {arg for arg in args if isinstance(arg, Vector)}
-        return vectors.pop() if len(vectors) == 1 else None
-
-    class _Operator(AbstractTemplate):
-        def generic(self, args, kws):
-            vector = _common(args)
-            return vector and signature(vector, *[vector] * len(args))
-
-    def _operator(symbol, integer=None, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
-        infer_global(symbol)(type(f"_{symbol.__name__}", (_Operator,), {}))
-
-        def lowered(name, **options):
-            return lambda context, builder, sig, args: getattr(builder, name)(*args, **options)
-
-        operands = 1 if symbol is operator.neg else 2
-        if integer:
-            for kind in kinds:
-                lower_builtin(symbol, *[kind] * operands)(lowered(integer))
-        if floating:
-            for kind in _DOUBLES + _SINGLES:
-                lower_builtin(symbol, *[kind] * operands)(lowered(floating, flags=flags))
-
-    _operator(operator.add, "add", "fadd")
-    _operator(operator.sub, "sub", "fsub")
-    _operator(operator.mul, "mul", "fmul")
-    _operator(operator.truediv, floating="fdiv", flags=())
-    _operator(operator.neg, "neg", "fneg", flags=())
-    _operator(operator.and_, "and_")
-    _operator(operator.or_, "or_")
-    _operator(operator.xor, "xor")
-    _operator(operator.lshift, "shl")
-    _operator(operator.rshift, "ashr", kinds=_SIGNED)
-    for _words in _UNSIGNED:
-        lower_builtin(operator.rshift, _words, _words)(
-            lambda context, builder, sig, args: builder.lshr(*args)
-        )
-
-    # --- Memory -----------------------------------------------------------------------------------
-
-    def _place(context, builder, kind, array, index, vector):
-        data = context.make_array(kind)(context, builder, array).data
-        address = builder.gep(data, [index])
-        return builder.bitcast(address, context.get_value_type(vector).as_pointer())
-
-    def _check(context, builder, kind, array, index, count):
-        """Raise an error if ``count`` numbers from the index overrun; checked build only."""
-        if not CHECKED:
-            return
-        long = ir.IntType(64)
-        count = ir.Constant(long, count) if isinstance(count, int) else count
-        is_nonempty = builder.icmp_signed(">", count, ir.Constant(long, 0))
-        before = builder.icmp_signed("<", index, ir.Constant(long, 0))
-        size = context.make_array(kind)(context, builder, array).nitems
-        behind = builder.icmp_signed(">", builder.add(index, count), size)
-        with builder.if_then(builder.and_(is_nonempty, builder.or_(before, behind)), likely=False):
-            text = "a vector outside of its array"
-            context.call_conv.return_user_exc(builder, IndexError, (text,))
-
-    def _require_contiguous(array):
-        if array.layout != "C":
-            raise TypingError("vectors are loaded from and stored to contiguous arrays only")
-
-    def _loading(registers):
-        @intrinsic
-        def load(typing, array, index):
-            """Load the numbers from ``array[index]`` on, of a contiguous array."""
-            _require_contiguous(array)
-
-            def generate(context, builder, sig, args):
-                _check(context, builder, sig.args[0], *args, sig.return_type.lanes)
-                place = _place(context, builder, sig.args[0], *args, sig.return_type)
-                return builder.load(place, align=4)
-
-            return _kind(array.dtype, registers)(array, types.int64), generate
-
-        return load
-
-    def _kind(element, registers):
-        return Vector(element, registers * 512 // element.bitwidth)
-
-    load, load_wide = _loading(1), _loading(2)
-
-    @intrinsic
-    def store(typing, array, index, vector):
-        """Store the vector to ``array[index]`` and the following entries.
+    def can_convert_from(self, context, other):
+        """Return the kind of conversion from another type; numbers can be broadcast.
 
         Parameters
         ----------
-        typing : numba context
+        context : numba context
             Typing context.
-        array, index, vector : numba type
-            Types of the contiguous array, of the index and of the vector.
+        other : numba type
+            Source type.
+
+        Returns
+        -------
+        Conversion or None
         """
+        return Conversion.unsafe if isinstance(other, types.Number) else None
+
+
+def _kinds(element, *lanes):
+    return tuple(Vector(element, count) for count in lanes)
+
+
+_DOUBLES = _kinds(types.float64, DOUBLE_LANES)
+_SINGLES = _kinds(types.float32, LANES, WIDE)
+_SIGNED = _kinds(types.int64, DOUBLE_LANES) + _kinds(types.int32, LANES, WIDE)
+_UNSIGNED = _kinds(types.uint32, LANES, WIDE)
+_FUSED = ("contract",)
+
+
+@register_model(Vector)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        element = manager.lookup(kind.element).get_value_type()
+        super().__init__(manager, kind, ir.VectorType(element, kind.lanes))
+
+
+@lower_cast(types.Number, Vector)
+def _everywhere(context, builder, kind, vector, number):
+    number = context.cast(builder, number, kind, vector.element)
+    return _spread(builder, number, vector.lanes)
+
+
+def _spread(builder, number, lanes):
+    none = ir.Constant(ir.VectorType(number.type, lanes), ir.Undefined)
+    first = builder.insert_element(none, number, ir.Constant(ir.IntType(32), 0))
+    return _picked(builder, first, [0] * lanes)
+
+
+def _picked(builder, vector, indices):
+    none = ir.Constant(vector.type, ir.Undefined)
+    indices = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
+    return builder.shuffle_vector(vector, none, indices)
+
+
+# --- Operators --------------------------------------------------------------------------------
+
+
+def _common(args):
+    """Return the vector type of operands of which one is a vector; None if there is none."""
+    vectors = {arg for arg in args if isinstance(arg, Vector)}
+    return vectors.pop() if len(vectors) == 1 else None
+
+
+class _Operator(AbstractTemplate):
+    def generic(self, args, kws):
+        vector = _common(args)
+        return vector and signature(vector, *[vector] * len(args))
+
+
+def _operator(symbol, integer=None, floating=None, kinds=_SIGNED + _UNSIGNED, flags=_FUSED):
+    infer_global(symbol)(type(f"_{symbol.__name__}", (_Operator,), {}))
+
+    def lowered(name, **options):
+        return lambda context, builder, sig, args: getattr(builder, name)(*args, **options)
+
+    operands = 1 if symbol is operator.neg else 2
+    if integer:
+        for kind in kinds:
+            lower_builtin(symbol, *[kind] * operands)(lowered(integer))
+    if floating:
+        for kind in _DOUBLES + _SINGLES:
+            lower_builtin(symbol, *[kind] * operands)(lowered(floating, flags=flags))
+
+
+_operator(operator.add, "add", "fadd")
+_operator(operator.sub, "sub", "fsub")
+_operator(operator.mul, "mul", "fmul")
+_operator(operator.truediv, floating="fdiv", flags=())
+_operator(operator.neg, "neg", "fneg", flags=())
+_operator(operator.and_, "and_")
+_operator(operator.or_, "or_")
+_operator(operator.xor, "xor")
+_operator(operator.lshift, "shl")
+_operator(operator.rshift, "ashr", kinds=_SIGNED)
+for _words in _UNSIGNED:
+    lower_builtin(operator.rshift, _words, _words)(
+        lambda context, builder, sig, args: builder.lshr(*args)
+    )
+
+# --- Memory -----------------------------------------------------------------------------------
+
+
+def _place(context, builder, kind, array, index, vector):
+    data = context.make_array(kind)(context, builder, array).data
+    address = builder.gep(data, [index])
+    return builder.bitcast(address, context.get_value_type(vector).as_pointer())
+
+
+def _check(context, builder, kind, array, index, count):
+    """Raise an error if ``count`` numbers from the index overrun; checked build only."""
+    if not CHECKED:
+        return
+    long = ir.IntType(64)
+    count = ir.Constant(long, count) if isinstance(count, int) else count
+    is_nonempty = builder.icmp_signed(">", count, ir.Constant(long, 0))
+    before = builder.icmp_signed("<", index, ir.Constant(long, 0))
+    size = context.make_array(kind)(context, builder, array).nitems
+    behind = builder.icmp_signed(">", builder.add(index, count), size)
+    with builder.if_then(builder.and_(is_nonempty, builder.or_(before, behind)), likely=False):
+        text = "a vector outside of its array"
+        context.call_conv.return_user_exc(builder, IndexError, (text,))
+
+
+def _require_contiguous(array):
+    if array.layout != "C":
+        raise TypingError("vectors are loaded from and stored to contiguous arrays only")
+
+
+def _loading(registers):
+    @intrinsic
+    def load(typing, array, index):
+        """Load the numbers from ``array[index]`` on, of a contiguous array."""
         _require_contiguous(array)
 
         def generate(context, builder, sig, args):
-            _check(context, builder, sig.args[0], *args[:2], sig.args[2].lanes)
-            place = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
-            builder.store(args[2], place, align=4)
-            return context.get_dummy_value()
+            _check(context, builder, sig.args[0], *args, sig.return_type.lanes)
+            place = _place(context, builder, sig.args[0], *args, sig.return_type)
+            return builder.load(place, align=4)
 
-        return types.void(array, types.int64, vector), generate
+        return _kind(array.dtype, registers)(array, types.int64), generate
 
-    def _first(builder, array, index, count, kind, argument, context):
-        """Return the address and a mask of the lanes below ``count``."""
-        lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
-        mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
-        max_lanes = ir.Constant(count.type, LANES)
-        clipped_count = builder.select(builder.icmp_signed("<", count, max_lanes), count, max_lanes)
-        _check(context, builder, argument, array, index, clipped_count)
-        return _place(context, builder, argument, array, index, kind), mask
+    return load
 
+
+def _kind(element, registers):
+    return Vector(element, registers * 512 // element.bitwidth)
+
+
+load, load_wide = _loading(1), _loading(2)
+
+
+@intrinsic
+def store(typing, array, index, vector):
+    """Store the vector to ``array[index]`` and the following entries.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    array, index, vector : numba type
+        Types of the contiguous array, of the index and of the vector.
+    """
+    _require_contiguous(array)
+
+    def generate(context, builder, sig, args):
+        _check(context, builder, sig.args[0], *args[:2], sig.args[2].lanes)
+        place = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
+        builder.store(args[2], place, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, vector), generate
+
+
+def _first(builder, array, index, count, kind, argument, context):
+    """Return the address and a mask of the lanes below ``count``."""
+    lanes = ir.Constant(ir.VectorType(ir.IntType(64), LANES), list(range(LANES)))
+    mask = builder.icmp_signed("<", lanes, _spread(builder, count, LANES))
+    max_lanes = ir.Constant(count.type, LANES)
+    clipped_count = builder.select(builder.icmp_signed("<", count, max_lanes), count, max_lanes)
+    _check(context, builder, argument, array, index, clipped_count)
+    return _place(context, builder, argument, array, index, kind), mask
+
+
+@intrinsic
+def load_first(typing, array, index, count):
+    """Load numbers from ``array[index]`` on into ``count`` lanes, and zeros elsewhere.
+
+    No other numbers are read.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    array, index, count : numba type
+        Types of the array, of the index and of the number of lanes.
+    """
+    vector = _SINGLES[0]
+
+    def generate(context, builder, sig, args):
+        place, mask = _first(builder, *args, vector, sig.args[0], context)
+        kind = context.get_value_type(vector)
+        align = ir.Constant(ir.IntType(32), 4)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(kind, [place.type, align.type, mask.type, kind]),
+            f"llvm.masked.load.v{LANES}f32.p0",
+        )
+        return builder.call(function, [place, align, mask, ir.Constant(kind, [0.0] * LANES)])
+
+    return vector(array, types.int64, types.int64), generate
+
+
+@intrinsic
+def load_everywhere(typing, array, index):
+    """Load ``array[index]`` into all lanes; negative indices are not supported.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    array, index : numba type
+        Types of the array and of the index.
+    """
+    vector = _SINGLES[0]
+
+    def generate(context, builder, sig, args):
+        number = context.get_value_type(vector.element)
+        _check(context, builder, sig.args[0], *args, 1)
+        data = context.make_array(sig.args[0])(context, builder, args[0]).data
+        place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
+        return _spread(builder, builder.load(place), LANES)
+
+    return vector(array, types.int64), generate
+
+
+@intrinsic
+def store_first(typing, array, index, count, vector):
+    """Store the first ``count`` lanes to ``array[index]`` and following entries.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    array, index, count, vector : numba type
+        Types of the array, the index, the number of lanes and the vector.
+    """
+
+    def generate(context, builder, sig, args):
+        place, mask = _first(builder, *args[:3], vector, sig.args[0], context)
+        kind = context.get_value_type(vector)
+        align = ir.Constant(ir.IntType(32), 4)
+        function = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(ir.VoidType(), [kind, place.type, align.type, mask.type]),
+            f"llvm.masked.store.v{LANES}f32.p0",
+        )
+        builder.call(function, [args[3], place, align, mask])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, types.int64, vector), generate
+
+
+@intrinsic
+def turn(typing, out, to, out_stride, array, at, stride):
+    """Transpose a block of ``LANES`` rows and columns.
+
+    For i, l < ``LANES``: ``out[to + i out_stride + l] = array[at + l stride + i]``.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    out, to, out_stride : numba type
+        Types of the target, its offset and its stride.
+    array, at, stride : numba type
+        Types of the source, its offset and its stride.
+    """
+
+    def generate(context, builder, sig, args):
+        out, to, out_stride, array, at, stride = args
+        (kind,) = _SINGLES[:1]
+
+        def place(argument, array, begin, stride, i):
+            index = builder.add(begin, builder.mul(stride, ir.Constant(begin.type, i)))
+            _check(context, builder, sig.args[argument], array, index, LANES)
+            return _place(context, builder, sig.args[argument], array, index, kind)
+
+        rows = [builder.load(place(3, array, at, stride, i), align=4) for i in range(LANES)]
+        for i, row in enumerate(_turned(builder, rows)):
+            builder.store(row, place(0, out, to, out_stride, i), align=4)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(out, long, long, array, long, long), generate
+
+
+def _turned(builder, rows):
+    """Transpose rows: exchange blocks of 8, then of 4, 2 and 1 across the diagonal."""
+    word = ir.IntType(32)
+    lanes, half = range(LANES), LANES // 2
+    while half:
+        lower = [lane if not lane & half else LANES + lane - half for lane in lanes]
+        upper = [lane + half if not lane & half else LANES + lane for lane in lanes]
+        after = list(rows)
+        for i in (i for i in lanes if not i & half):
+            for row, indices in ((i, lower), (i + half, upper)):
+                mask = ir.Constant(ir.VectorType(word, LANES), indices)
+                after[row] = builder.shuffle_vector(rows[i], rows[i + half], mask)
+        rows, half = after, half // 2
+    return rows
+
+
+# --- Functions --------------------------------------------------------------------------------
+
+
+def _spreading(registers):
     @intrinsic
-    def load_first(typing, array, index, count):
-        """Load numbers from ``array[index]`` on into ``count`` lanes, and zeros elsewhere.
+    def everywhere(typing, number):
+        """Broadcast the number to all lanes."""
+        kind = _kind(number, registers)
+        return kind(kind), lambda context, builder, sig, args: args[0]
 
-        No other numbers are read.
+    return everywhere
 
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        array, index, count : numba type
-            Types of the array, of the index and of the number of lanes.
-        """
-        vector = _SINGLES[0]
 
-        def generate(context, builder, sig, args):
-            place, mask = _first(builder, *args, vector, sig.args[0], context)
-            kind = context.get_value_type(vector)
-            align = ir.Constant(ir.IntType(32), 4)
-            function = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(kind, [place.type, align.type, mask.type, kind]),
-                f"llvm.masked.load.v{LANES}f32.p0",
-            )
-            return builder.call(function, [place, align, mask, ir.Constant(kind, [0.0] * LANES)])
+everywhere, everywhere_wide = _spreading(1), _spreading(2)
 
-        return vector(array, types.int64, types.int64), generate
 
+@intrinsic
+def counted_from(typing, first):
+    """Return first, first + 1, ..., in as many lanes as fill two registers.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    first : numba type
+        Type of the first number.
+    """
+    kind = _kind(first, 2)
+
+    def generate(context, builder, sig, args):
+        return builder.add(args[0], ir.Constant(args[0].type, list(range(kind.lanes))))
+
+    return kind(kind), generate
+
+
+@intrinsic
+def narrowed(typing, lower, upper):
+    """Convert two vectors of float64 to one of float32.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    lower, upper : numba type
+        Types of the vectors for the lower and the upper half.
+    """
+
+    def generate(context, builder, sig, args):
+        both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
+        double = builder.shuffle_vector(*args, both)
+        return builder.fptrunc(double, context.get_value_type(sig.return_type))
+
+    return _SINGLES[0](lower, upper), generate
+
+
+@intrinsic
+def widened(typing, a):
+    """Convert the lower and the upper half of a vector of float32 to float64.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a : numba type
+        Type of the vector.
+    """
+
+    def generate(context, builder, sig, args):
+        kind = context.get_value_type(_DOUBLES[0])
+        halves = list(range(DOUBLE_LANES)), list(range(DOUBLE_LANES, LANES))
+        parts = [builder.fpext(_picked(builder, args[0], half), kind) for half in halves]
+        return context.make_tuple(builder, sig.return_type, parts)
+
+    return types.UniTuple(_DOUBLES[0], 2)(a), generate
+
+
+def _select(order):
+    def generate(context, builder, sig, args):
+        return builder.select(builder.fcmp_ordered(order, *args), *args)
+
+    return generate
+
+
+@intrinsic
+def least(typing, a, b):
+    """Return a in lanes with ``a < b``, else b.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a, b : numba type
+        Types of the operands.
+    """
+    kind = _common((a, b))
+    return kind(kind, kind), _select("<")
+
+
+@intrinsic
+def greatest(typing, a, b):
+    """Return a in lanes with ``a > b``, else b.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a, b : numba type
+        Types of the operands.
+    """
+    kind = _common((a, b))
+    return kind(kind, kind), _select(">")
+
+
+@intrinsic
+def where_positive(typing, which, a, b):
+    """Return a in lanes with ``which > 0``, else b.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    which, a, b : numba type
+        Types of the condition and of the two choices.
+    """
+
+    def generate(context, builder, sig, args):
+        zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
+        return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
+
+    return which(which, which, which), generate
+
+
+def _where(compare, order):
     @intrinsic
-    def load_everywhere(typing, array, index):
-        """Load ``array[index]`` into all lanes; negative indices are not supported.
+    def where(typing, a, b, c, d):
+        """Return c in lanes where the comparison of a and b holds, else d.
 
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        array, index : numba type
-            Types of the array and of the index.
-        """
-        vector = _SINGLES[0]
-
-        def generate(context, builder, sig, args):
-            number = context.get_value_type(vector.element)
-            _check(context, builder, sig.args[0], *args, 1)
-            data = context.make_array(sig.args[0])(context, builder, args[0]).data
-            place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
-            return _spread(builder, builder.load(place), LANES)
-
-        return vector(array, types.int64), generate
-
-    @intrinsic
-    def store_first(typing, array, index, count, vector):
-        """Store the first ``count`` lanes to ``array[index]`` and following entries.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        array, index, count, vector : numba type
-            Types of the array, the index, the number of lanes and the vector.
-        """
-
-        def generate(context, builder, sig, args):
-            place, mask = _first(builder, *args[:3], vector, sig.args[0], context)
-            kind = context.get_value_type(vector)
-            align = ir.Constant(ir.IntType(32), 4)
-            function = cgutils.get_or_insert_function(
-                builder.module,
-                ir.FunctionType(ir.VoidType(), [kind, place.type, align.type, mask.type]),
-                f"llvm.masked.store.v{LANES}f32.p0",
-            )
-            builder.call(function, [args[3], place, align, mask])
-            return context.get_dummy_value()
-
-        return types.void(array, types.int64, types.int64, vector), generate
-
-    @intrinsic
-    def turn(typing, out, to, out_stride, array, at, stride):
-        """Transpose a block of ``LANES`` rows and columns.
-
-        For i, l < ``LANES``: ``out[to + i out_stride + l] = array[at + l stride + i]``.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        out, to, out_stride : numba type
-            Types of the target, its offset and its stride.
-        array, at, stride : numba type
-            Types of the source, its offset and its stride.
-        """
-
-        def generate(context, builder, sig, args):
-            out, to, out_stride, array, at, stride = args
-            (kind,) = _SINGLES[:1]
-
-            def place(argument, array, begin, stride, i):
-                index = builder.add(begin, builder.mul(stride, ir.Constant(begin.type, i)))
-                _check(context, builder, sig.args[argument], array, index, LANES)
-                return _place(context, builder, sig.args[argument], array, index, kind)
-
-            rows = [builder.load(place(3, array, at, stride, i), align=4) for i in range(LANES)]
-            for i, row in enumerate(_turned(builder, rows)):
-                builder.store(row, place(0, out, to, out_stride, i), align=4)
-            return context.get_dummy_value()
-
-        long = types.int64
-        return types.void(out, long, long, array, long, long), generate
-
-    def _turned(builder, rows):
-        """Transpose rows: exchange blocks of 8, then of 4, 2 and 1 across the diagonal."""
-        word = ir.IntType(32)
-        lanes, half = range(LANES), LANES // 2
-        while half:
-            lower = [lane if not lane & half else LANES + lane - half for lane in lanes]
-            upper = [lane + half if not lane & half else LANES + lane for lane in lanes]
-            after = list(rows)
-            for i in (i for i in lanes if not i & half):
-                for row, indices in ((i, lower), (i + half, upper)):
-                    mask = ir.Constant(ir.VectorType(word, LANES), indices)
-                    after[row] = builder.shuffle_vector(rows[i], rows[i + half], mask)
-            rows, half = after, half // 2
-        return rows
-
-    # --- Functions --------------------------------------------------------------------------------
-
-    def _spreading(registers):
-        @intrinsic
-        def everywhere(typing, number):
-            """Broadcast the number to all lanes."""
-            kind = _kind(number, registers)
-            return kind(kind), lambda context, builder, sig, args: args[0]
-
-        return everywhere
-
-    everywhere, everywhere_wide = _spreading(1), _spreading(2)
-
-    @intrinsic
-    def counted_from(typing, first):
-        """Return first, first + 1, ..., in as many lanes as fill two registers.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        first : numba type
-            Type of the first number.
-        """
-        kind = _kind(first, 2)
-
-        def generate(context, builder, sig, args):
-            return builder.add(args[0], ir.Constant(args[0].type, list(range(kind.lanes))))
-
-        return kind(kind), generate
-
-    @intrinsic
-    def narrowed(typing, lower, upper):
-        """Convert two vectors of float64 to one of float32.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        lower, upper : numba type
-            Types of the vectors for the lower and the upper half.
-        """
-
-        def generate(context, builder, sig, args):
-            both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
-            double = builder.shuffle_vector(*args, both)
-            return builder.fptrunc(double, context.get_value_type(sig.return_type))
-
-        return _SINGLES[0](lower, upper), generate
-
-    @intrinsic
-    def widened(typing, a):
-        """Convert the lower and the upper half of a vector of float32 to float64.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        a : numba type
-            Type of the vector.
-        """
-
-        def generate(context, builder, sig, args):
-            kind = context.get_value_type(_DOUBLES[0])
-            halves = list(range(DOUBLE_LANES)), list(range(DOUBLE_LANES, LANES))
-            parts = [builder.fpext(_picked(builder, args[0], half), kind) for half in halves]
-            return context.make_tuple(builder, sig.return_type, parts)
-
-        return types.UniTuple(_DOUBLES[0], 2)(a), generate
-
-    def _select(order):
-        def generate(context, builder, sig, args):
-            return builder.select(builder.fcmp_ordered(order, *args), *args)
-
-        return generate
-
-    @intrinsic
-    def least(typing, a, b):
-        """Return a in lanes with ``a < b``, else b.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        a, b : numba type
-            Types of the operands.
-        """
-        kind = _common((a, b))
-        return kind(kind, kind), _select("<")
-
-    @intrinsic
-    def greatest(typing, a, b):
-        """Return a in lanes with ``a > b``, else b.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        a, b : numba type
-            Types of the operands.
-        """
-        kind = _common((a, b))
-        return kind(kind, kind), _select(">")
-
-    @intrinsic
-    def where_positive(typing, which, a, b):
-        """Return a in lanes with ``which > 0``, else b.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        which, a, b : numba type
-            Types of the condition and of the two choices.
-        """
-
-        def generate(context, builder, sig, args):
-            zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
-            return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
-
-        return which(which, which, which), generate
-
-    def _where(compare, order):
-        @intrinsic
-        def where(typing, a, b, c, d):
-            """Return c in lanes where the comparison of a and b holds, else d.
-
-            Integers are compared as unsigned.
-            """
-
-            def generate(context, builder, sig, args):
-                return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
-
-            return c(a, a, c, c), generate
-
-        return where
-
-    where_less = _where("fcmp_ordered", "<")
-    where_unequal = _where("fcmp_unordered", "!=")
-    where_reached = _where("icmp_unsigned", ">=")
-    where_same = _where("icmp_unsigned", "==")
-
-    def _function(llvm):
-        @intrinsic
-        def function(typing, a):
-            def generate(context, builder, sig, args):
-                kind = args[0].type
-                name = f"llvm.{llvm}.v{kind.count}{kind.element.intrinsic_name}"
-                function = cgutils.get_or_insert_function(
-                    builder.module, ir.FunctionType(kind, [kind]), name
-                )
-                return builder.call(function, args)
-
-            return a(a), generate
-
-        return function
-
-    root, floor = _function("sqrt"), _function("floor")
-
-    def _folding(join):
-        @intrinsic
-        def fold(typing, a):
-            def generate(context, builder, sig, args):
-                (vector,) = args
-                while vector.type.count > 1:
-                    half = vector.type.count // 2
-                    lower, upper = list(range(half)), list(range(half, 2 * half))
-                    vector = join(
-                        builder, _picked(builder, vector, lower), _picked(builder, vector, upper)
-                    )
-                return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
-
-            return a.element(a), generate
-
-        return fold
-
-    def _larger(builder, a, b):
-        return builder.select(builder.fcmp_ordered(">", a, b), a, b)
-
-    total_of, largest_of = _folding(lambda builder, a, b: builder.fadd(a, b)), _folding(_larger)
-    """Of the lanes of a vector, halves joined until one is left."""
-
-    @intrinsic
-    def lowest_bit(typing, word):
-        """Return the index of the lowest set bit of a nonzero 64-bit word.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        word : numba type
-            Type of the word.
+        Integers are compared as unsigned.
         """
 
         def generate(context, builder, sig, args):
-            return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+            return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
 
-        return types.int64(types.uint64), generate
+        return c(a, a, c, c), generate
 
+    return where
+
+
+where_less = _where("fcmp_ordered", "<")
+where_unequal = _where("fcmp_unordered", "!=")
+where_reached = _where("icmp_unsigned", ">=")
+where_same = _where("icmp_unsigned", "==")
+
+
+def _function(llvm):
     @intrinsic
-    def zeros_of(typing, a):
-        """Return a 64-bit word whose lowest bits mark the lanes that are 0.
-
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        a : numba type
-            Type of the vector.
-        """
-
+    def function(typing, a):
         def generate(context, builder, sig, args):
             kind = args[0].type
-            zero = builder.fcmp_ordered("==", args[0], ir.Constant(kind, [0.0] * kind.count))
-            return builder.zext(builder.bitcast(zero, ir.IntType(kind.count)), ir.IntType(64))
+            name = f"llvm.{llvm}.v{kind.count}{kind.element.intrinsic_name}"
+            function = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(kind, [kind]), name
+            )
+            return builder.call(function, args)
 
-        return types.uint64(a), generate
+        return a(a), generate
 
-    def _view(element):
-        @intrinsic
-        def view(typing, a):
-            """Reinterpret the bits as another type."""
+    return function
 
-            def generate(context, builder, sig, args):
-                return builder.bitcast(args[0], context.get_value_type(sig.return_type))
 
-            return Vector(element, a.lanes)(a), generate
+root, floor = _function("sqrt"), _function("floor")
 
-        return view
 
-    words, ints, longs = _view(types.uint32), _view(types.int32), _view(types.int64)
-    singles, doubles = _view(types.float32), _view(types.float64)
-
+def _folding(join):
     @intrinsic
-    def floated(typing, a):
-        """Convert integers to float32, with rounding.
+    def fold(typing, a):
+        def generate(context, builder, sig, args):
+            (vector,) = args
+            while vector.type.count > 1:
+                half = vector.type.count // 2
+                lower, upper = list(range(half)), list(range(half, 2 * half))
+                vector = join(
+                    builder, _picked(builder, vector, lower), _picked(builder, vector, upper)
+                )
+            return builder.extract_element(vector, ir.Constant(ir.IntType(32), 0))
 
-        Parameters
-        ----------
-        typing : numba context
-            Typing context.
-        a : numba type
-            Type of the vector.
-        """
+        return a.element(a), generate
+
+    return fold
+
+
+def _larger(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+total_of, largest_of = _folding(lambda builder, a, b: builder.fadd(a, b)), _folding(_larger)
+"""Of the lanes of a vector, halves joined until one is left."""
+
+
+@intrinsic
+def lowest_bit(typing, word):
+    """Return the index of the lowest set bit of a nonzero 64-bit word.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    word : numba type
+        Type of the word.
+    """
+
+    def generate(context, builder, sig, args):
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def zeros_of(typing, a):
+    """Return a 64-bit word whose lowest bits mark the lanes that are 0.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a : numba type
+        Type of the vector.
+    """
+
+    def generate(context, builder, sig, args):
+        kind = args[0].type
+        zero = builder.fcmp_ordered("==", args[0], ir.Constant(kind, [0.0] * kind.count))
+        return builder.zext(builder.bitcast(zero, ir.IntType(kind.count)), ir.IntType(64))
+
+    return types.uint64(a), generate
+
+
+def _view(element):
+    @intrinsic
+    def view(typing, a):
+        """Reinterpret the bits as another type."""
 
         def generate(context, builder, sig, args):
-            return builder.sitofp(args[0], context.get_value_type(sig.return_type))
+            return builder.bitcast(args[0], context.get_value_type(sig.return_type))
 
-        return Vector(types.float32, a.lanes)(a), generate
-else:
-    load = load_wide = load_first = load_everywhere = None
-    store = store_first = turn = everywhere = everywhere_wide = narrowed = widened = None
-    counted_from = None
-    longs = doubles = None
-    least = greatest = where_positive = root = words = ints = singles = floated = None
-    where_less = where_unequal = where_reached = where_same = floor = None
-    total_of = largest_of = lowest_bit = zeros_of = None
+        return Vector(element, a.lanes)(a), generate
+
+    return view
+
+
+words, ints, longs = _view(types.uint32), _view(types.int32), _view(types.int64)
+singles, doubles = _view(types.float32), _view(types.float64)
+
+
+@intrinsic
+def floated(typing, a):
+    """Convert integers to float32, with rounding.
+
+    Parameters
+    ----------
+    typing : numba context
+        Typing context.
+    a : numba type
+        Type of the vector.
+    """
+
+    def generate(context, builder, sig, args):
+        return builder.sitofp(args[0], context.get_value_type(sig.return_type))
+
+    return Vector(types.float32, a.lanes)(a), generate

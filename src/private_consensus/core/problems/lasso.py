@@ -31,7 +31,6 @@ from private_consensus.common.arrays import (
 )
 from private_consensus.common.errors import require
 
-from ..kernels.local_minima import AVAILABLE, filled, soft_slopes, soft_steps, soft_steps_huber
 from ..randomness import Streams
 from .base import PUBLIC_RECORDS, Problem, consensus_error
 
@@ -211,11 +210,6 @@ class Lasso(Problem):
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         """Compute a subgradient; for the penalty it is the sign, with 0 at 0."""
-        if AVAILABLE and np.isinf(self.gradient_bound):
-            shape = np.broadcast_shapes(x.shape, self.pull.shape)
-            points = np.ascontiguousarray(np.broadcast_to(x, shape), float).reshape(-1, self.dim)
-            coefficients = self._filled_gram, self._filled_pull, float(self.penalty)
-            return soft_slopes(points, *coefficients).reshape(shape)
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
     def proximal(self, linear, penalty, centre, start):
@@ -243,8 +237,6 @@ class Lasso(Problem):
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
         step = 2.0 / (largest + smallest)
         steps = _steps((largest - smallest) / (largest + smallest))
-        if AVAILABLE:
-            return self._compiled_steps(linear, penalty, centre, start, step, steps)
         x = start
         for done in range(int(steps.max())):
             slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
@@ -252,53 +244,6 @@ class Lasso(Problem):
             # The number of steps of an agent does not depend on the other agents.
             x = np.where(done < steps, ahead, x)
         return x
-
-    def _compiled_steps(self, linear, penalty, centre, start, step, steps):
-        """Take the steps of :meth:`proximal` in compiled code, one problem at a time."""
-        data_shape = (len(self.features), self.n_agents)
-        terms = map(np.shape, (linear, penalty, centre, start, step))
-        shape = np.broadcast_shapes(*terms, (*data_shape, self.dim))
-        matrix_index = np.broadcast_to(
-            np.arange(np.prod(data_shape)).reshape(data_shape), shape[:-1]
-        ).ravel()
-
-        def per_problem(values, kind=float):
-            values = np.broadcast_to(values, (*shape[:-1], 1))
-            return np.ascontiguousarray(values.reshape(-1), kind)
-
-        numbers = (
-            per_problem(penalty),
-            per_problem(step),
-            per_problem(step * self.penalty),
-            per_problem(steps, np.int64),
-        )
-        x = np.broadcast_to(start, shape).reshape(-1, self.dim)
-        still = linear - penalty * centre
-        if np.isinf(self.gradient_bound):
-            still = np.broadcast_to(still - self.pull, shape).reshape(-1, self.dim)
-            minimisers = soft_steps(x, self._filled_gram, matrix_index, still, *numbers)
-        else:
-            still = np.broadcast_to(still, shape).reshape(-1, self.dim)
-            huber = float(self.weight), float(self.gradient_bound)
-            minimisers = soft_steps_huber(
-                x, *self._filled_records, matrix_index, still, *numbers, *huber
-            )
-        return minimisers.reshape(shape)
-
-    @cached_property
-    def _filled_gram(self) -> np.ndarray:
-        return filled(self.gram.reshape(-1, self.dim, self.dim))
-
-    @cached_property
-    def _filled_pull(self) -> np.ndarray:
-        return filled(-self.pull.reshape(-1, self.dim))
-
-    @cached_property
-    def _filled_records(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Padded features, transposed features and responses."""
-        rows = self.features.reshape(-1, *self.features.shape[2:])
-        responses = self.responses.reshape(-1, self.responses.shape[2])
-        return filled(rows), filled(rows.swapaxes(-1, -2)), filled(responses)
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""

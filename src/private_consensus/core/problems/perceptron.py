@@ -37,7 +37,6 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import require
 
 from ..kernels import backpropagation
-from ..kernels.messages import compiled_for
 from ..partition import partition_iid
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -201,7 +200,7 @@ class Perceptron(Problem):
         ndarray, shape (agents, p)
         """
         out = np.empty_like(x) if out is None else out
-        if compiled_for(x) and x.dtype == self.features.dtype and out.flags.c_contiguous:
+        if x.dtype == self.features.dtype == np.float32 and out.flags.c_contiguous:
             factors = self.factors(len(x), rows.shape[-1])
             batch = np.zeros(1, int), rows, sizes[None], np.array([clip])
             self.backpropagate(np.ascontiguousarray(x), *batch, factors)
@@ -316,7 +315,7 @@ class Perceptron(Problem):
         -------
         ndarray, shape (models, classes, rows)
         """
-        if compiled_for(x) and x.dtype == self.features.dtype:
+        if x.dtype == self.features.dtype == np.float32:
             return backpropagation.outputs(x, self._records, rows, self.hidden)
         a = self.features[rows].T.astype(x.dtype)
         return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]

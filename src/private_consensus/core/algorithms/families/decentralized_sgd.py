@@ -51,9 +51,7 @@ from private_consensus.privacy.subsampling import (
 )
 
 from ...kernels.compiling import share_out
-from ...kernels.messages import compiled_for
 from ...kernels.rounds import Gradients, in_factors, in_full
-from ...kernels.sampling import first_of
 from ...kernels.workspaces import workspace
 from ...problems.perceptron import INITS, Perceptron
 from ..base import GRADIENT, Finite, Iterative, Range, stack
@@ -604,11 +602,13 @@ class DecentralizedSGD(Iterative):
         """
         n, m, widest = problem.n_agents, problem.records, self.widest()
         speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
-        order = streams.sequence("sampling", "uniform", (n, m), "records")
+        numbers = streams.sequence("sampling", "uniform", (n, m), "records")
         keys = {name: keys_of(streams, name) for name in KEYS}
         agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
-        for unit, uniform in zip(speeds, order, strict=True):
-            rows = first_of(uniform, agent_rows, widest)
+        for unit, uniform in zip(speeds, numbers, strict=True):
+            # The rows with the smallest numbers are a uniform ordered sample without replacement.
+            order = np.argsort(uniform, axis=-1)[..., :widest]
+            rows = np.take_along_axis(agent_rows, order, -1)
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
@@ -696,7 +696,7 @@ class DecentralizedSGD(Iterative):
         """Compute a round of all settings of a run in one pass; None if there is no such pass."""
         together = getattr(type(self).advance, "together", None)
         dense = all(type(matrix) is np.ndarray for matrix in mixing)
-        if together is None or not dense or not compiled_for(state.x):
+        if together is None or not dense or state.x.dtype != np.float32:
             return None
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents

@@ -23,7 +23,7 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import require
 
 from ...kernels import logistic as fast
-from ...kernels.compiling import AVAILABLE, share_out
+from ...kernels.compiling import share_out
 from ...randomness import Streams
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
@@ -488,9 +488,9 @@ class LogisticRegression(Problem):
     def _sums_of_shares(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
         points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
-        if AVAILABLE and not self._many:
+        if not self._many:
             return fast.sums_of_few_shares(self._shared.few, points).reshape(x.shape)
-        if AVAILABLE and len(points) >= fast.LANES:
+        if len(points) >= fast.LANES:
             agents = enumerate(self._lane_records)
             sums = [
                 fast.sums_of_shares(agent_records, points[:, agent])
@@ -602,7 +602,7 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (..., agents)
         """
-        if not (self._many and AVAILABLE):
+        if not self._many:
             return super().clipped_loss_of(x, bound, selected)
         holders, lanes = self.labels.shape[:-1], self._lane_records
         points, mask = x.reshape(-1, *holders, self.dim), selected.reshape(-1, *holders)
@@ -619,7 +619,7 @@ class LogisticRegression(Problem):
 
         Margin 0 predicts the negative class.
         """
-        if not (self._many and AVAILABLE and self._both_labels and np.isfinite(x).all()):
+        if not (self._many and self._both_labels and np.isfinite(x).all()):
             margins = per_agent(x, np.swapaxes(self.features, -1, -2))
             return ((margins > 0) != (self.labels > 0)).sum(-1)
         points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
@@ -695,7 +695,7 @@ class LogisticRegression(Problem):
         ndarray, shape (settings, runs, agents, dim)
         """
         require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
-        solve = self.proximal_simd if self._many and AVAILABLE else self.proximal_plainly
+        solve = self.proximal_simd if self._many else self.proximal_plainly
         return solve(linear, penalty, centre, start, tolerance)
 
     @property
@@ -751,7 +751,7 @@ class LogisticRegression(Problem):
     def proximal_plainly(self, linear, penalty, centre, start, tolerance=None):
         """Solve :meth:`proximal` by array operations on all agents.
 
-        It serves small problems and systems without a compiler.
+        It serves small problems.
 
         Parameters
         ----------

@@ -1,0 +1,247 @@
+"""Rounding, discrete Gaussian noise and steps of one row of a model, in compiled loops.
+
+Discrete Gaussian samples compare 128 random bits with cumulative probabilities of 128 bits
+(:func:`discrete_table`). The error of the distribution is below 1e-33 in total variation for
+standard deviations up to 1e5 steps. Inversion in double precision has an error of about 1e-16 and
+no tails. The second 64 bits decide ties of the first and are generated only for those.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from itertools import accumulate, chain
+from typing import NamedTuple
+
+import numpy as np
+
+from private_consensus.common.errors import require
+
+from .compiling import uncounted
+from .normals import fill_words
+
+WIDEST = 1e5
+"""Largest standard deviation, in steps of the grid, of a table."""
+
+FRACTION = 256
+"""Binary digits of weights: the error of a million roundings is far below the 128 used digits."""
+
+GUIDE = 14
+_TIES = np.uint32(1 << 31)
+"""Offset of the counters for the second 64 bits of a sample."""
+
+_NOTHING, _ONE_STEP = np.float32(0.0), np.float32(1.0)
+_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE)
+_NEXT = np.uint64(1)
+"""Indices are unsigned, because numba tests whether a signed index is negative."""
+
+
+TABLES = 128
+"""Number of cached tables: more than the settings of a batch, which use theirs in every round."""
+
+
+class NoiseTable(NamedTuple):
+    """Cumulative probabilities with 128 bits each, and a guide table for the search.
+
+    A word w selects the first k with ``(w, further bits) < (high[k], low[k])``, which stands for
+    the integer ``k + lowest``.
+    """
+
+    lowest: int
+    high: np.ndarray
+    low: np.ndarray
+    guide: np.ndarray
+
+
+@lru_cache(maxsize=TABLES)
+def discrete_table(variance: float) -> NoiseTable:
+    r"""Compute the table of :math:`P(k) \propto e^{-k^2/(2\sigma^2)}` on the integers.
+
+    The variance is in squared steps. The weights follow the recurrence
+    :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in integer multiples of
+    :math:`2^{-256}`. The support ends where the remainder is below :math:`2^{-128}`.
+    """
+    usable = variance > 0 and math.sqrt(variance) <= WIDEST
+    require(usable, "variance", variance, f"above 0, and at most {WIDEST:g} steps squared")
+    reach = math.ceil(math.sqrt(2 * variance * 130 * math.log(2))) + 1
+    ratio = _one_step(variance)
+    square, weights = ratio * ratio >> FRACTION, [1 << FRACTION]
+    for _ in range(reach):
+        weights.append(weights[-1] * ratio >> FRACTION)
+        ratio = ratio * square >> FRACTION
+    total = 2 * sum(weights) - weights[0]
+    unit = (1 << 128 + 2 * FRACTION) // total
+    sums = accumulate(chain(reversed(weights), weights[1:]))
+    bounds = [cumulative * unit >> 2 * FRACTION for cumulative in sums]
+    bounds[-1] = 2**128 - 1
+    high = np.array([bound >> 64 for bound in bounds], np.uint64)
+    low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
+    first = np.arange(2**GUIDE, dtype=np.uint64) << _BUCKET
+    return NoiseTable(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
+
+
+def _one_step(variance: float) -> int:
+    r"""Compute :math:`e^{-1/(2\sigma^2)}` in units of :math:`2^{-256}`."""
+    with localcontext() as context:
+        context.prec = 120
+        above, below = Fraction(variance).as_integer_ratio()
+        return int((-Decimal(below) / Decimal(2 * above)).exp() * 2**FRACTION)
+
+
+# --- Compiled -------------------------------------------------------------------------------------
+
+
+@uncounted
+def round_row(x, u, resolution, inverse, lowest, highest, out):
+    """Round a row stochastically to the grid and clip it to the ends of the grid.
+
+    Parameters
+    ----------
+    x, u : ndarray of float32, shape (n,)
+        Values, and uniforms in [0, 1).
+    resolution, inverse : float32
+        Step of the grid, and its inverse.
+    lowest, highest : float32
+        Ends of the grid, in steps.
+    out : ndarray of float32, shape (n,)
+        Overwritten with the result.
+
+    Returns
+    -------
+    int
+        Number of clipped values.
+    """
+    cut = 0
+    for j in range(x.size):
+        v = x[j] * inverse
+        below = np.floor(v)
+        k = below + (_ONE_STEP if u[j] < v - below else _NOTHING)
+        kept = min(max(k, lowest), highest)
+        cut += kept != k
+        out[j] = kept * resolution
+    return cut
+
+
+@uncounted
+def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
+    r"""Take the step of :func:`.messages.descend` in one row.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n,)
+        Overwritten.
+    base, mixed, gradient, noise : ndarray of float32, shape (n,)
+        :math:`b`, :math:`m`, :math:`g` and :math:`\xi`.
+    keep, step, scale : float32
+        :math:`k`, :math:`a` and :math:`s`.
+    """
+    for j in range(x.size):
+        x[j] = keep * base[j] + mixed[j] - step * (gradient[j] + scale * noise[j])
+
+
+@uncounted
+def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
+    r"""Take the step of :func:`.messages.sparsify` in one row.
+
+    Parameters
+    ----------
+    x : ndarray of float32, shape (n,)
+        Overwritten.
+    mixed, gradient, noise, u : ndarray of float32, shape (n,)
+        :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
+    theta, step, scale, share, inverse : float32
+        :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
+    """
+    for j in range(x.size):
+        change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
+        moved = x[j] + change * inverse  # a fused multiply-add, as in whole vectors
+        x[j] = moved if u[j] < share else x[j]
+
+
+@uncounted
+def _joined(one, other):
+    return np.uint64((np.uint64(one) << _UPPER) | np.uint64(other))
+
+
+@uncounted
+def find(word, further, high, low, guide):
+    """Return the index of the first bound above the 128 bits (word, further).
+
+    Parameters
+    ----------
+    word, further : uint64
+        First and second 64 bits.
+    high, low : ndarray of uint64
+        First and second 64 bits of the bounds.
+    guide : ndarray of int32
+        Index at which the search begins, by the first ``GUIDE`` bits.
+
+    Returns
+    -------
+    uint64
+    """
+    k = np.uint64(guide[word >> _BUCKET])
+    last = np.uint64(high.size - 1)
+    while word > high[k] or (word == high[k] and further >= low[k] and k < last):
+        k += _NEXT
+    return k
+
+
+@uncounted
+def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
+    """Compute discrete Gaussian samples with indices start, start + 1, ... from pairs of words.
+
+    Parameters
+    ----------
+    table : NoiseTable
+        Cumulative probabilities.
+    k0, k1, counter, start : uint32
+        Key, first half of the counters, and second half of the first counter.
+    first, second : ndarray of uint32
+        Pairs of words, at least as many as samples.
+    ties : ndarray of uint32, shape (2, WIDE)
+        Scratch for further words, which are generated if the first 64 bits do not decide.
+    steps : ndarray of float32, shape (n,)
+        Overwritten with the samples, in steps of the grid.
+    """
+    for j in range(steps.size):
+        word = _joined(first[j], second[j])
+        k = np.uint64(table.guide[word >> _BUCKET])
+        while word > table.high[k]:
+            k += _NEXT
+        if word == table.high[k]:
+            further = np.uint32(_TIES + np.uint32(start + j))
+            fill_words(k0, k1, counter, further, ties[0], ties[1])
+            k = find(word, _joined(ties[0, 0], ties[1, 0]), table.high, table.low, table.guide)
+        steps[j] = np.float32(np.int64(k) + table.lowest)
+
+
+@uncounted
+def add_steps(z, steps, resolution, inverse, lowest, highest):
+    """Add steps of the grid to rounded values and clip the result.
+
+    Parameters
+    ----------
+    z : ndarray of float32, shape (n,)
+        Overwritten; values on the grid.
+    steps : ndarray of float32, shape (n,)
+        Integers to add.
+    resolution, inverse : float32
+        Step of the grid, and its inverse.
+    lowest, highest : float32
+        Ends of the grid, in steps.
+
+    Returns
+    -------
+    int
+        Number of clipped values.
+    """
+    cut = 0
+    for j in range(z.size):
+        moved = np.rint(z[j] * inverse) + steps[j]
+        kept = min(max(moved, lowest), highest)
+        cut += kept != moved
+        z[j] = kept * resolution
+    return cut
