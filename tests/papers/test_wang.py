@@ -13,7 +13,6 @@ from observed import run, simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
-from private_consensus.core.algorithms.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.core.problems import linear_observation as observation
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
@@ -21,6 +20,7 @@ from private_consensus.core.simulation import MeasurementPlan, Setting
 from private_consensus.privacy import Budget, Release, account
 from private_consensus.privacy.brackets import lower_bound
 from private_consensus.reproduction import plotting
+from private_consensus.reproduction.analyses.dp_ci_moments import DPCIMoments, constants_of
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.numbers import figure_numbers
@@ -562,7 +562,7 @@ def test_every_figure_is_drawn_from_its_numbers(plan, small, figure):
     spec = plan.drawing(figure)
     numbers = figure_numbers(spec["panels"], small, source="made")
     styles = {name: style.model_dump() for name, style in plan.styles.items()}
-    chart = plotting.draw(figure, "wang", numbers, spec, styles).to_dict()
+    chart = plotting.draw(figure, "wang", numbers, spec, styles)
     assert chart["datasets"] and all(len(rows) > 0 for rows in chart["datasets"].values())
 
 

@@ -17,6 +17,9 @@ from types import ModuleType
 PACKAGE = "private_consensus"
 MOVED = {
     "algorithms": "core.algorithms",
+    "algorithms.canary_audit": "reproduction.analyses.canary_audit",
+    "algorithms.dp_ci_moments": "reproduction.analyses.dp_ci_moments",
+    "algorithms.release_audit": "reproduction.analyses.release_audit",
     "arrays": "common.arrays",
     "audits.configuration": "reproduction.audits.configuration",
     "audits.counterexamples": "reproduction.statements.counterexamples",

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from .base import Algorithm
 
 GROUP = "private_consensus.algorithms"
+ANALYSES = {
+    name: f"private_consensus.reproduction.analyses.{name}"
+    for name in ("canary_audit", "dp_ci_moments", "release_audit")
+}
+"""Audits and analyses of methods, which experiments run like algorithms, with their modules."""
 SHARED = {"base", "checked", "families", "noise", "parameters", "shapes"}
 """Modules that algorithms share and that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -59,7 +64,7 @@ def module_of(name: str) -> str:
 @cache
 def _module_of(name: str) -> str:
     if name in _built_in():
-        return f"{__name__}.{name}"
+        return ANALYSES.get(name, f"{__name__}.{name}")
     if name in _elsewhere():
         return _elsewhere()[name]
     if name in (reasons := unusable()):
@@ -107,7 +112,8 @@ def unusable() -> dict[str, str]:
 
 @cache
 def _built_in() -> frozenset[str]:
-    return frozenset(module.name for module in pkgutil.iter_modules(__path__)) - SHARED
+    here = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
+    return frozenset(here | ANALYSES.keys())
 
 
 @cache
@@ -141,7 +147,7 @@ def collisions() -> dict[str, str]:
     for name, points in _points().items():
         sources = [_described(point) for point in points]
         if name in _built_in():
-            sources = [f"{__name__}.{name} (built in, used)", *sources]
+            sources = [f"{_module_of(name)} (built in, used)", *sources]
         if len(sources) > 1:
             reasons[name] = f"{' and '.join(sources)} have the same name"
     return reasons

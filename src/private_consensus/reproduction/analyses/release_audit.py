@@ -21,13 +21,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
-
-from ..kernels.two_point import solve
-from ..problems.lasso import lasso
-from .base import AUDIT
-from .d_zoa import DZOA, per_setting
-from .families.consensus_admm import assumed_release, gaussian_release, neighbourhood_sizes
-from .parameters import fraction, one_of
+from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
+from private_consensus.core.algorithms.families.consensus_admm import (
+    assumed_release,
+    gaussian_release,
+    neighbourhood_sizes,
+)
+from private_consensus.core.algorithms.parameters import fraction, one_of
+from private_consensus.core.kernels.two_point import solve
+from private_consensus.core.problems.lasso import lasso
 
 MECHANISMS = ("d_zoa", "gaussian")
 TINY = 1e-300

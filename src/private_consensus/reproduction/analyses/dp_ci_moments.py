@@ -22,10 +22,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
-
-from ..networks import laplacian
-from .base import ANALYSIS
-from .dp_ci import DPCI, coupling
+from private_consensus.core.algorithms.base import ANALYSIS
+from private_consensus.core.algorithms.dp_ci import DPCI, coupling
+from private_consensus.core.networks import laplacian
 
 LARGEST = 4096
 """Largest number of coordinates of all agents together, since the covariance is a dense matrix."""

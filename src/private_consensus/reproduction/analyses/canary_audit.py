@@ -24,14 +24,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.common.errors import require
+from private_consensus.core.algorithms.base import AUDIT
+from private_consensus.core.algorithms.families.decentralized_sgd import Round, at
+from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
+from private_consensus.core.algorithms.parameters import fraction, positive
+from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.privacy import account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
-
-from .base import AUDIT
-from .families.decentralized_sgd import Round, at
-from .families.q_dpsgd import QDPSGD
-from .parameters import fraction, positive
-from .q_dpsgd_1 import QDPSGD1
 
 VIEWS = ("gradients", "messages")
 LEVEL = ("bound_delta", "bound_confidence")
