@@ -916,24 +916,18 @@ def _theorem(options) -> None:
 
     with _waiting(f"theorem {options.computation}"):
         result = compute(options.computation)
-    parts = [
-        {"part": part.what, "stated": part.stated, "measured": part.measured, "holds": part.holds}
-        for part in result.parts
-    ]
 
     def show() -> None:
-        for line in result.lines:
-            print(line)
-        for part in parts:
-            outcome = "holds" if part["holds"] else "does not hold"
-            numbers = f"{part['stated']:.4g} stated, {part['measured']:.4g} measured"
-            print(f"{part['part']}: {numbers}: {outcome}")
+        print(result.description, *result.parts, sep="\n")
         print(f"{options.computation}: {result.verdict}")
 
     contents = {
         "computation": options.computation,
-        "parts": parts,
-        "lines": result.lines,
+        "parts": [
+            {key: getattr(part, key) for key in ("quantity", "stated", "measured", "holds")}
+            for part in result.parts
+        ],
+        "description": result.description,
         "verdict": result.verdict,
     }
     _emit(options, contents, show)

@@ -18,18 +18,18 @@ from private_consensus.reproduction.claims.words import (
     UNDECIDED,
     UNTESTABLE,
 )
+from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.experiments.shorthand import read_paper
 from private_consensus.reproduction.report.views import theorems as view
 from private_consensus.reproduction.statements import COMPUTATIONS, compute
 from private_consensus.reproduction.statements.base import (
     at_least,
     bound,
+    conclude,
     equal,
     falls_as,
-    found,
     geometric,
     grows_as,
-    open_question,
 )
 from private_consensus.reproduction.statements.counterexamples import COMPUTATIONS as ERRATA
 from private_consensus.reproduction.statements.table import computed, read_theorems
@@ -333,7 +333,7 @@ def test_stated_and_measured_are_what_their_names_say():
 
 def test_a_lower_bound_is_held_against_its_worst_point():
     assert at_least("x", [1.0, 2.0], [1.0, 2.5]).holds and not at_least("x", 1.0, 0.999).holds
-    assert not at_least("x", 1.0, math.nan).holds and not at_least("x", 1.0, 1.1, 0.8).holds
+    assert not at_least("x", 1.0, math.nan).holds and not at_least("x", 1.0, 1.1, scale=0.8).holds
 
 
 def test_a_power_is_no_linear_rate():
@@ -345,12 +345,12 @@ def test_a_power_is_no_linear_rate():
 
 def test_verdicts_follow_from_parts():
     yes, no = bound("x", 1, 0.5), bound("x", 1, 2)
-    assert found(yes, lines="").verdict == HELD
-    assert found(yes, no, lines="").verdict == NOT_HELD  # one point contradicts
-    assert found(yes, no, lines="", compound=True).verdict == IN_PART
-    assert found(no, no, lines="", compound=True).verdict == NOT_HELD
-    assert open_question(yes, lines="").verdict == UNDECIDED
-    assert open_question(yes, no, lines="").verdict == NOT_HELD
+    assert conclude(yes, description="").verdict == HELD
+    assert conclude(yes, no, description="").verdict == NOT_HELD  # one point contradicts
+    assert conclude(yes, no, description="", compound=True).verdict == IN_PART
+    assert conclude(no, no, description="", compound=True).verdict == NOT_HELD
+    assert conclude(yes, description="", proven=False).verdict == UNDECIDED
+    assert conclude(yes, no, description="", proven=False).verdict == NOT_HELD
 
 
 # Table, page and command.
@@ -366,6 +366,11 @@ SOME = {
 def with_all(raw):
     rest = COMPUTATIONS.keys() - {e.get("function") for p in raw.values() for e in p.values()}
     return raw | {"rest": {name: {"statement": name, "function": name} for name in rest}}
+
+
+def test_a_table_of_an_earlier_release_is_read_with_the_present_column_names():
+    rows = rows_of(CONFIG.parent / "results" / "reference" / "theorems.parquet")
+    assert {"statement", "description"} <= set(rows.columns) and "says" not in rows.columns
 
 
 def test_a_row_has_the_verdict_and_what_decided_it():

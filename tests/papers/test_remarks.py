@@ -108,7 +108,7 @@ def test_stage_two_leaves_the_box_as_often_as_the_normal_distribution_says():
     allowed = 0.25 / (0.5 + 2 * math.log(2000))
     noise = math.sqrt(2 / allowed) * 2 * 5 * math.sqrt(5) / 100 / math.sqrt(10)
     expected = 1 - norm.cdf((5 - x) / noise).prod(1).mean()
-    found = re.search(r"fraction (\S+)", " ".join(descent_remarks.sentence_7().lines))
+    found = re.search(r"fraction (\S+)", descent_remarks.sentence_7().description)
     assert float(found[1]) == pytest.approx(expected, rel=0.1)
 
 
@@ -221,7 +221,7 @@ def test_a_measurement_follows_from_two_messages_without_noise():
 
 def test_noise_costs_the_ratio_of_the_variances_that_enter_a_step():
     """With slow steps a mode has the error alpha (2 (delta H / epsilon)^2 + 0.05) / (2 lambda)."""
-    text = " ".join(consensus_remarks.remark_4_14().lines)
+    text = consensus_remarks.remark_4_14().description
     largest = float(re.search(r"to (\S+) times that without", text)[1])
     assert largest == pytest.approx(1 + 2 * (0.6 / 0.1) ** 2 / 0.05, rel=0.01)
     growth = consensus_remarks.remark_4_12().parts[0]
@@ -238,7 +238,7 @@ def test_exponential_steps_leave_the_product_of_their_factors():
             step, noise = 0.6 * 0.4 ** (t + 1), 0.6 * 0.4**t
             error = (1 - step * eigenvalue) ** 2 * (error + 2 * noise**2) + 0.05 * step**2
         limit += error
-    assert f"squared error of {limit:.2g}" in " ".join(consensus_remarks.remark_4_6().lines)
+    assert f"squared error of {limit:.2g}" in consensus_remarks.remark_4_6().description
 
 
 def test_the_sensitivity_is_reached_and_a_measurement_keeps_its_guarantee():
@@ -365,7 +365,7 @@ def test_thirty_estimates_have_the_tail_of_simulated_gradients():
     exceeded = (means > 1 + norm.isf(1e-2) * math.sqrt(2 / 30)).mean()
     middle, tail = zeroth_order_remarks.sentence_2().parts
     assert middle.holds and not tail.holds and tail.stated == 1e-6
-    text = " ".join(zeroth_order_remarks.sentence_2().lines)
+    text = zeroth_order_remarks.sentence_2().description
     at_thousandth = float(re.search(r"0.001 the tail has (\S+) times", text)[1])
     beyond = (means > 1 + norm.isf(1e-3) * math.sqrt(2 / 30)).mean()
     assert beyond / 1e-3 == pytest.approx(at_thousandth, rel=0.2) and exceeded > 0.012

@@ -22,6 +22,8 @@ from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, read
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
+RENAMED = {"theorems": {"says": "statement", "lines": "description"}}
+"""New names of columns by file, for results that an earlier release wrote or published."""
 
 
 def stamp(
@@ -112,7 +114,7 @@ def rows_of(path: str | Path) -> pl.DataFrame:
     with readable(path):
         written = pl.read_parquet_metadata(path).get("rows")
         require(written in (None, _rows_hash(Path(path))), str(path), DAMAGED, EXPECTED)
-        return pl.read_parquet(path)
+        return pl.read_parquet(path).rename(RENAMED.get(Path(path).stem, {}), strict=False)
 
 
 def _rows_hash(path: Path) -> str:

@@ -22,6 +22,7 @@ from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
 
 from ..experiments.plan import load
+from ..experiments.results import rows_of
 from ..experiments.schema import read_yaml
 from . import search
 from .reading import (
@@ -99,7 +100,7 @@ def reference_results(root: Path) -> Results:
 
 
 def _rows(path: Path) -> list[dict]:
-    return pl.read_parquet(path).to_dicts()
+    return rows_of(path).to_dicts()
 
 
 def _facts(folder: Path, name: str) -> dict:

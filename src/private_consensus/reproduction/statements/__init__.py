@@ -82,22 +82,21 @@ COMPUTATIONS: dict[str, Callable[..., StatementResult]] = {
 
 
 def compute(name: str, scale: float = 1.0) -> StatementResult:
-    """Run one computation and return its finding.
+    """Run one computation and return its result.
 
     Parameters
     ----------
     name : str
         Key of ``COMPUTATIONS``, as ``module.function``.
     scale : float, default 1.0
-        Factor on the stated bounds. A value below 1 makes the statements stronger than the paper's,
-        so that tests can see the computation fail.
+        Factor on the stated bounds; see :mod:`.base`.
 
     Returns
     -------
     StatementResult
     """
     require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
-    return COMPUTATIONS[name](scale)
+    return COMPUTATIONS[name]().at(scale)
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from scipy.special import gammaincc, logsumexp
 
 from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
 
-from .base import StatementResult, bound, equal, falls_as, found, open_question
+from .base import StatementResult, bound, conclude, equal, falls_as
 
 
 def _ring(agents: int) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def _run(
     return np.array(xs)
 
 
-def lemma_9(scale: float = 1.0) -> StatementResult:
+def lemma_9() -> StatementResult:
     """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses."""
     stated, measured, eta = [], [], 0.5
     for agents in (5, 10, 20, 40):
@@ -60,17 +60,15 @@ def lemma_9(scale: float = 1.0) -> StatementResult:
         eigen = np.linalg.eigvalsh(plus)[-1], np.linalg.eigvalsh(Q)[-1]
         stated.append((eigen[0] + 2 * eigen[1]) * largest**2 + 1)
         measured.append(np.linalg.norm(xs @ Q, axis=1).sum())
-    return found(
-        bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", stated, measured, scale),
-        lines=(
-            "f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does not "
-            "know",
-            "how slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is false.",
-        ),
+    return conclude(
+        bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", stated, measured),
+        description="f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does "
+        "not know how slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is "
+        "false.",
     )
 
 
-def lemma_10(scale: float = 1.0) -> StatementResult:
+def lemma_10() -> StatementResult:
     """Test the change of a minimiser over random losses with Lipschitz constant V."""
     rng = np.random.default_rng(1)
     V, eta, degree = 1.0, 0.5, 2
@@ -84,14 +82,14 @@ def lemma_10(scale: float = 1.0) -> StatementResult:
         solved = -slopes / records / (2 * eta * degree)
         stated.append(V / (eta * degree))
         measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return found(
-        bound("change of x_i", stated, measured, scale),
-        lines="3,000 pairs of gradients, 1 to 29 records: a bound, reached with one record; it is "
-        "|D_i| times too large (errata E4.1).",
+    return conclude(
+        bound("change of x_i", stated, measured),
+        description="3,000 pairs of gradients, 1 to 29 records: a bound, reached with one record; "
+        "it is |D_i| times too large (errata E4.1).",
     )
 
 
-def theorem_1(scale: float = 1.0) -> StatementResult:
+def theorem_1() -> StatementResult:
     """Compare the privacy loss of a message at the published sensitivity with sums over a grid."""
     stated, measured = [], []
     for V, eta, degree, sigma in product((1.0,), (0.5, 2.0), (1, 2, 4), (0.5, 3.0)):
@@ -102,15 +100,14 @@ def theorem_1(scale: float = 1.0) -> StatementResult:
         order = 2.0
         stated.append(order * V**2 / (2 * eta**2 * degree**2 * sigma**2))
         measured.append(float(logsumexp(order * p + (1 - order) * q)) / (order - 1))
-    return found(
-        bound("Renyi divergence of order 2", stated, measured, scale, 1e-6),
-        lines="Twelve penalties, degrees and noises with Lemma 10's sensitivity; with |D_i| "
-        "records "
-        "the loss is |D_i|^2 times smaller (errata E4.1).",
+    return conclude(
+        bound("Renyi divergence of order 2", stated, measured, 1e-6),
+        description="Twelve penalties, degrees and noises with Lemma 10's sensitivity; with |D_i| "
+        "records the loss is |D_i|^2 times smaller (errata E4.1).",
     )
 
 
-def theorem_2(scale: float = 1.0) -> StatementResult:
+def theorem_2() -> StatementResult:
     """Compare the published sum of the losses with the exact sum, at the attained sensitivity."""
     rows = [(T, period, rate) for T, period in ((1, 1), (2, 1), (50, 1), (50, 5), (4, 4))
             for rate in (0.5, 0.925)]  # fmt: skip
@@ -124,14 +121,14 @@ def theorem_2(scale: float = 1.0) -> StatementResult:
             zcdp_epsilon(rho * printed, 1e-4, conversion="safe") if printed > 1e-9 else 0.0
         )
         measured.append(float(gaussian_epsilon(math.sqrt(2 * rho * true), 1e-4)))
-    return found(
-        bound("epsilon", stated, measured, scale),
-        lines="Ten horizons, periods and rates, one record, delta = 1e-4, exact epsilon of the "
-        "noise: a single message (T = T_p = 1) would be free (errata E4.2).",
+    return conclude(
+        bound("epsilon", stated, measured),
+        description="Ten horizons, periods and rates, one record, delta = 1e-4, exact epsilon of "
+        "the noise: a single message (T = T_p = 1) would be free (errata E4.2).",
     )
 
 
-def theorem_3(scale: float = 1.0) -> StatementResult:
+def theorem_3() -> StatementResult:
     """Test the closed form of the sum, and the exact epsilon at the published total."""
     T, rate = np.array(list(product((1, 2, 5, 50), (0.015, 0.5, 2.0)))).T
     sums = np.array(
@@ -140,15 +137,15 @@ def theorem_3(scale: float = 1.0) -> StatementResult:
     stated = (rate * T * (T**2 - 1) + 3) / 3
     rho = 0.01
     epsilon = rho * stated + 2 * np.sqrt(rho * stated * math.log(1e4))
-    return found(
-        equal("sum of the losses over the first", stated, sums, scale),
-        bound("epsilon", epsilon, gaussian_epsilon(np.sqrt(2 * rho * sums), 1e-4), scale),
-        lines="Twelve horizons and rates; the first message has sigma_1^2, where the printed "
+    return conclude(
+        equal("sum of the losses over the first", stated, sums),
+        bound("epsilon", epsilon, gaussian_epsilon(np.sqrt(2 * rho * sums), 1e-4)),
+        description="Twelve horizons and rates; the first message has sigma_1^2, where the printed "
         "schedule divides by zero.",
-    )  # fmt: skip
+    )
 
 
-def proposition_1(scale: float = 1.0) -> StatementResult:
+def proposition_1() -> StatementResult:
     """Test the inequality of one iteration over random quadratics, noises and r."""
     rng = np.random.default_rng(2)
     stated, measured = [], []
@@ -175,9 +172,10 @@ def proposition_1(scale: float = 1.0) -> StatementResult:
             offset = abs(left_side) + abs(right_side) + 1.0  # both sides may be negative
             stated.append(right_side + offset)
             measured.append(left_side + offset)
-    return found(
-        bound("left side (both shifted by the same)", stated, measured, scale),
-        lines="60 runs of twelve iterations, five agents, noise of three sizes, r zero or random.",
+    return conclude(
+        bound("left side (both shifted by the same)", stated, measured),
+        description="60 runs of twelve iterations, five agents, noise of three sizes, r zero or "
+        "random.",
     )
 
 
@@ -229,32 +227,29 @@ def excess_of_run(
     return float(value), printed, corrected
 
 
-def _converges(schedule: str, scale: float) -> StatementResult:
+def _converges(schedule: str) -> StatementResult:
     horizons = np.array([10, 30, 100, 300])
     rows = [[excess_of_run(schedule, T, sigma) for T in horizons] for sigma in (0.0, 0.3, 2.0)]
     measured, printed, corrected = np.array(rows).transpose(2, 0, 1)
-    return found(
-        bound("E[f(mean of x) - f(x*)], as printed", printed, measured, scale),
-        falls_as("exponent of T", horizons, measured[-1], 1.0, scale),
-        lines=(
-            "Five agents on a path with equal quadratics, sigma_1 of 0, 0.3 and 2, T from 10 to "
-            "300,",
-            "100 runs. The printed bound has x^0 - x* in the norm of L_-, which is 0 for a common",
-            "start; with L_+, as in the proof's G, it is at least "
-            f"{(corrected / measured).min():.2g} times what is measured (errata E4.11).",
-        ),
+    return conclude(
+        bound("E[f(mean of x) - f(x*)], as printed", printed, measured),
+        falls_as("exponent of T", horizons, measured[-1], 1.0),
+        description="Five agents on a path with equal quadratics, sigma_1 of 0, 0.3 and 2, T from "
+        "10 to 300, 100 runs. The printed bound has x^0 - x* in the norm of L_-, which is 0 for a "
+        "common start; with L_+, as in the proof's G, it is at least "
+        f"{(corrected / measured).min():.2g} times what is measured (errata E4.11).",
         compound=True,
     )
 
 
-def theorem_4(scale: float = 1.0) -> StatementResult:
+def theorem_4() -> StatementResult:
     """Test the bound and the rate O(1/T) with periodic decay."""
-    return _converges("periodic", scale)
+    return _converges("periodic")
 
 
-def theorem_5(scale: float = 1.0) -> StatementResult:
+def theorem_5() -> StatementResult:
     """Test the bound and the rate O(1/T) with iteration-based decay."""
-    return _converges("iteration", scale)
+    return _converges("iteration")
 
 
 def _perturbed_divergence(share: float, order: float, records: int, penalty: float) -> float:
@@ -282,38 +277,36 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
     return divergence / (order * epsilon**2 / (4 * math.log(1 / delta)))
 
 
-def theorem_6(scale: float = 1.0) -> StatementResult:
+def theorem_6() -> StatementResult:
     """Compare divergences of perturbed solves in one dimension with the stated divergence."""
     found_at = [
         _perturbed_divergence(share, order, records, penalty)
         for share, order, records in product((0.9, 0.99), (1.1, 2.0, 16.0, 200.0), (10, 1000))
         for penalty in [max(0.05, 2.8 * 0.25 / ((1 - share) * records))]
     ]
-    return open_question(
-        bound("divergence of a solve over order rho_1", 1.0, found_at, scale),
-        lines=(
-            "The proof turns an (epsilon_1, delta_1) guarantee into zCDP, which does not follow",
-            "(errata E4.3), and the approximation moves by 2 beta / m, not beta / m (E4.4). Solves",
-            "in one dimension, sixteen cases, contradict nothing; no proof is known to us.",
-        ),
+    return conclude(
+        bound("divergence of a solve over order rho_1", 1.0, found_at),
+        description="The proof turns an (epsilon_1, delta_1) guarantee into zCDP, which does not "
+        "follow (errata E4.3), and the approximation moves by 2 beta / m, not beta / m (E4.4). "
+        "Solves in one dimension, sixteen cases, contradict nothing; no proof is known to us.",
+        proven=False,
     )
 
 
-def theorem_7(scale: float = 1.0) -> StatementResult:
+def theorem_7() -> StatementResult:
     """Test the conversion of a total in zCDP; Theorem 6 states the total itself."""
     rho, delta = np.array(list(product((1e-3, 0.1, 2.0), (1e-2, 1e-4)))).T
     stated = rho + 2 * np.sqrt(rho * np.log(1 / delta))
-    return open_question(
-        bound(
-            "epsilon of Gaussian noise", stated, gaussian_epsilon(np.sqrt(2 * rho), delta), scale
-        ),
-        lines="Agents hold disjoint data, so that the largest loss is the total's, and the "
-        "conversion "
-        "is right; it rests on Theorem 6, for which there is neither a proof nor a counterexample.",
+    return conclude(
+        bound("epsilon of Gaussian noise", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),
+        description="Agents hold disjoint data, so that the largest loss is the total's, and the "
+        "conversion is right; it rests on Theorem 6, for which there is neither a proof nor a "
+        "counterexample.",
+        proven=False,
     )
 
 
-def lemma_12(scale: float = 1.0) -> StatementResult:
+def lemma_12() -> StatementResult:
     """Test the change of the clipped quality function, for any two pairs of models."""
     rng = np.random.default_rng(4)
     stated, measured = [], []
@@ -325,11 +318,11 @@ def lemma_12(scale: float = 1.0) -> StatementResult:
         quality = (losses[:, 0] - losses[:, 1]).mean(-1)
         stated.append(2 * C)
         measured.append(abs(quality[0] - quality[1]))
-    return found(
-        bound("change of the clipped quality function", stated, measured, scale),
-        lines="3,000 pairs of data sets whose models may differ too, which the proof leaves out "
-        "(errata E4.6): each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss / "
-        "|D_i| (E4.7).",
+    return conclude(
+        bound("change of the clipped quality function", stated, measured),
+        description="3,000 pairs of data sets whose models may differ too, which the proof leaves "
+        "out (errata E4.6): each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss "
+        "/ |D_i| (E4.7).",
     )
 
 
@@ -356,48 +349,42 @@ def _tests_divergence(count: int, tests: int, epsilon: float = 1.0) -> float:
     return float((divergence / (orders * epsilon**2 / 2)).max())
 
 
-def lemma_13(scale: float = 1.0) -> StatementResult:
+def lemma_13() -> StatementResult:
     """Compare tests with a redrawn threshold, all answered below, with the stated zCDP cost.
 
     The stated cost is (eps_1 + eps_2)^2 / 2.
     """
     rows = [(15, 30), (1, 20), (1, 100), (1, 400)]
-    return found(
+    return conclude(
         bound("divergence over order (eps_1 + eps_2)^2 / 2; c, T = 15, 30; 1, 20; 1, 100; 1, 400",
-              1.0, np.maximum([_tests_divergence(*row) for row in rows], 0), scale),
-        lines=(
-            "The cited theorem draws the threshold once; Algorithm 3 at each test (line 9), so "
-            "that",
-            "every answer costs (errata E4.7). With c = 15 and T = 30 the noise, c times as large,",
-            "covers it; with many tests for few messages it does not.",
-        ),
+              1.0, np.maximum([_tests_divergence(*row) for row in rows], 0)),
+        description="The cited theorem draws the threshold once; Algorithm 3 at each test (line "
+        "9), so that every answer costs (errata E4.7). With c = 15 and T = 30 the noise, c times "
+        "as large, covers it; with many tests for few messages it does not.",
     )  # fmt: skip
 
 
-def theorem_10(scale: float = 1.0) -> StatementResult:
+def theorem_10() -> StatementResult:
     """Compare the divergence of IPP-ADMM's tests, without any message, with the stated total."""
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
-    return found(
+    return conclude(
         bound("divergence over order rho'; c, T = 15, 30; 1, 100; 1, 1000; 2, 1000", 1.0,
-              np.maximum([_tests_divergence(*row) for row in rows], 0), scale),
-        lines=(
-            "All tests answered below and no message sent, c (rho_i1 + rho_i2) as small as one",
-            "likes: the redrawn threshold alone exceeds the total where T is far above c (E4.7). "
-            "At",
-            "the paper's c = 15 and T = 30 nothing is contradicted; the test and the message "
-            "share a",
-            "minimiser that is not paid for (errata E4.6).",
-        ),
+              np.maximum([_tests_divergence(*row) for row in rows], 0)),
+        description="All tests answered below and no message sent, c (rho_i1 + rho_i2) as small as "
+        "one likes: the redrawn threshold alone exceeds the total where T is far above c (E4.7). "
+        "At the paper's c = 15 and T = 30 nothing is contradicted; the test and the message share "
+        "a minimiser that is not paid for (errata E4.6).",
     )  # fmt: skip
 
 
-def lemma_14(scale: float = 1.0) -> StatementResult:
+def lemma_14() -> StatementResult:
     """Compare the tail of the norm of a normal vector with the bound sqrt(2 d ln(1/xi))."""
     d, xi = np.array(list(product((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9)))).T
     exceeded = gammaincc(d / 2, d * np.log(1 / xi))
     holds = exceeded <= xi
-    return found(
-        bound("probability of a larger norm", xi, exceeded, scale),
-        lines=f"The exact law of the norm: it holds at {holds.sum()} of {len(xi)} pairs, not from "
-        f"xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is used, it does.",
+    return conclude(
+        bound("probability of a larger norm", xi, exceeded),
+        description=f"The exact law of the norm: it holds at {holds.sum()} of {len(xi)} pairs, not "
+        f"from xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is used, it "
+        "does.",
     )

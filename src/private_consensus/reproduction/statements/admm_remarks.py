@@ -15,7 +15,7 @@ from scipy.special import gammaln, ndtr
 from private_consensus.core.algorithms.families.functional_mechanism import paper_sensitivity
 from private_consensus.privacy import discrete_gaussian_pmf
 
-from .base import StatementResult, at_least, bound, found
+from .base import StatementResult, at_least, bound, conclude
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def noisy_delta(
     return float(np.clip(first - math.exp(epsilon) * second, 0, None).sum())
 
 
-def sentence_2(scale: float = 1.0) -> StatementResult:
+def sentence_2() -> StatementResult:
     """Compare what an inexact minimiser leaks without and with noise on the output."""
     delta, budget, tolerance = 1e-4, 0.1, 10**-3.5
     leaks, deltas, lines = [], [], []
@@ -151,11 +151,11 @@ def sentence_2(scale: float = 1.0) -> StatementResult:
         output_noise = tolerance / (math.sqrt(2 * rho) * 2.0)
         deltas.append(noisy_delta(run, neighbour, output_noise, 1.1 * budget))
         lines.append(f"{leaks[-1]:.1g} ({records} records, step 1/{slowest:g})")
-    return found(
+    return conclude(
         at_least("probability of an output that the neighbour excludes, no output noise", delta,
-                 leaks[1::2], scale),
-        bound("delta at the sum of both epsilon, printed output noise", 2 * delta, deltas, scale),
-        lines=(
+                 leaks[1::2]),
+        bound("delta at the sum of both epsilon, printed output noise", 2 * delta, deltas),
+        description=(
             "One dimension, curvature 2 = 2 eta |V_i| of the penalty. A record moves the curvature "
             "by 1/4 and the gradient by 2 over the number of records. Epsilon is 0.1 and delta "
             "1e-4 for the objective, beta = 10^-3.5, and gradient descent starts at 0. Its "
@@ -164,7 +164,7 @@ def sentence_2(scale: float = 1.0) -> StatementResult:
             + "; ".join(lines)
             + ". No finite epsilon holds at a smaller delta. Long steps stop early and leak "
             "least. Data of equal curvature leak nothing. The printed noise on the output "
-            "repairs the example; in general it needs twice the scale (errata E4.4).",
+            "repairs the example; in general it needs twice the scale (errata E4.4)."
         ),
     )  # fmt: skip
 
@@ -274,7 +274,7 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
     return high
 
 
-def sentence_3(scale: float = 1.0) -> StatementResult:
+def sentence_3() -> StatementResult:
     """Compare binomial with discrete Gaussian noise at equal budgets, exactly and as analysed."""
     exact, analysed = [], []
     binomial = np.exp(gammaln(41) - gammaln(np.arange(1, 42)) - gammaln(np.arange(41, 0, -1)))
@@ -285,23 +285,19 @@ def sentence_3(scale: float = 1.0) -> StatementResult:
         gaussian = least_gaussian_variance(epsilon, 1e-5, shift)
         exact.append(least_binomial_variance(epsilon, 1e-5, shift) / gaussian)
         analysed.append(variance_by_analysis(epsilon, 1e-5, shift) / gaussian)
-    return found(
+    return conclude(
         at_least("Renyi divergence of order 2 at a variance of 10, Gaussian noise from below", 0.1,
-                 divergence, scale),
+                 divergence),
         at_least("variance by the analysis of [63] over that of Gaussian noise", 2.0,
-                 max(analysed), scale),
-        at_least("exact variance at an equal budget over that of Gaussian noise", 2.0, exact,
-                 scale),
-        lines=(
-            "One release on a grid, delta = 1e-5, epsilon 0.5 to 4, a sensitivity of 1 and 8 "
-            "steps; large is twice the variance. Binomial noise excludes outputs for a "
-            "neighbour, so that its Renyi divergence is infinite and a moments accountant has "
-            "nothing to add. With the analysis of [63] its variance is "
-            f"{min(analysed):.2g} to {max(analysed):.3g} times that of Gaussian noise. The exact "
-            f"delta needs {min(exact):.3g} to {max(exact[:-2]):.3g} times up to epsilon 1, and "
-            f"{exact[-2]:.2g} times where epsilon 4 and a sensitivity of one step leave few "
-            "outcomes. The analysis of the noise costs more than the noise.",
-        ),
+                 max(analysed)),
+        at_least("exact variance at an equal budget over that of Gaussian noise", 2.0, exact),
+        description="One release on a grid, delta = 1e-5, epsilon 0.5 to 4, a sensitivity of 1 and "
+        "8 steps; large is twice the variance. Binomial noise excludes outputs for a neighbour, so "
+        "that its Renyi divergence is infinite and a moments accountant has nothing to add. With "
+        f"the analysis of [63] its variance is {min(analysed):.2g} to {max(analysed):.3g} times "
+        f"that of Gaussian noise. The exact delta needs {min(exact):.3g} to {max(exact[:-2]):.3g} "
+        f"times up to epsilon 1, and {exact[-2]:.2g} times where epsilon 4 and a sensitivity of "
+        "one step leave few outcomes. The analysis of the noise costs more than the noise.",
         compound=True,
     )  # fmt: skip
 
@@ -329,7 +325,7 @@ def attribute_loss(dim: int, epsilon_selected: float) -> float:
     return epsilon_selected * change / paper_sensitivity("l1", dim, fair=True)
 
 
-def sentence_4(scale: float = 1.0) -> StatementResult:
+def sentence_4() -> StatementResult:
     """Compare the loss of the selected attribute with that of an equal split of the budget."""
     stated, measured, shares = [], [], []
     for dim, split in product((5, 13, 41), (0.01, 0.1, 0.5)):
@@ -337,18 +333,15 @@ def sentence_4(scale: float = 1.0) -> StatementResult:
         stated.append(attribute_loss(dim, 1.0))
         measured.append(attribute_loss(dim, split * epsilon_n))
         shares.append(measured[-1] / stated[-1])
-    return found(
+    return conclude(
         bound(
             "loss of x_s at an equal total epsilon, smaller eps_s over an equal split",
             stated,
             measured,
-            scale,
         ),
-        lines=(
-            "d = 5, 13 and 41, eps_s over eps_n of 0.01 to 0.5, the total of Theorem 18 equal to "
-            f"1: the loss by x_s alone is {min(shares):.2g} to {max(shares):.2g} times that of an "
-            "equal split, because all coefficients of x_s have the larger noise. It hides x_s "
-            "from an observer who knows the other attributes. Noise on coefficients changes no "
-            "correlation of x_s and z in the data; claims test the risk difference of the model.",
-        ),
+        description="d = 5, 13 and 41, eps_s over eps_n of 0.01 to 0.5, the total of Theorem 18 "
+        f"equal to 1: the loss by x_s alone is {min(shares):.2g} to {max(shares):.2g} times that "
+        "of an equal split, because all coefficients of x_s have the larger noise. It hides x_s "
+        "from an observer who knows the other attributes. Noise on coefficients changes no "
+        "correlation of x_s and z in the data; claims test the risk difference of the model.",
     )

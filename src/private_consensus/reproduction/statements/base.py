@@ -1,16 +1,21 @@
 """Comparison of a theorem with measurements, and the verdict that follows from the numbers alone.
 
-A theorem is expressed as inequalities between a stated and a measured quantity. ``scale``
-multiplies the stated quantity, and divides the exponent of a rate. A value below 1 makes the
-statement stronger than the paper's. The margin of a part is the smallest quotient of stated over
-measured quantity, or of measured over stated quantity for a lower bound. A part holds if its
-margin is at least 1, up to its slack. With a ``scale`` far enough below 1 / margin it does not
-hold, so that tests can see every computation fail.
+A theorem is expressed as inequalities between a stated and a measured quantity. The margin of a
+part is the smallest quotient of stated over measured quantity, or of measured over stated quantity
+for a lower bound. A part holds if its margin is at least 1, up to its slack.
+
+``StatementResult.at(scale)`` multiplies the stated quantities, and divides the exponent of a rate.
+A value below 1 makes the statement stronger than the paper's. With a ``scale`` far enough below
+1 / margin it does not hold, so that tests can see every computation fail.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial, wraps
+from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +34,7 @@ class Part:
 
     Parameters
     ----------
-    what : str
+    quantity : str
         Compared quantity, with its unit.
     stated, measured : float
         Number of the paper and computed number at the point with the smallest margin. The slack
@@ -40,19 +45,28 @@ class Part:
         Number of compared points.
     slack : float
         Amount by which rounding or a finite range may lower the margin below 1.
+    at : callable
+        Return the inequality with the keyword ``scale``, a factor on the stated quantity.
     """
 
-    what: str
+    quantity: str
     stated: float
     measured: float
     margin: float
     points: int
     slack: float = ROUNDING
+    at: Callable[..., Part] = field(default=lambda scale: None, repr=False, compare=False)
 
     @property
     def holds(self) -> bool:
         """Return True if the inequality holds at every point."""
         return self.margin >= 1 - self.slack
+
+    def __str__(self) -> str:
+        outcome = "holds" if self.holds else "does not hold"
+        points = f"{self.points} {'points' if self.points > 1 else 'point'}"
+        numbers = f"{self.stated:.4g} stated, {self.measured:.4g} measured"
+        return f"{self.quantity}: {numbers}, {outcome} ({points})"
 
 
 @dataclass(frozen=True)
@@ -63,71 +77,76 @@ class StatementResult:
     ----------
     parts : tuple of Part
         Inequalities of the statement.
-    verdict : str
-        Held if all parts hold. A compound statement holds in part if some parts hold; any other
-        statement is contradicted by a single part that fails.
-    lines : tuple of str
+    description : str
         Description of the computation, and remarks that a reader needs next to the numbers.
+    compound : bool
+        True if the statement consists of several statements, which may hold in part. Any other
+        statement is contradicted by a single part that fails.
+    proven : bool
+        True if numbers that agree with the statement confirm a proof. Without a known proof the
+        statement is then undecided. A part that fails is a counterexample and decides the verdict.
     """
 
     parts: tuple[Part, ...]
-    verdict: str
-    lines: tuple[str, ...]
+    description: str
+    compound: bool = False
+    proven: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """Verdict that follows from the parts."""
+        holding = [part.holds for part in self.parts]
+        if all(holding):
+            return HELD if self.proven else UNDECIDED
+        return IN_PART if self.compound and any(holding) else NOT_HELD
+
+    def at(self, scale: float) -> StatementResult:
+        """Return the result for stated quantities that are multiplied by ``scale``."""
+        return replace(self, parts=tuple(part.at(scale=scale) for part in self.parts))
 
 
-def found(
-    *inequalities: Part, lines: str | tuple[str, ...], compound: bool = False
+def conclude(
+    *inequalities: Part, description: str, compound: bool = False, proven: bool = True
 ) -> StatementResult:
-    """Return the finding that follows from some parts.
+    """Return the result that follows from some inequalities.
 
     Parameters
     ----------
     *inequalities : Part
         Inequalities of the statement.
-    lines : str or tuple of str
+    description : str
         Description of the computation.
-    compound : bool, default False
-        True if the statement consists of several statements, which may hold in part.
+    compound, proven : bool
+        Attributes of :class:`StatementResult`.
 
     Returns
     -------
     StatementResult
     """
-    holding = [inequality.holds for inequality in inequalities]
-    verdict = HELD if all(holding) else IN_PART if compound and any(holding) else NOT_HELD
-    return StatementResult(inequalities, verdict, (lines,) if isinstance(lines, str) else lines)
+    return StatementResult(inequalities, description, compound, proven)
 
 
-def open_question(*inequalities: Part, lines: str | tuple[str, ...]) -> StatementResult:
-    """Return the finding for a statement without a known proof or counterexample.
-
-    A part that fails is a counterexample and decides the verdict.
-
-    Parameters
-    ----------
-    *inequalities : Part
-        Inequalities of the statement.
-    lines : str or tuple of str
-        Description of the computation.
-
-    Returns
-    -------
-    StatementResult
-        Undecided if all parts hold, contradicted otherwise.
-    """
-    decided = found(*inequalities, lines=lines)
-    if decided.verdict == NOT_HELD:
-        return decided
-    return StatementResult(decided.parts, UNDECIDED, decided.lines)
+def grid(*axes: ArrayLike) -> np.ndarray:
+    """Return all combinations of values; shape (axes, combinations)."""
+    return np.array(list(product(*axes))).T
 
 
+def _rescalable(comparison: Callable[..., Part]) -> Callable[..., Part]:
+    """Let the resulting part repeat the comparison with another factor on the stated quantity."""
+
+    @wraps(comparison)
+    def compare(*args: Any, **options: Any) -> Part:
+        part = comparison(*args, **options)
+        return replace(part, at=partial(comparison, *args, **options))
+
+    return compare
+
+
+@_rescalable
 def bound(
-    quantity: str,
-    stated: ArrayLike,
-    measured: ArrayLike,
+    quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING, *,
     scale: float = 1.0,
-    slack: float = ROUNDING,
-) -> Part:
+) -> Part:  # fmt: skip
     """Compare an upper bound: ``measured`` is at most ``stated`` at every point.
 
     Both quantities are expected to be at least 0. If ``measured`` is 0, the margin is infinite for
@@ -139,10 +158,10 @@ def bound(
         Compared quantity, with its unit.
     stated, measured : array_like
         Bound of the paper and computed quantity; broadcast against each other.
-    scale : float, default 1.0
-        Factor on ``stated``.
     slack : float
         Amount by which the margin may be below 1.
+    scale : float, default 1.0
+        Factor on ``stated``.
 
     Returns
     -------
@@ -154,13 +173,11 @@ def bound(
     return _at_worst(quantity, stated, measured, ratio, slack)
 
 
+@_rescalable
 def at_least(
-    quantity: str,
-    stated: ArrayLike,
-    measured: ArrayLike,
+    quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING, *,
     scale: float = 1.0,
-    slack: float = ROUNDING,
-) -> Part:
+) -> Part:  # fmt: skip
     """Compare a lower bound: ``measured`` is at least ``stated`` at every point.
 
     Parameters
@@ -169,10 +186,10 @@ def at_least(
         Compared quantity, with its unit.
     stated, measured : array_like
         Bound of the paper, above 0, and computed quantity; broadcast against each other.
-    scale : float, default 1.0
-        Divisor of ``stated``.
     slack : float
         Amount by which the margin may be below 1.
+    scale : float, default 1.0
+        Divisor of ``stated``.
 
     Returns
     -------
@@ -184,13 +201,11 @@ def at_least(
     return _at_worst(quantity, stated, measured, ratio, slack)
 
 
+@_rescalable
 def equal(
-    quantity: str,
-    stated: ArrayLike,
-    measured: ArrayLike,
+    quantity: str, stated: ArrayLike, measured: ArrayLike, slack: float = ROUNDING, *,
     scale: float = 1.0,
-    slack: float = ROUNDING,
-) -> Part:
+) -> Part:  # fmt: skip
     """Compare two quantities that the statement calls equal at every point.
 
     Parameters
@@ -199,10 +214,10 @@ def equal(
         Compared quantity, with its unit.
     stated, measured : array_like
         Quantity of the paper and computed quantity; broadcast against each other.
-    scale : float, default 1.0
-        Factor on ``stated``.
     slack : float
         Relative difference that is allowed.
+    scale : float, default 1.0
+        Factor on ``stated``.
 
     Returns
     -------
@@ -214,9 +229,10 @@ def equal(
     return _at_worst(quantity, stated, measured, ratio, slack)
 
 
+@_rescalable
 def falls_as(
-    quantity: str, t: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
-    slack: float = SLOPE,
+    quantity: str, t: ArrayLike, values: ArrayLike, exponent: float, slack: float = SLOPE, *,
+    scale: float = 1.0,
 ) -> Part:  # fmt: skip
     """Compare a rate :math:`O(t^{-a})` with the slope of ln value on ln t.
 
@@ -231,10 +247,10 @@ def falls_as(
         Increasing numbers of iterations, and the positive values at them.
     exponent : float
         Stated exponent a, above 0.
-    scale : float, default 1.0
-        Divisor of ``exponent``.
     slack : float
         Difference of slopes that is allowed.
+    scale : float, default 1.0
+        Divisor of ``exponent``.
 
     Returns
     -------
@@ -247,9 +263,10 @@ def falls_as(
     return Part(quantity, stated, slope, slope / stated, int(late.sum()), slack / stated)
 
 
+@_rescalable
 def grows_as(
-    quantity: str, x: ArrayLike, values: ArrayLike, exponent: float, scale: float = 1.0,
-    slack: float = SLOPE,
+    quantity: str, x: ArrayLike, values: ArrayLike, exponent: float, slack: float = SLOPE, *,
+    scale: float = 1.0,
 ) -> Part:  # fmt: skip
     """Compare a growth rate :math:`O(x^a)` with the slope of ln value on ln x.
 
@@ -263,10 +280,10 @@ def grows_as(
         Positive arguments, and the positive values at them.
     exponent : float
         Stated exponent a, above 0.
-    scale : float, default 1.0
-        Factor on ``exponent``.
     slack : float
         Difference of slopes that is allowed.
+    scale : float, default 1.0
+        Factor on ``exponent``.
 
     Returns
     -------
@@ -279,8 +296,9 @@ def grows_as(
     return Part(quantity, stated, slope, margin, len(x), slack / (stated + slack))
 
 
+@_rescalable
 def geometric(
-    quantity: str, k: ArrayLike, values: ArrayLike, scale: float = 1.0, slack: float = 0.1
+    quantity: str, k: ArrayLike, values: ArrayLike, slack: float = 0.1, *, scale: float = 1.0
 ) -> Part:
     """Compare a linear rate: the slope of ln value on k is equal in both halves of the points.
 
@@ -294,10 +312,10 @@ def geometric(
         Compared quantity.
     k, values : array_like, shape (points,)
         Numbers of iterations, and the positive values at them.
-    scale : float, default 1.0
-        Divisor of the stated slope.
     slack : float, default 0.1
         Fraction by which the second slope may be smaller.
+    scale : float, default 1.0
+        Divisor of the stated slope.
 
     Returns
     -------
@@ -320,11 +338,5 @@ def _at_worst(
     stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
     ratio = np.where(np.isnan(ratio), -np.inf, ratio)
     worst = int(np.argmin(ratio))
-    return Part(
-        quantity,
-        float(stated[worst]),
-        float(measured[worst]),
-        float(ratio[worst]),
-        len(ratio),
-        slack,
-    )
+    at_worst = (float(array[worst]) for array in (stated, measured, ratio))
+    return Part(quantity, *at_worst, len(ratio), slack)

@@ -17,7 +17,7 @@ from private_consensus.privacy import (
     zcdp_rho,
 )
 
-from .base import StatementResult, at_least, bound, found
+from .base import StatementResult, at_least, bound, conclude
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
@@ -39,7 +39,7 @@ def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, 
     return log_p, log_q
 
 
-def gaussian_divergence(scale: float = 1.0) -> StatementResult:
+def gaussian_divergence() -> StatementResult:
     """Compare Lemmas 1 and 5, order rho times Delta^2 / (2 sigma^2), with sums over a fine grid."""
     stated, measured = [], []
     for change, sigma in product((0.1, 1.0, 3.0), (0.7, 2.0)):
@@ -47,13 +47,13 @@ def gaussian_divergence(scale: float = 1.0) -> StatementResult:
         orders = ORDERS[ORDERS * change / sigma < 40]
         measured += list(_renyi(_normal(change, sigma, grid), _normal(0, sigma, grid), orders))
         stated += list(orders * change**2 / (2 * sigma**2))
-    return found(
-        bound("Renyi divergence", stated, measured, scale, 1e-6),
-        lines=f"{len(stated)} pairs of change, sigma and order; the two are equal.",
+    return conclude(
+        bound("Renyi divergence", stated, measured, 1e-6),
+        description=f"{len(stated)} pairs of change, sigma and order; the two are equal.",
     )
 
 
-def serial_composition(scale: float = 1.0) -> StatementResult:
+def serial_composition() -> StatementResult:
     """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions."""
     first_p, first_q = _laws(1, outcomes=3)
     rng = np.random.default_rng(2)
@@ -61,13 +61,13 @@ def serial_composition(scale: float = 1.0) -> StatementResult:
     joint = [(a[..., None] + b).reshape(2000, 9) for a, b in ((first_p, second_p),
                                                               (first_q, second_q))]  # fmt: skip
     stated = _renyi(first_p, first_q) + _renyi(second_p, second_q).max(-1)
-    return found(
-        bound("divergence of two answers", stated, _renyi(*joint), scale),
-        lines="2,000 pairs, the law of the second answer depends on the first, six orders.",
+    return conclude(
+        bound("divergence of two answers", stated, _renyi(*joint)),
+        description="2,000 pairs, the law of the second answer depends on the first, six orders.",
     )
 
 
-def lemma_3(scale: float = 1.0) -> StatementResult:
+def lemma_3() -> StatementResult:
     """Test the conversions from pure DP to zCDP and, by the shortcut, to (epsilon, delta)."""
     epsilon = np.array([0.01, 0.1, 1.0, 3.0, 10.0])
     p = 1 / (1 + np.exp(-epsilon))
@@ -75,32 +75,29 @@ def lemma_3(scale: float = 1.0) -> StatementResult:
     worst = (_renyi(answer, answer[:, ::-1]) / ORDERS[:, None]).max(0)
     goals = np.array([0.5, 1.0, 2.0, 5.0, 10.0])
     rho = zcdp_rho(goals, 1e-4, conversion="shortcut")
-    return found(
-        bound("rho of an epsilon-DP answer", epsilon**2 / 2, worst, scale),
+    return conclude(
+        bound("rho of an epsilon-DP answer", epsilon**2 / 2, worst),
         bound("epsilon of a Gaussian with rho = eps^2/(4 ln(1/delta))", goals,
-              gaussian_epsilon(np.sqrt(2 * rho), 1e-4), scale),
-        lines=(
-            "Randomised response at five epsilon, the exact epsilon of Gaussian noise at five "
-            "goals,",
-            f"delta = 1e-4. The best first bound is {float(pure_rho(1.0)):.3f} at epsilon 1. The",
-            "shortcut leaves out rho itself and fails at epsilon = 10 (errata E4.0).",
-        ),
+              gaussian_epsilon(np.sqrt(2 * rho), 1e-4)),
+        description="Randomised response at five epsilon, the exact epsilon of Gaussian noise at "
+        f"five goals, delta = 1e-4. The best first bound is {float(pure_rho(1.0)):.3f} at epsilon "
+        "1. The shortcut leaves out rho itself and fails at epsilon = 10 (errata E4.0).",
         compound=True,
     )  # fmt: skip
 
 
-def lemma_4(scale: float = 1.0) -> StatementResult:
+def lemma_4() -> StatementResult:
     """Compare the zCDP conversion to (epsilon, delta) with the exact epsilon of Gaussian noise."""
     rho, delta = np.array(list(product((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8)))).T
     stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
-    return found(
-        bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta), scale),
-        lines="15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all "
+    return conclude(
+        bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),
+        description="15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all "
         "orders.",
     )
 
 
-def lemma_7(scale: float = 1.0) -> StatementResult:
+def lemma_7() -> StatementResult:
     """Compare the conversion from Renyi DP to (epsilon, delta) with the required delta.
 
     The required delta is computed for random pairs of distributions.
@@ -112,40 +109,38 @@ def lemma_7(scale: float = 1.0) -> StatementResult:
         needed = np.clip(np.exp(p) - np.exp(epsilon[:, None] + q), 0, None).sum(-1)
         stated.append(delta)
         measured.append(needed.max())
-    return found(
-        bound("delta", stated, measured, scale),
-        lines="2,000 pairs of laws, three orders, three delta.",
+    return conclude(
+        bound("delta", stated, measured),
+        description="2,000 pairs of laws, three orders, three delta.",
     )
 
 
-def lemma_8(scale: float = 1.0) -> StatementResult:
+def lemma_8() -> StatementResult:
     """Compare the published bound for Poisson samples with the exact divergence of order 2."""
     rate, mu = np.array(list(product((0.01, 0.1, 0.5), (0.2, 1.0)))).T
     full = mu**2  # the divergence of order 2 of Gaussian noise
     exact = np.log1p(rate**2 * np.expm1(full))
     printed = np.log((1 - rate) * (1 + rate) + rate**2 * np.exp(full)) / 2
-    return found(
-        bound("Renyi divergence of order 2", printed, exact, scale),
-        lines=(
-            "Six pairs of sampling rate and noise; at order 2 there are no further terms, and the",
-            "printed factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.",
-        ),
+    return conclude(
+        bound("Renyi divergence of order 2", printed, exact),
+        description="Six pairs of sampling rate and noise; at order 2 there are no further terms, "
+        "and the printed factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.",
     )
 
 
-def lemma_11(scale: float = 1.0) -> StatementResult:
+def lemma_11() -> StatementResult:
     """Test parallel composition: one part changes, and the other parts have divergence 0."""
     p, q = _laws(4, outcomes=3)
     same, _ = _laws(5, outcomes=3)
     joint = [(same[..., None] + law[:, None, :]).reshape(2000, 9) for law in (p, q)]
     stated = np.maximum(_renyi(p, q), 0)
-    return found(
-        bound("divergence of both parts", stated, _renyi(*joint), scale, 1e-6),
-        lines="2,000 pairs of laws beside a part that does not see the record.",
+    return conclude(
+        bound("divergence of both parts", stated, _renyi(*joint), 1e-6),
+        description="2,000 pairs of laws beside a part that does not see the record.",
     )
 
 
-def theorem_14(scale: float = 1.0) -> StatementResult:
+def theorem_14() -> StatementResult:
     """Compare the divergence of the discrete Gaussian with that of the continuous Gaussian."""
     stated, measured = [], []
     for variance, shift in product((0.3, 1.0, 4.0), (1, 2, 3)):
@@ -156,13 +151,14 @@ def theorem_14(scale: float = 1.0) -> StatementResult:
         orders = ORDERS[:4]
         measured += list(_renyi(p[keep], q[keep], orders))
         stated += list(orders * shift**2 / (2 * variance))
-    return found(
-        bound("Renyi divergence", stated, measured, scale, 1e-6),
-        lines="Three variances, three shifts, four orders, by sums over the integers (E4.8c).",
+    return conclude(
+        bound("Renyi divergence", stated, measured, 1e-6),
+        description="Three variances, three shifts, four orders, by sums over the integers "
+        "(E4.8c).",
     )
 
 
-def corollary_1(scale: float = 1.0) -> StatementResult:
+def corollary_1() -> StatementResult:
     """Compare Theorem 14 on a grid of step eta with sums over the grid."""
     stated, measured, k = [], [], np.arange(-200, 210)
     for eta, sigma, shift in product((0.05, 0.5, 2.0), (0.5, 1.0), (1, 3)):
@@ -171,9 +167,9 @@ def corollary_1(scale: float = 1.0) -> StatementResult:
         orders = ORDERS[:4]
         measured += list(_renyi(log_p, log_q, orders))
         stated += list(orders * (shift * eta) ** 2 / (2 * sigma**2))
-    return found(
-        bound("Renyi divergence", stated, measured, scale, 1e-6),
-        lines="Three steps of the grid, two sigma, two shifts, four orders.",
+    return conclude(
+        bound("Renyi divergence", stated, measured, 1e-6),
+        description="Three steps of the grid, two sigma, two shifts, four orders.",
     )
 
 
@@ -189,20 +185,20 @@ def _upper(variance: np.ndarray) -> np.ndarray:
     return variance * (1 - x / np.expm1(np.minimum(x, 700.0)))
 
 
-def proposition_2(scale: float = 1.0) -> StatementResult:
+def proposition_2() -> StatementResult:
     """Compare the bounds on the variance of the discrete Gaussian with sums over the integers."""
     variance = np.array([0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0])
     exact = _discrete_variance(variance)
     with np.errstate(over="ignore"):
         least = 1 / np.expm1(1 / variance)
-    return found(
-        bound("variance, from above", _upper(variance), exact, scale, 1e-6),
-        at_least("variance, from below", least, exact, scale, 1e-6),
-        lines="Seven sigma^2 from 0.02 to 10.",
+    return conclude(
+        bound("variance, from above", _upper(variance), exact, 1e-6),
+        at_least("variance, from below", least, exact, 1e-6),
+        description="Seven sigma^2 from 0.02 to 10.",
     )
 
 
-def corollary_2(scale: float = 1.0) -> StatementResult:
+def corollary_2() -> StatementResult:
     """Compare the published bounds on a grid of step eta with the exact variance.
 
     The exact variance has the factor eta^2.
@@ -212,12 +208,9 @@ def corollary_2(scale: float = 1.0) -> StatementResult:
     exact = eta**2 * _discrete_variance(ratio)
     with np.errstate(over="ignore"):
         least = 1 / np.expm1(1 / ratio)
-    return found(
-        bound("variance, from above, eta = 0.1, 0.5, 2", _upper(ratio), exact, scale),
-        at_least("variance, from below", least, exact, scale),
-        lines=(
-            "sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower bound "
-            "is",
-            "too large, above it the upper bound is too small (errata E4.8d).",
-        ),
+    return conclude(
+        bound("variance, from above, eta = 0.1, 0.5, 2", _upper(ratio), exact),
+        at_least("variance, from below", least, exact),
+        description="sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower "
+        "bound is too large, above it the upper bound is too small (errata E4.8d).",
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .base import StatementResult, bound, falls_as, found
+from .base import StatementResult, bound, conclude, falls_as
 
 EXAMPLE = np.array(
     [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], float
@@ -65,7 +65,7 @@ def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarra
     return np.exp(shrunk + added[1:])
 
 
-def lemma_3_5(scale: float = 1.0) -> StatementResult:
+def lemma_3_5() -> StatementResult:
     """Test adaptive composition for random pairs of mechanisms with few outcomes."""
     rng = np.random.default_rng(1)
     stated, measured = [], []
@@ -76,13 +76,13 @@ def lemma_3_5(scale: float = 1.0) -> StatementResult:
         joint = np.log(first[0] / first[1])[:, None] + np.log(second[0] / second[1])
         stated.append(np.abs(np.log(first[0] / first[1])).max() + losses)
         measured.append(np.abs(joint).max())
-    return found(
-        bound("largest log-ratio of two answers", stated, measured, scale),
-        lines="2,000 pairs of mechanisms, the second chosen by the first one's answer.",
+    return conclude(
+        bound("largest log-ratio of two answers", stated, measured),
+        description="2,000 pairs of mechanisms, the second chosen by the first one's answer.",
     )
 
 
-def lemma_4_4(scale: float = 1.0) -> StatementResult:
+def lemma_4_4() -> StatementResult:
     """Test the l1 change of a message over random matrices and changes of one measurement."""
     rng = np.random.default_rng(2)
     stated, measured, alpha, delta = [], [], 0.3, 0.2
@@ -93,15 +93,15 @@ def lemma_4_4(scale: float = 1.0) -> StatementResult:
         change *= delta / np.abs(change).sum()
         stated.append(alpha * delta * np.abs(H).sum())
         measured.append(alpha * np.abs(H.T @ change).sum())
-    return found(
-        bound("l1 change of x_i(t)", stated, measured, scale),
-        lines="1,500 matrices of up to three rows: the sum over the matrix is enough, and more "
-        "than "
-        "the largest row that is needed (errata E3.3). With one row the two are the same.",
+    return conclude(
+        bound("l1 change of x_i(t)", stated, measured),
+        description="1,500 matrices of up to three rows: the sum over the matrix is enough, and "
+        "more than the largest row that is needed (errata E3.3). With one row the two are the "
+        "same.",
     )
 
 
-def theorem_4_5(scale: float = 1.0) -> StatementResult:
+def theorem_4_5() -> StatementResult:
     """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows."""
     rng = np.random.default_rng(3)
     epsilon, alpha, delta = 0.8, 0.5, 0.2
@@ -114,13 +114,14 @@ def theorem_4_5(scale: float = 1.0) -> StatementResult:
         ratio = (np.abs(outputs - moved) - np.abs(outputs)).sum(1) / sigma
         stated.append(epsilon)
         measured.append(np.abs(ratio).max())
-    return found(
-        bound("epsilon of a message", stated, measured, scale),
-        lines="300 measurement rows, the largest log-ratio over outputs that include the worst.",
+    return conclude(
+        bound("epsilon of a message", stated, measured),
+        description="300 measurement rows, the largest log-ratio over outputs that include the "
+        "worst.",
     )
 
 
-def lemma_4_9(scale: float = 1.0) -> StatementResult:
+def lemma_4_9() -> StatementResult:
     """Test that the smallest eigenvalue of the coupling is positive."""
     rng = np.random.default_rng(4)
     least = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
@@ -128,15 +129,14 @@ def lemma_4_9(scale: float = 1.0) -> StatementResult:
         rows = rng.normal(size=(5, 2)) * (rng.random((5, 1)) < 0.6)
         if np.linalg.eigvalsh(rows.T @ rows)[0] > 1e-3:
             least.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
-    return found(
-        bound("cases whose smallest eigenvalue is not positive", 0.0, np.array(least) < 1e-12,
-              scale),
-        lines=f"400 times of the example and {len(least) - 400} random sets of rows that observe "
-        f"together: the smallest eigenvalue is {min(least):.2g}, above 0.",
-    )  # fmt: skip
+    return conclude(
+        bound("cases whose smallest eigenvalue is not positive", 0.0, np.array(least) < 1e-12),
+        description=f"400 times of the example and {len(least) - 400} random sets of rows that "
+        f"observe together: the smallest eigenvalue is {min(least):.2g}, above 0.",
+    )
 
 
-def lemma_4_10(scale: float = 1.0) -> StatementResult:
+def lemma_4_10() -> StatementResult:
     """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s."""
     rng = np.random.default_rng(5)
     stated, measured, T = [], [], 20_000
@@ -150,15 +150,14 @@ def lemma_4_10(scale: float = 1.0) -> StatementResult:
             remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
             stated.append(remaining + quotient[s + 1])
             measured.append(at[-1])
-    return found(
-        bound("V(t)", stated, measured, scale),
-        lines="40 recursions with equality; the largest quotient after s and a product that tends "
-        "to "
-        "0 bound V(t) for every s, from which the limit follows.",
+    return conclude(
+        bound("V(t)", stated, measured),
+        description="40 recursions with equality; the largest quotient after s and a product that "
+        "tends to 0 bound V(t) for every s, from which the limit follows.",
     )
 
 
-def theorem_4_11(scale: float = 1.0) -> StatementResult:
+def theorem_4_11() -> StatementResult:
     r"""Test the rates by exact moments.
 
     The published condition :math:`b_0 \le \min(\lambda_2, \eta_0)` permits too large values. For
@@ -189,29 +188,24 @@ def theorem_4_11(scale: float = 1.0) -> StatementResult:
         return _moments(eigenvalues, start, later**-gamma, 0.01 * (later - 1) ** -gamma)
 
     inequalities = [
-        falls_as(f"gamma = {g:g}: exponent", t[at] + 20, error(0.5, g)[at], g, scale)
-        for g in (0.5, 0.8)
+        falls_as(f"gamma = {g:g}: exponent", t[at] + 20, error(0.5, g)[at], g) for g in (0.5, 0.8)
     ]
     gamma_one_error = error(0.3, 1.0)[at]
     inequalities += [
-        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[at] + 20, gamma_one_error, stated, scale)
+        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[at] + 20, gamma_one_error, stated)
         for b_0, stated in (("0.3 < 1", 0.3), ("1.5 > 1 (eta_0 = 1.5)", 1.0))
     ]
-    return found(
+    return conclude(
         *inequalities,
-        lines=(
-            "Five agents, complete graph (lambda_2 = 5), H_i^2 = h^2: eta_0 = 5 h^2. With h^2 = "
-            "0.3",
-            "b_0 may be 1.5 by the theorem, which then states O(1/t); the slowest mode has the",
-            "eigenvalue 0.3 and falls as t^-0.6. With b_0 below the coupling's smallest "
-            "eigenvalue,",
-            "as the proof needs it, the rates hold.",
-        ),
+        description="Five agents, complete graph (lambda_2 = 5), H_i^2 = h^2: eta_0 = 5 h^2. With "
+        "h^2 = 0.3 b_0 may be 1.5 by the theorem, which then states O(1/t); the slowest mode has "
+        "the eigenvalue 0.3 and falls as t^-0.6. With b_0 below the coupling's smallest "
+        "eigenvalue, as the proof needs it, the rates hold.",
         compound=True,
     )
 
 
-def theorem_4_13(scale: float = 1.0) -> StatementResult:
+def theorem_4_13() -> StatementResult:
     """Test the mean square error by exact moments, for steps that decrease at different rates."""
     T = 100_000
     t = np.arange(1, T + 1) + 20.0
@@ -222,25 +216,25 @@ def theorem_4_13(scale: float = 1.0) -> StatementResult:
         error = _moments(eigenvalues, start, steps, 0.1 * steps, own_noise=0.05)
         stated.append(0.5 * error[1000])
         measured.append(error[-1])
-    return found(
-        bound("error at t = 100,000 against half of that at t = 1,000", stated, measured, scale),
-        lines="Steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, noise in proportion to them: the error "
-        "falls "
-        "with the steps, since the mean decays and the noise is averaged.",
+    return conclude(
+        bound("error at t = 100,000 against half of that at t = 1,000", stated, measured),
+        description="Steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, noise in proportion to them: the "
+        "error falls with the steps, since the mean decays and the noise is averaged.",
     )
 
 
-def theorem_4_15(scale: float = 1.0) -> StatementResult:
+def theorem_4_15() -> StatementResult:
     """Test the total loss of T messages, of which the first contains no data."""
     T, epsilon = np.array([1, 2, 10, 100]), 0.4
-    return found(
-        bound("total epsilon of a stream", T * epsilon, (T - 1) * epsilon, scale),
-        bound("epsilon of one measurement", T * epsilon, np.full(4, epsilon), scale),
-        lines="A measurement moves one message; the first message carries none (errata E3.1).",
+    return conclude(
+        bound("total epsilon of a stream", T * epsilon, (T - 1) * epsilon),
+        bound("epsilon of one measurement", T * epsilon, np.full(4, epsilon)),
+        description="A measurement moves one message; the first message carries none (errata "
+        "E3.1).",
     )
 
 
-def theorem_4_16(scale: float = 1.0) -> StatementResult:
+def theorem_4_16() -> StatementResult:
     r"""Compare the limit of :math:`E\,V(t)` with the published right side, over the permitted c.
 
     :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise are those of the theorem.
@@ -266,24 +260,21 @@ def theorem_4_16(scale: float = 1.0) -> StatementResult:
             + 3 * c**4 * q**2 * (norm + gamma_0) ** 2 * messages / (1 - q**2 * p**2)
         )
         measured.append(error)
-    return found(
+    return conclude(
         bound("limit of E V(t), c at 0.001, 0.01, 0.1 and 0.9 of what is allowed", stated,
-              measured, scale),
-        lines=(
-            "(20) has the sign of its exponent reversed: 1 - x <= exp(-x) gives",
-            "exp(-(2 b_0 c (1+q) - (2|L|^2 + 2 gamma_0^2) c^2)/(1 - q^2)). As printed the factor "
-            "of",
-            "the initial error tends to 0 as c grows, while steps that large multiply the error.",
-        ),
+              measured),
+        description="(20) has the sign of its exponent reversed: 1 - x <= exp(-x) gives exp(-(2 "
+        "b_0 c (1+q) - (2|L|^2 + 2 gamma_0^2) c^2)/(1 - q^2)). As printed the factor of the "
+        "initial error tends to 0 as c grows, while steps that large multiply the error.",
     )  # fmt: skip
 
 
-def theorem_4_17(scale: float = 1.0) -> StatementResult:
+def theorem_4_17() -> StatementResult:
     """Test the geometric sum of the losses, without the message that contains no data."""
     pairs = [(0.4, 0.8), (0.1, 0.9), (0.79, 0.8), (0.5, 0.6)]
     t = np.arange(1, 5000)
-    return found(
+    return conclude(
         bound("total epsilon", [p / (p - q) for q, p in pairs],
-              [((q / p) ** t).sum() for q, p in pairs], scale),
-        lines="Four pairs of q and p: the sum from t = 1 is q/(p-q), one less (errata E3.2).",
+              [((q / p) ** t).sum() for q, p in pairs]),
+        description="Four pairs of q and p: the sum from t = 1 is q/(p-q), one less (errata E3.2).",
     )  # fmt: skip

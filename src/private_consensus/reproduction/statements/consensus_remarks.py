@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .base import StatementResult, at_least, bound, equal, falls_as, found, grows_as
+from .base import StatementResult, at_least, bound, conclude, equal, falls_as, grows_as
 from .consensus_innovation import EXAMPLE, _coupling, _example_rows, _laplacian, _moments
 
 DELTA, LARGEST_ROW = 0.2, 3.0
@@ -30,18 +30,17 @@ def _correct_guesses(epsilon: float) -> float:
     return float(np.trapezoid(np.maximum(*densities), outputs) / 2)
 
 
-def remark_3_4(scale: float = 1.0) -> StatementResult:
+def remark_3_4() -> StatementResult:
     """Test that a smaller epsilon makes neighbours harder to tell apart."""
     epsilon = np.array([0.05, 0.1, 0.4, 0.8, 3.0, 10.0])
     guesses = np.array([_correct_guesses(budget) for budget in epsilon])
-    return found(
-        bound("probability of a correct guess", 1 / (1 + np.exp(-epsilon)), guesses, scale),
-        bound("the same over that of the next larger epsilon", 1.0, guesses[:-1] / guesses[1:],
-              scale),
-        lines=f"One message with Laplace noise, prior 1/2, by quadrature: {guesses[1]:.3f} at the "
-        f"recommended epsilon of 0.1, {guesses[2]:.3f} and {guesses[3]:.3f} at the 0.4 and 0.8 of "
-        "the simulation, which are the epsilon of one iteration.",
-    )  # fmt: skip
+    return conclude(
+        bound("probability of a correct guess", 1 / (1 + np.exp(-epsilon)), guesses),
+        bound("the same over that of the next larger epsilon", 1.0, guesses[:-1] / guesses[1:]),
+        description=f"One message with Laplace noise, prior 1/2, by quadrature: {guesses[1]:.3f} "
+        f"at the recommended epsilon of 0.1, {guesses[2]:.3f} and {guesses[3]:.3f} at the 0.4 and "
+        "0.8 of the simulation, which are the epsilon of one iteration.",
+    )
 
 
 def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> float:
@@ -70,7 +69,7 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
     return float((np.abs(moved).sum(1) / noise_scale).sum())
 
 
-def remark_3_6(scale: float = 1.0) -> StatementResult:
+def remark_3_6() -> StatementResult:
     """Compare the total loss of data that enter every iteration with data that enter one."""
     lengths, epsilon = np.array([1, 10, 100, 1000]), 0.8
     offline, online = [], []
@@ -79,15 +78,15 @@ def remark_3_6(scale: float = 1.0) -> StatementResult:
         offline.append(loss_of_a_run(rows, np.full(length, DELTA), epsilon))
         one_time = np.where(np.arange(length) == length // 2, DELTA, 0.0)
         online.append(loss_of_a_run(rows, one_time, epsilon))
-    return found(
-        equal("loss if all updates use the same data", lengths * epsilon, offline, scale),
-        equal("loss if each update uses data of its own", epsilon, online, scale),
-        lines="One agent, T from 1 to 1,000 iterations, epsilon 0.8 each: the sum of Lemma 3.5 is "
-        "reached by data that every update uses. A measurement of DP-CI enters one message.",
+    return conclude(
+        equal("loss if all updates use the same data", lengths * epsilon, offline),
+        equal("loss if each update uses data of its own", epsilon, online),
+        description="One agent, T from 1 to 1,000 iterations, epsilon 0.8 each: the sum of Lemma "
+        "3.5 is reached by data that every update uses. A measurement of DP-CI enters one message.",
     )
 
 
-def remark_4_1(scale: float = 1.0) -> StatementResult:
+def remark_4_1() -> StatementResult:
     """Reconstruct measurements from messages without noise, and test the loss with noise."""
     rng = np.random.default_rng(2)
     x, misses = np.tile([0.0, 0.4], (5, 1)), []
@@ -104,17 +103,17 @@ def remark_4_1(scale: float = 1.0) -> StatementResult:
         misses.append(np.abs(guess + (rows * x).sum(1)[observed] - y[observed]).max())
         x = later
     rows = np.array([_example_rows(t)[3] for t in range(50)])
-    losses = [loss_of_a_run(rows, np.where(np.arange(50) == t, DELTA, 0.0), 0.8)
-              for t in range(50)]  # fmt: skip
-    return found(
-        bound("error of a measurement computed from messages without noise", 1e-9, misses, scale),
-        bound("epsilon of a measurement with noise", 0.8, losses, scale),
-        lines="The example of section 5, 50 iterations. Without noise two messages and public "
-        "matrices give the measurement between them to rounding, so that no finite epsilon holds.",
+    losses = [loss_of_a_run(rows, np.where(np.arange(50) == t, DELTA, 0.0), 0.8) for t in range(50)]
+    return conclude(
+        bound("error of a measurement computed from messages without noise", 1e-9, misses),
+        bound("epsilon of a measurement with noise", 0.8, losses),
+        description="The example of section 5, 50 iterations. Without noise two messages and "
+        "public matrices give the measurement between them to rounding, so that no finite epsilon "
+        "holds.",
     )
 
 
-def remark_4_3(scale: float = 1.0) -> StatementResult:
+def remark_4_3() -> StatementResult:
     """Compare the worst change of all estimates by the data of one agent with Lemma 4.4."""
     rng, stated, measured = np.random.default_rng(3), [], []
     coupling = _laplacian(EXAMPLE)
@@ -127,11 +126,12 @@ def remark_4_3(scale: float = 1.0) -> StatementResult:
         ]
         stated.append(step * DELTA * np.abs(rows).sum(1).max())
         measured.append(max(np.abs(moved - estimates[0]).sum() for moved in estimates[1:]))
-    return found(
-        equal("largest l1 change of X(t) by one agent", stated, measured, scale),
-        lines="The example of section 5 at 40 times, random messages, each agent's measurement "
-        "moved by delta: alpha delta H_max is reached, and the estimates of other agents do not "
-        "move. With several measurement rows Lemma 4.4 is no longer tight (errata E3.3).",
+    return conclude(
+        equal("largest l1 change of X(t) by one agent", stated, measured),
+        description="The example of section 5 at 40 times, random messages, each agent's "
+        "measurement moved by delta: alpha delta H_max is reached, and the estimates of other "
+        "agents do not move. With several measurement rows Lemma 4.4 is no longer tight (errata "
+        "E3.3).",
     )
 
 
@@ -140,7 +140,7 @@ def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
     return _moments((0.5, 3.0, 5.0), (3.0, 1.0, 1.0), step_sizes, noise_scale, own_noise=0.05)
 
 
-def remark_4_6(scale: float = 1.0) -> StatementResult:
+def remark_4_6() -> StatementResult:
     """Test privacy and convergence with noise that decreases as a power, and exponentially."""
     t, q, c = np.arange(1.0, 100_001), 0.4, 0.6
     stated, measured = [], []
@@ -155,17 +155,16 @@ def remark_4_6(scale: float = 1.0) -> StatementResult:
     noise_scale, step_sizes = c * q**short, c * q**short  # alpha(t-1) = c q^t
     losses = step_sizes * DELTA * LARGEST_ROW / noise_scale
     limit = _modes(c * q ** (short + 1), noise_scale)
-    return found(
-        equal("epsilon of a message, sigma_t = alpha(t-1) = c q^t", DELTA * LARGEST_ROW, losses,
-              scale),
+    return conclude(
+        equal("epsilon of a message, sigma_t = alpha(t-1) = c q^t", DELTA * LARGEST_ROW, losses),
         bound("error at t = 100,000 against half of that at 1,000, sigma_t = t^-gamma", stated,
-              measured, scale),
+              measured),
         at_least("error at t = 400 over that at t = 50, sigma_t = c q^t", 1.0,
-                 limit[399] / limit[49], scale),
-        lines="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the simulation. "
-        "Steps in proportion to such noise keep the epsilon of each message. Powers converge; "
-        f"exponential steps leave a squared error of {limit[399]:.2g}. With steps 1/t and noise "
-        "c q^t (4) fails.",
+                 limit[399] / limit[49]),
+        description="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the "
+        "simulation. Steps in proportion to such noise keep the epsilon of each message. Powers "
+        f"converge; exponential steps leave a squared error of {limit[399]:.2g}. With steps 1/t "
+        "and noise c q^t (4) fails.",
     )  # fmt: skip
 
 
@@ -207,7 +206,7 @@ def example_error(
     return float(np.trace(moments)) / 5
 
 
-def remark_4_7(scale: float = 1.0) -> StatementResult:
+def remark_4_7() -> StatementResult:
     """Compare the noise of (4) with larger noise, and with noise for the rows of each agent."""
     budgets = (0.1, 0.8, 3.2)
     rules = (
@@ -219,23 +218,23 @@ def remark_4_7(scale: float = 1.0) -> StatementResult:
         np.array([example_error(epsilon, rule) for epsilon in budgets]) for rule in rules
     )
     factors = np.array([0.5, 1.0, 2.0, 4.0])
-    losses = np.array([
-        loss_of_a_run(np.ones((1, 2)), np.array([DELTA]), 0.8) / factor for factor in factors
-    ])  # fmt: skip
+    losses = np.array(
+        [loss_of_a_run(np.ones((1, 2)), np.array([DELTA]), 0.8) / factor for factor in factors]
+    )
     share = separate / equality
-    return found(
-        equal("epsilon of a message times the factor of the noise", 0.8, losses * factors, scale),
-        at_least("error with noise 1.5 times as large", 1.0, larger / equality, scale),
-        at_least("error with noise for the rows of each agent", 1.0, share, scale),
-        lines="The example of section 5 after 400 iterations, epsilon from 0.1 to 3.2, exact "
+    return conclude(
+        equal("epsilon of a message times the factor of the noise", 0.8, losses * factors),
+        at_least("error with noise 1.5 times as large", 1.0, larger / equality),
+        at_least("error with noise for the rows of each agent", 1.0, share),
+        description="The example of section 5 after 400 iterations, epsilon from 0.1 to 3.2, exact "
         "moments. Equality in (4) is the least noise of one scale for all agents. Noise for "
-        "S(H_i(t-1)) of agent i in place of the largest is as private for its measurement, and "
-        f"the error is {share.min():.2f} to {share.max():.2f} times as large.",
+        "S(H_i(t-1)) of agent i in place of the largest is as private for its measurement, and the "
+        f"error is {share.min():.2f} to {share.max():.2f} times as large.",
         compound=True,
     )
 
 
-def remark_4_8(scale: float = 1.0) -> StatementResult:
+def remark_4_8() -> StatementResult:
     """Test the conditions of Assumption A4 for steps 1/t^gamma, from t = 1 and at t = 0."""
     t = np.arange(1.0, 1_000_001)
     at = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
@@ -244,23 +243,22 @@ def remark_4_8(scale: float = 1.0) -> StatementResult:
         step_sizes = t**-gamma
         inequalities += [
             at_least(f"sum of the steps over ln(t + 1), gamma = {gamma:g}", 1.0,
-                     np.cumsum(step_sizes)[at] / np.log(t[at] + 1), scale),
-            falls_as(f"exponent of the step, gamma = {gamma:g}", t[at], step_sizes[at], gamma,
-                     scale),
+                     np.cumsum(step_sizes)[at] / np.log(t[at] + 1)),
+            falls_as(f"exponent of the step, gamma = {gamma:g}", t[at], step_sizes[at], gamma),
             bound(f"alpha(t+1) over alpha(t), gamma = {gamma:g}", 1.0,
-                  (step_sizes[1:] / step_sizes[:-1]).max(), scale),
+                  (step_sizes[1:] / step_sizes[:-1]).max()),
         ]  # fmt: skip
-    return found(
+    return conclude(
         *inequalities,
-        bound("alpha(0)", 1.0, np.inf, scale),
-        lines="t up to 1,000,000: the steps vanish, sum to more than ln(t + 1), which has no "
+        bound("alpha(0)", 1.0, np.inf),
+        description="t up to 1,000,000: the steps vanish, sum to more than ln(t + 1), which has no "
         "bound, and do not grow. A4 starts at t = 0, where 1/t^gamma divides by zero (errata "
         "E3.3); 1/(t+1)^gamma satisfies it.",
         compound=True,
     )
 
 
-def remark_4_12(scale: float = 1.0) -> StatementResult:
+def remark_4_12() -> StatementResult:
     """Test the order 1/epsilon^2 and that the rate does not depend on the noise."""
     t = np.arange(1.0, 100_001) + 20
     at = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
@@ -271,20 +269,20 @@ def remark_4_12(scale: float = 1.0) -> StatementResult:
                            for budget in epsilon])  # fmt: skip
         growth.append(
             grows_as(f"exponent of 1/epsilon at t = 100,000, gamma = {gamma:g}", 1 / epsilon,
-                     errors[:, -1], 2.0, scale)
+                     errors[:, -1], 2.0)
         )  # fmt: skip
         slopes.append([-np.polyfit(np.log(t[at]), np.log(row[at]), 1)[0] for row in errors])
     slopes = np.array(slopes)
-    return found(
+    return conclude(
         *growth,
         equal("exponent of t, other epsilon over epsilon = 0.8", 1.0,
-              slopes[:, :-1] / slopes[:, -1:], scale, 0.03),
-        lines="Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to 100,000. "
-        "The comparison with [38] is a sentence of its own.",
+              slopes[:, :-1] / slopes[:, -1:], 0.03),
+        description="Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to "
+        "100,000. The comparison with [38] is a sentence of its own.",
     )  # fmt: skip
 
 
-def remark_4_14(scale: float = 1.0) -> StatementResult:
+def remark_4_14() -> StatementResult:
     """Test convergence with noise, and that noise costs accuracy at each time."""
     t, times = np.arange(1.0, 100_001) + 20, [100, 1000, 10_000, -1]
     stated, measured, ratios = [], [], []
@@ -297,17 +295,17 @@ def remark_4_14(scale: float = 1.0) -> StatementResult:
             measured.append(noisy[-1])
             ratios.append(noisy[times] / quiet[times])
     last_ratios = np.array(ratios)[:, -1]
-    return found(
-        bound("error with noise at t = 100,000 against half of that at 1,000", stated, measured,
-              scale),
-        at_least("error with noise over error without", 1.0, ratios, scale),
-        lines="Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8, measurement noise of variance 0.05. The "
-        f"error vanishes with noise, and at t = 100,000 it is still {last_ratios.min():.4g} to "
-        f"{last_ratios.max():.4g} times that without: noise costs a factor, not the rate.",
-    )  # fmt: skip
+    return conclude(
+        bound("error with noise at t = 100,000 against half of that at 1,000", stated, measured),
+        at_least("error with noise over error without", 1.0, ratios),
+        description="Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8, measurement noise of variance "
+        "0.05. The error vanishes with noise, and at t = 100,000 it is still "
+        f"{last_ratios.min():.4g} to {last_ratios.max():.4g} times that without: noise costs a "
+        "factor, not the rate.",
+    )
 
 
-def sentence_1(scale: float = 1.0) -> StatementResult:
+def sentence_1() -> StatementResult:
     """Compare the privacy index of all iterations for a stream and for one measurement."""
     lengths, epsilon = np.array([100, 1000, 10_000]), 0.8
     totals, single = [], []
@@ -316,10 +314,10 @@ def sentence_1(scale: float = 1.0) -> StatementResult:
         totals.append(loss_of_a_run(rows, np.full(length, DELTA), epsilon))
         one_time = np.where(np.arange(length) == 7, DELTA, 0.0)
         single.append(loss_of_a_run(rows, one_time, epsilon))
-    return found(
-        equal("index of a stream over the number of iterations", epsilon, totals / lengths, scale),
-        at_least("index of one measurement after all iterations", np.inf, max(single), scale),
-        lines="Agent 4 of the example, steps 2/(t+2), 100 to 10,000 iterations. If all "
+    return conclude(
+        equal("index of a stream over the number of iterations", epsilon, totals / lengths),
+        at_least("index of one measurement after all iterations", np.inf, max(single)),
+        description="Agent 4 of the example, steps 2/(t+2), 100 to 10,000 iterations. If all "
         "measurements change, the index grows without bound. Definition 3.1 changes the "
         "measurement of one time, whose index stays at epsilon: a guarantee remains (errata E3.1).",
         compound=True,

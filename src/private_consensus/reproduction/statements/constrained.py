@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import root
 from scipy.special import expit
 
-from .base import StatementResult, bound, found, geometric
+from .base import StatementResult, bound, conclude, geometric
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ def run(
     return np.array(points), np.array(multipliers)
 
 
-def _solves(first_order: bool, scale: float) -> StatementResult:
+def _solves(first_order: bool) -> StatementResult:
     away, broken, declines = [], [], []
     for seed in range(5):
         problem = drawn(seed)
@@ -178,22 +178,21 @@ def _solves(first_order: bool, scale: float) -> StatementResult:
         broken.append(np.abs(problem.residual(points[-1])).max())
         declines.append(np.log(relative[20:120]))
     k = np.arange(100)
-    return found(
-        bound("distance of (x, lambda) to the solution over its norm", 1e-6, away, scale),
-        bound("sum A_i x_i - c", 1e-6, broken, scale),
-        geometric("decline of ln distance, late against early", k, np.exp(np.mean(declines, 0)),
-                  scale),
-        lines="Five problems of four agents in three dimensions with two constraints, arbitrary "
-        "A_i, losses that are not quadratic; diagonal penalties uniform on (0, 1) in every round, "
-        "200 rounds. The solution is a root of (33), found by another method.",
-    )  # fmt: skip
+    return conclude(
+        bound("distance of (x, lambda) to the solution over its norm", 1e-6, away),
+        bound("sum A_i x_i - c", 1e-6, broken),
+        geometric("decline of ln distance, late against early", k, np.exp(np.mean(declines, 0))),
+        description="Five problems of four agents in three dimensions with two constraints, "
+        "arbitrary A_i, losses that are not quadratic; diagonal penalties uniform on (0, 1) in "
+        "every round, 200 rounds. The solution is a root of (33), found by another method.",
+    )
 
 
-def equation_12(scale: float = 1.0) -> StatementResult:
+def equation_12() -> StatementResult:
     """Test ADMM with random penalties and exact minimisation, for arbitrary matrices."""
-    return _solves(False, scale)
+    return _solves(False)
 
 
-def equation_13(scale: float = 1.0) -> StatementResult:
+def equation_13() -> StatementResult:
     """Test the first-order version of (12), with gradient steps, for arbitrary matrices."""
-    return _solves(True, scale)
+    return _solves(True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
 
-from .base import StatementResult, bound, equal, falls_as, found
+from .base import StatementResult, bound, conclude, equal, falls_as
 
 AGENTS, DIM, BOX, RECORDS = 10, 5, 5.0, 100
 START = DIM * (0.7 * BOX) ** 2
@@ -107,7 +107,7 @@ def _left_without_noise(step_sizes: np.ndarray) -> np.ndarray:
     return np.cumprod(1 - step_sizes) ** 2
 
 
-def sentence_4(scale: float = 1.0) -> StatementResult:
+def sentence_4() -> StatementResult:
     """Compare Algorithm 1 with its predecessor, without privacy and at budgets from 0.1 to 100."""
     quotient, horizons = 20.0, np.array([2000, 4000])
     predecessors = [
@@ -122,26 +122,23 @@ def sentence_4(scale: float = 1.0) -> StatementResult:
     lasting = np.array([best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets])
     tuned = np.array([best_predecessor(epsilon, (0.1, 0.2, 0.3, 0.5)) for epsilon in budgets])
     share, lasting_share = errors / tuned, errors / lasting
-    return found(
+    return conclude(
         equal("predecessor without noise, error at T = 4,000 over error at 2,000", 1.0,
-              [late / early for early, late in predecessors], scale, 1e-6),
-        falls_as("Algorithm 1 without noise, exponent of T", lengths, algorithm_1, 1.0, scale),
+              [late / early for early, late in predecessors], 1e-6),
+        falls_as("Algorithm 1 without noise, exponent of T", lengths, algorithm_1, 1.0),
         bound("error at epsilon 0.5 to 10, predecessor with decay 0.5 or more", lasting[1:-1],
-              errors[1:-1], scale),
-        bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned, errors, scale),
-        lines=(
-            "Without noise: one agent with L = 20 mu, along the direction of curvature mu. Steps "
-            "q^t/L sum to a finite number, so that the predecessor stops short of the optimum; "
-            f"q = 0.9 leaves {math.sqrt(predecessors[1][1]):.2g} of the distance. Steps 1/t do "
-            "not. With noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 "
-            "for the predecessor, exact sums. First step, decay and noise of the predecessor are "
-            "tuned. At q of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, "
-            f"and {lasting_share[0]:.2f} and {lasting_share[-1]:.2f} times the error at 0.1 and "
-            "100. With smaller q the predecessor is nearly one step with Laplace noise, and "
-            f"Algorithm 1 has {share[:-1].min():.2g} to {share[:-1].max():.2g} times its error "
-            f"up to epsilon 10, {share[-1]:.2g} times at 100. For a mean, with L = mu, one step "
-            "is optimal.",
-        ),
+              errors[1:-1]),
+        bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned, errors),
+        description="Without noise: one agent with L = 20 mu, along the direction of curvature mu. "
+        "Steps q^t/L sum to a finite number, so that the predecessor stops short of the optimum; q "
+        f"= 0.9 leaves {math.sqrt(predecessors[1][1]):.2g} of the distance. Steps 1/t do not. With "
+        "noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 for the "
+        "predecessor, exact sums. First step, decay and noise of the predecessor are tuned. At q "
+        "of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, and "
+        f"{lasting_share[0]:.2f} and {lasting_share[-1]:.2f} times the error at 0.1 and 100. With "
+        "smaller q the predecessor is nearly one step with Laplace noise, and Algorithm 1 has "
+        f"{share[:-1].min():.2g} to {share[:-1].max():.2g} times its error up to epsilon 10, "
+        f"{share[-1]:.2g} times at 100. For a mean, with L = mu, one step is optimal.",
         compound=True,
     )  # fmt: skip
 
@@ -172,24 +169,21 @@ def bound_of_theorem_2(records: int, horizon: int = 1000, epsilon: float = 4.0) 
     )
 
 
-def sentence_5(scale: float = 1.0) -> StatementResult:
+def sentence_5() -> StatementResult:
     """Test that error and bound of Theorem 2 decrease with the number of records per agent."""
     records = np.array([10, 20, 50, 100, 200, 500, 1000])
     errors = np.array([error_of_algorithm_1(4.0, 1 / (AGENTS * n), 1000, n) for n in records])
     bounds = np.array([bound_of_theorem_2(n) for n in records])
     slope = float(np.polyfit(np.log(records), np.log(errors), 1)[0])
-    return found(
-        bound("error over that with fewer records", 1.0, errors[1:] / errors[:-1], scale),
-        bound("bound of Theorem 2 over that with fewer records", 1.0, bounds[1:] / bounds[:-1],
-              scale),
-        lines=(
-            f"10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i): the error has the exponent "
-            f"{slope:.2f} of N_i, -2 but for delta. In Theorem 2 G, mu and L are of the local "
-            "sum and grow as N_i: they cancel, and the bound grows with ln(1/delta) (errata "
-            "E0.8). With the sensitivity of one record in kappa the bound falls.",
-        ),
+    return conclude(
+        bound("error over that with fewer records", 1.0, errors[1:] / errors[:-1]),
+        bound("bound of Theorem 2 over that with fewer records", 1.0, bounds[1:] / bounds[:-1]),
+        description="10 to 1,000 records, epsilon = 4, delta = 1/(10 N_i): the error has the "
+        f"exponent {slope:.2f} of N_i, -2 but for delta. In Theorem 2 G, mu and L are of the local "
+        "sum and grow as N_i: they cancel, and the bound grows with ln(1/delta) (errata E0.8). "
+        "With the sensitivity of one record in kappa the bound falls.",
         compound=True,
-    )  # fmt: skip
+    )
 
 
 def _ring(agents: int) -> np.ndarray:
@@ -213,23 +207,23 @@ def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
     return np.array(distances)
 
 
-def sentence_6(scale: float = 1.0) -> StatementResult:
+def sentence_6() -> StatementResult:
     """Test that fixed steps end at a distance in proportion to them, and steps 1/t do not."""
     sizes = 0.1 / 2.0 ** np.arange(6)
     ends = [_distances_of_descent(np.full(6000, size))[-1] for size in sizes]
     lengths = np.unique(np.geomspace(100, 5000, 12).astype(int))
     vanishing = _distances_of_descent(1 / (1 + np.arange(1.0, 5001)))[lengths - 1]
     slopes = np.diff(np.log(ends)) / np.diff(np.log(sizes))
-    return found(
-        equal("exponent of the step size, fixed steps below 0.01", 1.0, slopes[-2:], scale, 0.03),
-        falls_as("exponent of t, steps 1/(t + 1)", lengths, vanishing, 1.0, scale),
-        lines="Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. Fixed "
-        "steps from 0.1 to 0.003, 6,000 iterations; the exponent is that of the distance of the "
-        "worst agent to the optimum. Steps 1/(t + 1) up to 5,000 iterations.",
-    )  # fmt: skip
+    return conclude(
+        equal("exponent of the step size, fixed steps below 0.01", 1.0, slopes[-2:], 0.03),
+        falls_as("exponent of t, steps 1/(t + 1)", lengths, vanishing, 1.0),
+        description="Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. "
+        "Fixed steps from 0.1 to 0.003, 6,000 iterations; the exponent is that of the distance of "
+        "the worst agent to the optimum. Steps 1/(t + 1) up to 5,000 iterations.",
+    )
 
 
-def sentence_7(scale: float = 1.0) -> StatementResult:
+def sentence_7() -> StatementResult:
     r"""Test that Stage II stays in the box without projection, from x(T) and from noisy values."""
     rng = np.random.default_rng(8)
     noise = math.sqrt(2 / theorem_1_allowance(0.5, 1e-3)) * 2 * BOX * math.sqrt(DIM) / RECORDS
@@ -247,16 +241,14 @@ def sentence_7(scale: float = 1.0) -> StatementResult:
     target = x.mean(1)
     errors = [float(((values - target) ** 2).sum(-1).mean())
               for values in (np.clip(start, -BOX, BOX), projected.mean(1), start)]  # fmt: skip
-    return found(
-        bound("largest coordinate, from x(T)", BOX, largest[0], scale),
-        bound("largest coordinate, from x(T) + n(T)", BOX, largest[1], scale),
-        lines=(
-            "2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. From x(T) all later values "
-            "are convex combinations of points of the box. From x(T) + n(T), which the guarantee "
-            "needs (errata E0.1), they are not: with the noise of one step at epsilon 0.5 a "
-            f"fraction {outside:.2g} of the agents ends outside. Projection of the limit lowers "
-            f"the squared error from {errors[2]:.3g} to {errors[0]:.3g}; projection of each "
-            f"message before mixing gives {errors[1]:.3g}.",
-        ),
+    return conclude(
+        bound("largest coordinate, from x(T)", BOX, largest[0]),
+        bound("largest coordinate, from x(T) + n(T)", BOX, largest[1]),
+        description="2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. From x(T) all later "
+        "values are convex combinations of points of the box. From x(T) + n(T), which the "
+        "guarantee needs (errata E0.1), they are not: with the noise of one step at epsilon 0.5 a "
+        f"fraction {outside:.2g} of the agents ends outside. Projection of the limit lowers the "
+        f"squared error from {errors[2]:.3g} to {errors[0]:.3g}; projection of each message before "
+        f"mixing gives {errors[1]:.3g}.",
         compound=True,
     )

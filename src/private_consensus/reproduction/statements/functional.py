@@ -15,7 +15,7 @@ from private_consensus.privacy import (
     gaussian_epsilon,
 )
 
-from .base import StatementResult, bound, found
+from .base import StatementResult, bound, conclude
 
 
 def _coefficients(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -64,35 +64,34 @@ def _changes(
     return stated, measured
 
 
-LINES = (
-    "Eight thousand pairs of data sets of six records in the unit box, d = 1, 2, 5, 13, many of",
-    "them at its corners.",
-)
+PAIRS = "8,000 pairs of data sets of six records, many at corners of the unit box; d = 1, 2, 5, 13."
 
 
-def lemma_21(scale: float = 1.0) -> StatementResult:
+def lemma_21() -> StatementResult:
     """Test the l1 change of the coefficients of logistic regression."""
-    return found(bound("l1 change", *_changes(False, 1), scale), lines=LINES)
+    return conclude(bound("l1 change", *_changes(False, 1)), description=PAIRS)
 
 
-def lemma_22(scale: float = 1.0) -> StatementResult:
+def lemma_22() -> StatementResult:
     """Test the l1 change with the fairness penalty, whose mean depends on the data."""
-    lines = (*LINES, "The mean of the protected attribute is that of the data and moves, which the",
-             "proof leaves out (errata E4.9b); the bound is wide enough for it.")  # fmt: skip
-    return found(bound("l1 change", *_changes(True, 1), scale), lines=lines)
+    return conclude(
+        bound("l1 change", *_changes(True, 1)),
+        description=f"{PAIRS} The mean of the protected attribute is that of the data and moves. "
+        "The proof omits this (errata E4.9b); the bound is wide enough for it.",
+    )
 
 
-def lemma_23(scale: float = 1.0) -> StatementResult:
+def lemma_23() -> StatementResult:
     """Test the l2 change of the coefficients of logistic regression."""
-    return found(bound("l2 change", *_changes(False, 2), scale), lines=LINES)
+    return conclude(bound("l2 change", *_changes(False, 2)), description=PAIRS)
 
 
-def lemma_24(scale: float = 1.0) -> StatementResult:
+def lemma_24() -> StatementResult:
     """Test the l2 change with the fairness penalty, whose mean depends on the data."""
-    return found(bound("l2 change", *_changes(True, 2), scale), lines=LINES)
+    return conclude(bound("l2 change", *_changes(True, 2)), description=PAIRS)
 
 
-def theorem_18(scale: float = 1.0) -> StatementResult:
+def theorem_18() -> StatementResult:
     """Test the largest loss with two levels of Laplace noise at the published sensitivity."""
     stated, measured = [], []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
@@ -102,32 +101,29 @@ def theorem_18(scale: float = 1.0) -> StatementResult:
         remaining_fraction = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / sensitivity
         stated.append(split / dim + (dim - 1) / dim)
         measured.append(split * selected_fraction + remaining_fraction)
-    return found(
-        bound("epsilon over eps_n", stated, measured, scale),
-        lines=(
-            "d = 2 to 41, eps_s over eps_n from 0.01 to 100, bounds of the change of both groups "
-            "of",
-            "coefficients. The selected feature carries more than 1/d of the change; the printed",
-            "Delta_1 is so wide that the claim survives, with a tight one it does not (errata",
-            "E4.9a).",
-        ),
+    return conclude(
+        bound("epsilon over eps_n", stated, measured),
+        description="d = 2 to 41, eps_s over eps_n from 0.01 to 100, bounds of the change of both "
+        "groups of coefficients. The selected feature carries more than 1/d of the change; the "
+        "printed Delta_1 is so wide that the claim survives, with a tight one it does not (errata "
+        "E4.9a).",
     )
 
 
-def theorem_19(scale: float = 1.0) -> StatementResult:
+def theorem_19() -> StatementResult:
     """Compare the exact epsilon of the extended Gaussian mechanism with the budget."""
     epsilon, delta = np.array(
         list(product((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9)))
     ).T
     scales = [extended_gaussian_scale(Budget(e, d)) for e, d in zip(epsilon, delta, strict=True)]
-    return found(
-        bound("epsilon", epsilon, gaussian_epsilon(1 / np.array(scales), delta), scale),
-        lines="28 pairs of epsilon and delta; the proof fixes Delta_2 = 1 and omits logarithms "
-        "(errata E4.9d), the scale is right.",
+    return conclude(
+        bound("epsilon", epsilon, gaussian_epsilon(1 / np.array(scales), delta)),
+        description="28 pairs of epsilon and delta; the proof fixes Delta_2 = 1 and omits "
+        "logarithms (errata E4.9d), the scale is right.",
     )
 
 
-def theorem_20(scale: float = 1.0) -> StatementResult:
+def theorem_20() -> StatementResult:
     """Compare delta with the delta that a pair of records requires.
 
     The mechanism adds two levels of Gaussian noise.
@@ -150,12 +146,9 @@ def theorem_20(scale: float = 1.0) -> StatementResult:
         mu = math.sqrt(selected_change / sigma_s**2 + remaining_change / sigma_n**2)
         stated.append(1 - (1 - delta) ** 2)
         measured.append(float(gaussian_delta(mu, claimed)))
-    return found(
-        bound("delta at the claimed epsilon", stated, measured, scale),
-        lines=(
-            "d = 5 and 13, eps_s over eps_n of 1, 10 and 200, eps_n = 0.05, delta = 1e-5. The",
-            "selected block has more than 1/d of Delta_2, so that the average of two epsilons is "
-            "too",
-            "small where eps_s is far above eps_n (errata E4.9c).",
-        ),
+    return conclude(
+        bound("delta at the claimed epsilon", stated, measured),
+        description="d = 5 and 13, eps_s over eps_n of 1, 10 and 200, eps_n = 0.05, delta = 1e-5. "
+        "The selected block has more than 1/d of Delta_2, so that the average of two epsilons is "
+        "too small where eps_s is far above eps_n (errata E4.9c).",
     )

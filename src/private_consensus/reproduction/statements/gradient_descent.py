@@ -12,14 +12,14 @@ import numpy as np
 from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, bound, found
+from .base import StatementResult, bound, conclude
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
 HORIZONS = np.array([10, 30, 100, 300])
 
 
-def proposition_1(scale: float = 1.0) -> StatementResult:
+def proposition_1() -> StatementResult:
     """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
 
     The pairs of distributions are random.
@@ -29,31 +29,29 @@ def proposition_1(scale: float = 1.0) -> StatementResult:
     epsilon = rng.uniform(0, 3, size=(5000, 1))
     tail = np.where(np.abs(np.log(p / q)) > epsilon, p, 0).sum(1)
     needed = np.clip(p - np.exp(epsilon) * q, 0, None).sum(1)
-    return found(
-        bound("delta", tail, needed, scale),
-        lines="5,000 pairs of laws on six outcomes: the tail of the loss against the delta that is "
-        "needed. It is sufficient only, not 'an equivalent characterization'.",
+    return conclude(
+        bound("delta", tail, needed),
+        description="5,000 pairs of laws on six outcomes: the tail of the loss against the delta "
+        "that is needed. It is sufficient only, not 'an equivalent characterization'.",
     )
 
 
-def proposition_2(scale: float = 1.0) -> StatementResult:
+def proposition_2() -> StatementResult:
     """Test the classical Gaussian mechanism as published, where the sensitivity is not squared."""
     inequalities = []
     for change in (0.5, 4.0):
         epsilon, delta = np.array(list(product((0.1, 0.5, 0.99), DELTAS))).T
         sigma = np.sqrt(2 * np.log(1.25 / delta) * change) / epsilon
         quantity = f"epsilon at a sensitivity of {change:g}"
-        inequalities.append(
-            bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta), scale)
-        )
-    return found(
+        inequalities.append(bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta)))
+    return conclude(
         *inequalities,
-        lines="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as printed, the exact epsilon of it: "
-        "enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.",
+        description="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as printed, the exact epsilon "
+        "of it: enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.",
     )
 
 
-def proposition_3(scale: float = 1.0) -> StatementResult:
+def proposition_3() -> StatementResult:
     """Test that the projected step changes by at most 2 eta G, over random gradients in a box."""
     rng = np.random.default_rng(2)
     G, eta, box = 1.0, 0.3, 0.5
@@ -63,13 +61,13 @@ def proposition_3(scale: float = 1.0) -> StatementResult:
     slopes[1, :2000] = -slopes[0, :2000]
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
     moved = np.linalg.norm(first_step - second_step, axis=-1)
-    return found(
-        bound("change of x", 2 * eta * G, moved.max(), scale),
-        lines="20,000 pairs of gradients of norm G, with projection on a box.",
+    return conclude(
+        bound("change of x", 2 * eta * G, moved.max()),
+        description="20,000 pairs of gradients of norm G, with projection on a box.",
     )
 
 
-def proposition_4(scale: float = 1.0) -> StatementResult:
+def proposition_4() -> StatementResult:
     """Test the tail bound of a sub-Gaussian variable for three distributions.
 
     They are a normal, a uniform and a two-valued distribution.
@@ -78,13 +76,13 @@ def proposition_4(scale: float = 1.0) -> StatementResult:
     normal = np.array([math.erfc(v / math.sqrt(2)) / 2 for v in t])
     uniform = np.clip(1 - t / math.sqrt(3), 0, 1) / 2  # variance 1, sub-Gaussian with sigma^2 1
     coin = np.where(t < 1, 0.5, 0.0)
-    return found(
-        bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin]), scale),
-        lines="A normal, a uniform and a two-valued variable of variance 1 at 121 points t.",
+    return conclude(
+        bound("P[X > t]", np.exp(-(t**2) / 2), np.array([normal, uniform, coin])),
+        description="A normal, a uniform and a two-valued variable of variance 1 at 121 points t.",
     )
 
 
-def theorem_1(scale: float = 1.0) -> StatementResult:
+def theorem_1() -> StatementResult:
     """Compare epsilon with the exact epsilon at equality in (14), and test the additional message.
 
     Algorithm 1 releases one message more, without noise.
@@ -92,29 +90,27 @@ def theorem_1(scale: float = 1.0) -> StatementResult:
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
     exact_epsilon = gaussian_epsilon(mu, delta)
-    return found(
-        bound("epsilon of the T noisy messages", epsilon, exact_epsilon, scale),
-        bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf, scale),
-        lines=(
-            "The transcript of noisy messages is exactly Gaussian with mu^2 = sum Delta^2 / M^2.",
-            "In Algorithm 1 as printed Stage II begins by sending x(T) without noise (errata "
-            "E0.1).",
-        ),
+    return conclude(
+        bound("epsilon of the T noisy messages", epsilon, exact_epsilon),
+        bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf),
+        description="The transcript of noisy messages is exactly Gaussian with mu^2 = sum Delta^2 "
+        "/ M^2. In Algorithm 1 as printed Stage II begins by sending x(T) without noise (errata "
+        "E0.1).",
         compound=True,
     )
 
 
-def corollary_1(scale: float = 1.0) -> StatementResult:
+def corollary_1() -> StatementResult:
     """Test (15), which is (14) with the sensitivity 2 eta G."""
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
     noise = np.sqrt((eta**2).sum() / kappa)  # one scale, so that (15) is an equality
     mu = 2 * G * math.sqrt((eta**2).sum()) / noise
-    return found(
-        bound("epsilon", epsilon, gaussian_epsilon(mu, delta), scale),
-        lines="One scale of noise for which (15) is an equality, the exact epsilon of what is "
-        "sent.",
+    return conclude(
+        bound("epsilon", epsilon, gaussian_epsilon(mu, delta)),
+        description="One scale of noise for which (15) is an equality, the exact epsilon of what "
+        "is sent.",
     )
 
 
@@ -201,7 +197,7 @@ def _left_on_an_interval(
     return float((x**2).mean()), error, first**2 / kappa
 
 
-def theorem_2(scale: float = 1.0) -> StatementResult:
+def theorem_2() -> StatementResult:
     r"""Test the bound in a simulation, and its last term for large T at two budgets.
 
     The last term is the limit of the bound as :math:`T \to \infty`. It is compared with the error
@@ -211,27 +207,24 @@ def theorem_2(scale: float = 1.0) -> StatementResult:
     errors, stated, _ = _simulated()
     papers, _, papers_unit = _left_on_an_interval(4.0)
     weak, weak_error, weak_unit = _left_on_an_interval(40.0)
-    return found(
-        bound("E|mean of x(T) - x*|^2, five agents, T = 10 to 300", stated, errors[:, 0], scale),
-        bound("its limit with projection, epsilon 4", 2 * papers_unit, papers, scale),
+    return conclude(
+        bound("E|mean of x(T) - x*|^2, five agents, T = 10 to 300", stated, errors[:, 0]),
+        bound("its limit with projection, epsilon 4", 2 * papers_unit, papers),
         bound("its limit with projection, epsilon 40, less five standard errors", 2 * weak_unit,
-              weak - 5 * weak_error, scale),
-        bound("the same, last term of the proof", 4 * weak_unit, weak, scale),
-        lines=(
-            "Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far above.",
-            "Its last term is what remains for large T: the proof's (31) has 4p/kappa, the theorem",
-            "2p/kappa. One agent with curvature mu, L = 20 mu, projected on [-1, 1], delta = "
-            "0.001:",
-            f"at epsilon 4, the paper's, the limit is {papers:.2f} and 2p/kappa allows",
-            f"{2 * papers_unit:.2f}; at epsilon 40 it is {weak:.3f} and 2p/kappa allows",
-            f"{2 * weak_unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is at "
-            "most twice sqrt(T).",
-        ),
+              weak - 5 * weak_error),
+        bound("the same, last term of the proof", 4 * weak_unit, weak),
+        description="Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far "
+        "above. Its last term is what remains for large T: the proof's (31) has 4p/kappa, the "
+        "theorem 2p/kappa. One agent with curvature mu, L = 20 mu, projected on [-1, 1], delta = "
+        f"0.001: at epsilon 4, the paper's, the limit is {papers:.2f} and 2p/kappa allows "
+        f"{2 * papers_unit:.2f}; at epsilon 40 it is {weak:.3f} and 2p/kappa allows "
+        f"{2 * weak_unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is at most "
+        "twice sqrt(T).",
         compound=True,
     )  # fmt: skip
 
 
-def corollary_2(scale: float = 1.0) -> StatementResult:
+def corollary_2() -> StatementResult:
     """Test the bound of Stage II, with the published square root of T.
 
     The bound is tested in a simulation and in the limit.
@@ -239,15 +232,12 @@ def corollary_2(scale: float = 1.0) -> StatementResult:
     errors, theorem_2_bounds, fourth = _simulated()
     stated = 4 * errors[:, 2] + 2 * (theorem_2_bounds - fourth + fourth * HORIZONS**-0.25)
     a = (1 + np.array([2.0, 4.0, 20.0])) / (2 * np.array([2.0, 4.0, 20.0]))
-    return found(
-        bound("E|x_i(T) - x*|^2, T = 10 to 300", stated, errors[:, 1], scale),
-        bound("its limit over p eta_1^2 / kappa, L = 2, 4, 20 mu", 4.0, 2 / (2 * a - 0.5), scale),
-        lines=(
-            "Twice Theorem 2's bound, the square root of T where that has the fourth root, which "
-            "is",
-            "what the proof gives; no case was found in which the difference matters. The linear",
-            "rate of Stage II is that of Lemma 1.",
-        ),
+    return conclude(
+        bound("E|x_i(T) - x*|^2, T = 10 to 300", stated, errors[:, 1]),
+        bound("its limit over p eta_1^2 / kappa, L = 2, 4, 20 mu", 4.0, 2 / (2 * a - 0.5)),
+        description="Twice Theorem 2's bound, the square root of T where that has the fourth root, "
+        "which is what the proof gives; no case was found in which the difference matters. The "
+        "linear rate of Stage II is that of Lemma 1.",
     )
 
 
@@ -288,7 +278,7 @@ def _right_side(
     return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1])
 
 
-def lemma_1(scale: float = 1.0) -> StatementResult:
+def lemma_1() -> StatementResult:
     """Test the distances to the mean in Stage I, over random runs, and in Stage II."""
     stated, measured, later, distance = [], [], [], []
     for seed in range(100):
@@ -301,15 +291,15 @@ def lemma_1(scale: float = 1.0) -> StatementResult:
             mixed = W @ mixed
             later.append(beta**k * np.linalg.norm(x))
             distance.append(np.linalg.norm(mixed - mixed.mean(0)))
-    return found(
-        bound("distance in Stage I, (20)", stated, measured, scale),
-        bound("distance in Stage II, (21)", later, distance, scale),
-        lines="100 random runs of four agents with projection, steps and noise of several sizes; "
-        "the term outside the sums is the noise in z(t), as the proof has it.",
+    return conclude(
+        bound("distance in Stage I, (20)", stated, measured),
+        bound("distance in Stage II, (21)", later, distance),
+        description="100 random runs of four agents with projection, steps and noise of several "
+        "sizes; the term outside the sums is the noise in z(t), as the proof has it.",
     )
 
 
-def lemma_2(scale: float = 1.0) -> StatementResult:
+def lemma_2() -> StatementResult:
     """Test the inequality of smooth and strongly convex functions for random quadratics."""
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0
@@ -320,13 +310,14 @@ def lemma_2(scale: float = 1.0) -> StatementResult:
         x = rng.normal(size=3)
         stated.append(x @ H @ x)
         measured.append(mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L))
-    return found(
-        bound("inner product over the right side", stated, measured, scale),
-        lines="500 quadratics with eigenvalues in [mu, L], equality where all are at the ends.",
+    return conclude(
+        bound("inner product over the right side", stated, measured),
+        description="500 quadratics with eigenvalues in [mu, L], equality where all are at the "
+        "ends.",
     )
 
 
-def lemma_3(scale: float = 1.0) -> StatementResult:
+def lemma_3() -> StatementResult:
     """Test the bound on mixing and noise by exact second moments without projection.
 
     Projection only reduces the distance.
@@ -341,13 +332,13 @@ def lemma_3(scale: float = 1.0) -> StatementResult:
         x, point = rng.normal(size=(agents, dim)), rng.normal(size=dim)
         stated.append(((x - point) ** 2).sum() + dim * agents * M**2)
         measured.append(((W @ x - point) ** 2).sum() + dim * M**2 * (W**2).sum())
-    return found(
-        bound("sum of E|z_i - x|^2", stated, measured, scale),
-        lines="500 random points and doubly stochastic weights.",
+    return conclude(
+        bound("sum of E|z_i - x|^2", stated, measured),
+        description="500 random points and doubly stochastic weights.",
     )
 
 
-def lemma_4(scale: float = 1.0) -> StatementResult:
+def lemma_4() -> StatementResult:
     """Test the moment generating function if the second change depends on the first noise."""
     grid = np.linspace(-12, 12, 4001)
     weight = np.exp(-(grid**2) / 2)
@@ -358,14 +349,14 @@ def lemma_4(scale: float = 1.0) -> StatementResult:
         inner = np.exp(order * first * grid + (order * shift) ** 2 / 2)
         measured.append(float(weight @ inner))
         stated.append(math.exp((first**2 + second**2) * order**2 / 2))
-    return found(
-        bound("E exp(lambda C_T)", stated, measured, scale),
-        lines="Two rounds, the change of the second decided by the noise of the first: 36 cases by "
-        "sums over a grid.",
+    return conclude(
+        bound("E exp(lambda C_T)", stated, measured),
+        description="Two rounds, the change of the second decided by the noise of the first: 36 "
+        "cases by sums over a grid.",
     )
 
 
-def lemma_5(scale: float = 1.0) -> StatementResult:
+def lemma_5() -> StatementResult:
     """Test the distances of the averages before projection, over random runs."""
     stated, measured = [], []
     for seed in range(100):
@@ -373,7 +364,8 @@ def lemma_5(scale: float = 1.0) -> StatementResult:
         for t in range(2, 9):
             stated.append(_right_side(beta, noises, lengths, t))
             measured.append(hats[t - 1])
-    return found(
-        bound("distance of z hat, (53)", stated, measured, scale),
-        lines="100 random runs of four agents with projection, steps and noise of several sizes.",
+    return conclude(
+        bound("distance of z hat, (53)", stated, measured),
+        description="100 random runs of four agents with projection, steps and noise of several "
+        "sizes.",
     )

@@ -18,12 +18,11 @@ from .base import (
     Part,
     StatementResult,
     bound,
+    conclude,
     equal,
     falls_as,
-    found,
     geometric,
     grows_as,
-    open_question,
 )
 
 
@@ -45,7 +44,7 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
     return counts
 
 
-def theorem_2_1(scale: float = 1.0) -> StatementResult:
+def theorem_2_1() -> StatementResult:
     """Compare all views of N - 2 colluders among three, four and five agents, for equal sums."""
     inequalities = []
     for p, colluders, values_1, values_2 in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
@@ -53,39 +52,33 @@ def theorem_2_1(scale: float = 1.0) -> StatementResult:
         first, second = (_views(values, p, colluders) for values in (values_1, values_2))
         views = sorted(first | second)
         quantity = f"how often each view of {colluders} of {colluders + 2} agents occurs"
-        inequalities.append(
-            equal(quantity, [first[v] for v in views], [second[v] for v in views], scale)
-        )
+        inequalities.append(equal(quantity, [first[v] for v in views], [second[v] for v in views]))
         sums = {sum(view) % p for view in first}
         inequalities.append(equal("sum of all shares (plus 1)", sum(values_1) % p + 1.0,
-                           np.array(list(sums)) + 1.0, scale))  # fmt: skip
-    return found(
+                           np.array(list(sums)) + 1.0))  # fmt: skip
+    return conclude(
         *inequalities,
-        lines=(
-            "Shares modulo 3 and 2, every draw: the colluders' view has one law for two pairs of",
-            "values with one sum, which is exact. With N - 1 colluders the last agent's value is",
-            "the sum less theirs.",
-        ),
+        description="Shares modulo 3 and 2, every draw: the colluders' view has one law for two "
+        "pairs of values with one sum, which is exact. With N - 1 colluders the last agent's value "
+        "is the sum less theirs.",
     )
 
 
-def lemma_2_1(scale: float = 1.0) -> StatementResult:
+def lemma_2_1() -> StatementResult:
     """Compare the loss of a transcript with its definition (8), with and without exponential."""
     losses = np.array([0.05, 0.2, 0.567, 1.0, 3.0])
     ratio = np.exp(losses)  # the largest quotient of densities, at one-sided outputs
-    return found(
-        bound("quotient of posteriors by (8), epsilon", losses, ratio, scale),
-        bound("quotient of posteriors by e^epsilon", np.exp(losses), ratio, scale),
-        lines=(
-            "(8) prints Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a logarithm, "
-            "and",
-            "e^epsilon is meant; as printed a loss of 0 would need a quotient of at most 0.",
-        ),
+    return conclude(
+        bound("quotient of posteriors by (8), epsilon", losses, ratio),
+        bound("quotient of posteriors by e^epsilon", np.exp(losses), ratio),
+        description="(8) prints Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a "
+        "logarithm, and e^epsilon is meant; as printed a loss of 0 would need a quotient of at "
+        "most 0.",
         compound=True,
     )
 
 
-def theorem_2_2(scale: float = 1.0) -> StatementResult:
+def theorem_2_2() -> StatementResult:
     """Compare (10) with the log-ratio at every change, and with alpha beta B."""
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
@@ -98,30 +91,26 @@ def theorem_2_2(scale: float = 1.0) -> StatementResult:
         centre_mass = aggregation.log_mass(np.abs(middle), length, beta)
         largest = np.maximum(largest, np.abs(centre_mass - moved_mass))
     inside = (relative_position > 0) & (relative_position < 1)
-    return found(
-        bound("log-ratio over moves, (10)", stated, largest, scale),
-        bound("(10) against alpha beta B", beta * change, stated, scale),
+    return conclude(
+        bound("log-ratio over moves, (10)", stated, largest),
+        bound("(10) against alpha beta B", beta * change, stated),
         bound("(10) inside the interval", (beta * change)[inside] * (1 - 1e-12), stated[inside],
-              scale, 0.0),
-        lines="4,000 outputs, lengths, noises and changes, 41 moves each.",
+              0.0),
+        description="4,000 outputs, lengths, noises and changes, 41 moves each.",
     )  # fmt: skip
 
 
-def theorem_2_3(scale: float = 1.0) -> StatementResult:
+def theorem_2_3() -> StatementResult:
     """Compare (11) with the average of the loss, computed by quadrature."""
     rows = product(np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0), (1e-3, 1e-2, 0.04))
     length, beta, change = np.array(list(rows)).T
     stated = aggregation.printed_bound(length, beta, change)
     exact = aggregation.exact_average(length, beta, change)
-    return found(
-        bound("gamma", stated, exact, scale),
-        lines=(
-            "180 lengths, noises and changes, those of Figure 1 among them. The proof takes the "
-            "move",
-            "of the interval towards the output where the loss is that of the move away from it, "
-            "so",
-            "that (11) is short by a term of second order in the change.",
-        ),
+    return conclude(
+        bound("gamma", stated, exact),
+        description="180 lengths, noises and changes, those of Figure 1 among them. The proof "
+        "takes the move of the interval towards the output where the loss is that of the move away "
+        "from it, so that (11) is short by a term of second order in the change.",
     )
 
 
@@ -158,7 +147,7 @@ def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
     return float(passed), float(needed)
 
 
-def footnote_1(scale: float = 1.0) -> StatementResult:
+def footnote_1() -> StatementResult:
     """Test the stronger composition for fixed losses, and for losses that depend on outputs."""
     fixed, stopped = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
@@ -168,22 +157,19 @@ def footnote_1(scale: float = 1.0) -> StatementResult:
             fixed.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
         stopped.append(np.array(_stopped(epsilon, 300, delta)) / delta)
     passed, needed = np.array(stopped).T
-    return open_question(
-        bound("needed delta over delta, fixed losses", 1.0, fixed, scale),
-        bound("needed delta over delta, losses that depend on outputs", 1.0, needed, scale),
-        lines=(
-            "Randomised response, exactly. The cited theorem is for losses fixed in advance, "
-            "those of",
-            "(10) depend on earlier outputs. An agent that tells no more coins once its loss has "
-            "passed",
-            f"the bound passes it with up to {passed.max():.2g} delta, so that a tail of delta is "
-            "no",
-            "proof; of what (epsilon, delta) needs no case above delta was found (errata E1.4).",
-        ),
+    return conclude(
+        bound("needed delta over delta, fixed losses", 1.0, fixed),
+        bound("needed delta over delta, losses that depend on outputs", 1.0, needed),
+        description="Randomised response, exactly. The cited theorem is for losses fixed in "
+        "advance, those of (10) depend on earlier outputs. An agent that tells no more coins once "
+        f"its loss has passed the bound passes it with up to {passed.max():.2g} delta, so that a "
+        "tail of delta is no proof; of what (epsilon, delta) needs no case above delta was found "
+        "(errata E1.4).",
+        proven=False,
     )
 
 
-def equation_71(scale: float = 1.0) -> StatementResult:
+def equation_71() -> StatementResult:
     r"""Test the loss increase due to noise for gradients bounded in l1.
 
     It is proportional to :math:`E\|\Delta\|_\infty`.
@@ -191,11 +177,12 @@ def equation_71(scale: float = 1.0) -> StatementResult:
     d = np.array([2, 10, 100, 10_000])
     x = np.linspace(0, 12, 24_001)
     largest = np.array([np.trapezoid(1 - (2 * ndtr(x) - 1) ** n, x) for n in d])
-    return found(
-        bound("E max |Delta_l| over sigma", np.sqrt(2 * np.log(2 * d)), largest, scale),
-        lines="d from 2 to 10,000, by quadrature: the noise adds sqrt(log d) times C_1 sigma, and "
-        "<z, Delta> of a generalised linear loss is one normal of deviation |z| sigma whatever d "
-        "is. Theorems 4.1 and 4.2 rest on this step; their other assumptions exclude each other.",
+    return conclude(
+        bound("E max |Delta_l| over sigma", np.sqrt(2 * np.log(2 * d)), largest),
+        description="d from 2 to 10,000, by quadrature: the noise adds sqrt(log d) times C_1 "
+        "sigma, and <z, Delta> of a generalised linear loss is one normal of deviation |z| sigma "
+        "whatever d is. Theorems 4.1 and 4.2 rest on this step; their other assumptions exclude "
+        "each other.",
     )
 
 
@@ -265,41 +252,35 @@ def _gain(s: Setting, first_order: bool) -> float:
     return min(first, second, third)
 
 
-def _shrinks(
-    quantity: str, s: Setting, first_order: bool, dual_weight: float, scale: float
-) -> Part:
+def _shrinks(quantity: str, s: Setting, first_order: bool, dual_weight: float) -> Part:
     at = _distances(s, first_order, 60, dual_weight)
     later = at[1:] > 1e-20
     p = max(_gain(s, first_order), 0.0)
-    return bound(quantity, at[:-1][later] / (1 + p), at[1:][later], scale)
+    return bound(quantity, at[:-1][later] / (1 + p), at[1:][later])
 
 
-def theorem_3_1(scale: float = 1.0) -> StatementResult:
+def theorem_3_1() -> StatementResult:
     """Test the contraction by 1 + p of (42), and a setting that the published condition permits."""
-    return found(
-        _shrinks("distance after an iteration, as (43) has it", MEANT, False, 1 / MEANT.zeta,
-                 scale),
-        _shrinks("the same, rho_max as the theorem defines it", PRINTED, False,
-                 1 / PRINTED.zeta, scale),
-        lines=(
-            f"Three agents with sum x_i = c, random penalties; p = {_gain(MEANT, False):.2g} by",
-            "(42). The proof's rho_max is the largest penalty, the theorem's the largest deviation",
-            "from rho_0: with equal penalties the latter is 0, any D_i > 0 passes, and it "
-            "diverges.",
-        ),
+    return conclude(
+        _shrinks("distance after an iteration, as (43) has it", MEANT, False, 1 / MEANT.zeta),
+        _shrinks("the same, rho_max as the theorem defines it", PRINTED, False, 1 / PRINTED.zeta),
+        description="Three agents with sum x_i = c, random penalties; p = "
+        f"{_gain(MEANT, False):.2g} by (42). The proof's rho_max is the largest penalty, the "
+        "theorem's the largest deviation from rho_0: with equal penalties the latter is 0, any D_i "
+        "> 0 passes, and it diverges.",
         compound=True,
-    )  # fmt: skip
+    )
 
 
-def theorem_3_2(scale: float = 1.0) -> StatementResult:
+def theorem_3_2() -> StatementResult:
     """Test that the first-order version contracts by 1 + p of (47), at a constant rate."""
     s = FIRST_ORDER
     at = _distances(s, True, 1200, 1 / s.zeta)[400:]
     k = np.arange(len(at))
-    return found(
-        _shrinks("distance after an iteration", s, True, 1 / s.zeta, scale),
-        geometric("decline of ln distance, late against early", k, at, scale),
-        lines=f"Three agents with sum x_i = c within (48); p = {_gain(s, True):.2g} by (47).",
+    return conclude(
+        _shrinks("distance after an iteration", s, True, 1 / s.zeta),
+        geometric("decline of ln distance, late against early", k, at),
+        description=f"Three agents with sum x_i = c within (48); p = {_gain(s, True):.2g} by (47).",
     )
 
 
@@ -332,7 +313,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
     return total / (LENGTH / 2)
 
 
-def theorem_3_3(scale: float = 1.0) -> StatementResult:
+def theorem_3_3() -> StatementResult:
     """Test the residual under noise, and its exponents in d and epsilon, in simulated runs."""
     s, K = FIRST_ORDER, 1000
     quiet = _distances(s, True, K, 1 / s.zeta)
@@ -341,17 +322,15 @@ def theorem_3_3(scale: float = 1.0) -> StatementResult:
     pure = [_residual(d, 1.0, relaxed=False) for d in dims]
     relaxed = [_residual(d, 1.0, relaxed=True) for d in dims]
     by_budget = [_residual(4, epsilon, relaxed=False) for epsilon in budgets]
-    return found(
-        bound("distance with fading noise", 1e-3 * fading[0], fading[-1], scale),
-        bound("distance without noise", 1e-3 * quiet[0], quiet[-1], scale),
-        grows_as("exponent of d, pure", dims, pure, 3.0, scale),
-        grows_as("exponent of d, relaxed", dims, relaxed, 2.0, scale),
-        grows_as("exponent of 1/epsilon", 1 / budgets, by_budget, 2.0, scale),
-        lines=(
-            "A run of (13) ends at a thousandth of the first distance at most, without noise and",
-            "with noise that fades as 0.98^k. Exponents are of the mean square distance in",
-            f"2,400 / d runs of {LENGTH} iterations with noise for the budget, d from 2 to 32.",
-        ),
+    return conclude(
+        bound("distance with fading noise", 1e-3 * fading[0], fading[-1]),
+        bound("distance without noise", 1e-3 * quiet[0], quiet[-1]),
+        grows_as("exponent of d, pure", dims, pure, 3.0),
+        grows_as("exponent of d, relaxed", dims, relaxed, 2.0),
+        grows_as("exponent of 1/epsilon", 1 / budgets, by_budget, 2.0),
+        description="A run of (13) ends at a thousandth of the first distance at most, without "
+        "noise and with noise that fades as 0.98^k. Exponents are of the mean square distance in "
+        f"2,400 / d runs of {LENGTH} iterations with noise for the budget, d from 2 to 32.",
     )
 
 
@@ -381,7 +360,7 @@ def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -
     return excess / ((c * math.sqrt(K) * start + steps) / K)
 
 
-def theorem_3_4(scale: float = 1.0) -> StatementResult:
+def theorem_3_4() -> StatementResult:
     r"""Test the bound with :math:`\eta_k = 1/(c\sqrt k)` on noisy descent.
 
     The rate is tested without noise.
@@ -431,15 +410,15 @@ def theorem_3_4(scale: float = 1.0) -> StatementResult:
         kind: [_excess_at_a_budget(d, relaxed) for d in dims]
         for kind, relaxed in (("pure", False), ("relaxed", True))
     }
-    return found(
-        bound("excess of the averaged iterate", stated, measured, scale),
-        falls_as("exponent of K, without noise", late, excess(late, 0.0, 1), 0.5, scale),
+    return conclude(
+        bound("excess of the averaged iterate", stated, measured),
+        falls_as("exponent of K, without noise", late, excess(late, 0.0, 1), 0.5),
         *(
-            bound(f"excess over the bound at epsilon 1, d = 2 to 32, {kind}", 1.0, ratios, scale)
+            bound(f"excess over the bound at epsilon 1, d = 2 to 32, {kind}", 1.0, ratios)
             for kind, ratios in at_a_budget.items()
         ),
-        lines="Five agents with the losses sqrt(1 + (x - a_i)^2), whose gradients are at most 1; K "
-        "from 10 to 1,000, noise of three sizes, 100 runs each. Steps start at k = 1, with c = 1. "
-        "At a budget V is d^(3/2) K B_inf / epsilon or d sqrt(K) B_inf / epsilon up to constants "
-        "and logarithms, c is that for which the bound is least, K = 300, 50 runs.",
+        description="Five agents with the losses sqrt(1 + (x - a_i)^2), whose gradients are at "
+        "most 1; K from 10 to 1,000, noise of three sizes, 100 runs each. Steps start at k = 1, "
+        "with c = 1. At a budget V is d^(3/2) K B_inf / epsilon or d sqrt(K) B_inf / epsilon up to "
+        "constants and logarithms, c is that for which the bound is least, K = 300, 50 runs.",
     )

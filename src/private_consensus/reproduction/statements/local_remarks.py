@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from private_consensus.privacy import gaussian_delta, gaussian_epsilon
 
-from .base import StatementResult, at_least, bound, equal, falls_as, found
+from .base import StatementResult, at_least, bound, conclude, equal, falls_as
 
 DIM, ROUNDS = 14, 300
 """Coordinates and iterations of the experiment on coordinate descent."""
@@ -48,7 +48,7 @@ def mu_of_coordinate_descent(
     return np.sqrt((counts * squares).sum(-1) / variance)
 
 
-def sentence_1(scale: float = 1.0) -> StatementResult:
+def sentence_1() -> StatementResult:
     """Compare the epsilon of private coordinate descent with that in the formula of its noise."""
     rng = np.random.default_rng(1)
     budgets, excesses = np.array([0.1, 0.5, 1.0, 2.0, 5.0]), np.array([0.5, 1.0, 2.0])
@@ -70,24 +70,21 @@ def sentence_1(scale: float = 1.0) -> StatementResult:
     losses = [float(gaussian_epsilon(mu, 1e-5)) for mu in generous]
     with_logarithm = [float(gaussian_epsilon(mu / math.sqrt(2 * math.log(1.25e5)), 1e-5))
                       for mu in budgets]  # fmt: skip
-    return found(
-        bound("mu, no coordinate chosen (1 + a) K/d times", stated, mus, scale),
-        bound("probability that a coordinate is chosen (1 + a) K/d times", chernoff, tails, scale),
-        bound("epsilon at delta = 1e-5, a = 1, all coordinates chosen K/d times", budgets, losses,
-              scale),
-        lines=(
-            "d = 14, K = 300, as in the experiment; a from 0.5 to 2, 500 random counts and "
-            "gradients. The noise makes mu at most epsilon, which is no epsilon: the formula has "
-            "no ln(1/delta), which footnote 5 drops as a constant (errata E1.10). At epsilon = 1 "
-            "and delta = 1e-5 the messages have "
-            f"{losses[2]:.2f} where counts are even, and {float(gaussian_epsilon(1.0, 1e-5)):.2f} "
-            f"in the worst case; epsilon = 1 needs delta {float(gaussian_delta(1.0, 1.0)):.2g}. "
-            "With the factor 2 ln(1.25/delta) of the Gaussian mechanism the epsilon is at most "
-            f"{max(w / e for w, e in zip(with_logarithm, budgets, strict=True)):.2f} times the "
-            "stated one.",
-        ),
+    return conclude(
+        bound("mu, no coordinate chosen (1 + a) K/d times", stated, mus),
+        bound("probability that a coordinate is chosen (1 + a) K/d times", chernoff, tails),
+        bound("epsilon at delta = 1e-5, a = 1, all coordinates chosen K/d times", budgets, losses),
+        description="d = 14, K = 300, as in the experiment; a from 0.5 to 2, 500 random counts and "
+        "gradients. The noise makes mu at most epsilon, which is no epsilon: the formula has no "
+        "ln(1/delta), which footnote 5 drops as a constant (errata E1.10). At epsilon = 1 and "
+        f"delta = 1e-5 the messages have {losses[2]:.2f} where counts are even, and "
+        f"{float(gaussian_epsilon(1.0, 1e-5)):.2f} in the worst case; epsilon = 1 needs delta "
+        f"{float(gaussian_delta(1.0, 1.0)):.2g}. With the factor 2 ln(1.25/delta) of the Gaussian "
+        "mechanism the epsilon is at most "
+        f"{max(w / e for w, e in zip(with_logarithm, budgets, strict=True)):.2f} times the stated "
+        "one.",
         compound=True,
-    )  # fmt: skip
+    )
 
 
 def _largest_loss(shift: float, moved_fraction: float) -> float:
@@ -111,7 +108,7 @@ def _largest_loss(shift: float, moved_fraction: float) -> float:
     return float(np.abs(np.log(mixture / first)).max())
 
 
-def sentence_2(scale: float = 1.0) -> StatementResult:
+def sentence_2() -> StatementResult:
     """Test that the gradient of sampled records costs as much privacy as that of all records."""
     records, losses = 100, (0.1, 1.0, 10.0)
     batches = (1, 5, 20, 50)
@@ -122,21 +119,18 @@ def sentence_2(scale: float = 1.0) -> StatementResult:
         sampled.append(_largest_loss(loss / batch, batch / records))
         fixed_batch.append(_largest_loss(loss / batch, 1.0))
     saving = np.array(sampled) / np.array(fixed_batch)
-    return found(
+    return conclude(
         equal("loss if all records of an agent may change, batch over all records", losses,
-              every_record, scale),
-        at_least("loss if one record changes, batch over all records, equal noise", full, sampled,
-                 scale),
+              every_record),
+        at_least("loss if one record changes, batch over all records, equal noise", full, sampled),
         at_least("loss if one record changes, sampled batch over a known batch", fixed_batch,
-                 sampled, scale),
-        lines=(
-            "One step with Laplace noise, the mean gradient of 1 to 50 of 100 records. Definition "
-            "1 lets an agent replace its function: every batch then moves by as much, and "
-            "sampling saves nothing. Experiments let one record change: at equal noise a batch "
-            "is never cheaper than all records, by convexity. Sampling does amplify the privacy "
-            f"of a batch: its loss is {saving.min():.2g} to {saving.max():.2g} times that of a "
-            "batch whose records are known.",
-        ),
+                 sampled),
+        description="One step with Laplace noise, the mean gradient of 1 to 50 of 100 records. "
+        "Definition 1 lets an agent replace its function: every batch then moves by as much, and "
+        "sampling saves nothing. Experiments let one record change: at equal noise a batch is "
+        "never cheaper than all records, by convexity. Sampling does amplify the privacy of a "
+        f"batch: its loss is {saving.min():.2g} to {saving.max():.2g} times that of a batch whose "
+        "records are known.",
         compound=True,
     )  # fmt: skip
 
@@ -201,13 +195,13 @@ def excess_on_a_graph(
     return np.array(excess)
 
 
-def sentence_3(scale: float = 1.0) -> StatementResult:
+def sentence_3() -> StatementResult:
     """Compare descent on a ring, a path and a star with the bound of Theorem 3.4."""
     agents, lengths = 9, np.array([30, 100, 300, 1000, 3000])
     kinds = ("ring", "path", "star")
     exponents = [
         falls_as(f"exponent of K, {kind}, without noise", lengths,
-                 excess_on_a_graph(_weights(kind, agents), lengths), 0.5, scale)
+                 excess_on_a_graph(_weights(kind, agents), lengths), 0.5)
         for kind in kinds
     ]  # fmt: skip
     K, stated, measured = np.array([10, 100, 1000]), [], []
@@ -218,11 +212,11 @@ def sentence_3(scale: float = 1.0) -> StatementResult:
         measured.append(excess_on_a_graph(_weights(kind, agents), K, noise, 50))
     star = (_weights("star", agents) > 0).astype(float)
     uneven = excess_on_a_graph(star / star.sum(1, keepdims=True), np.array([300, 3000]))
-    return found(
+    return conclude(
         *exponents,
-        bound("excess with noise on a ring, a path and a star", stated, measured, scale),
-        lines="Nine agents, losses sqrt(1 + (x - a_i)^2), doubly stochastic (Metropolis) weights "
-        "as in [8], K up to 3,000; noise V of 1 and 3, 50 runs, against the bound of Theorem "
-        "3.4. The plain mean of the closed neighbourhood is not doubly stochastic: on a star "
-        f"its excess is {uneven[0]:.2g} after 300 iterations and {uneven[1]:.2g} after 3,000.",
+        bound("excess with noise on a ring, a path and a star", stated, measured),
+        description="Nine agents, losses sqrt(1 + (x - a_i)^2), doubly stochastic (Metropolis) "
+        "weights as in [8], K up to 3,000; noise V of 1 and 3, 50 runs, against the bound of "
+        "Theorem 3.4. The plain mean of the closed neighbourhood is not doubly stochastic: on a "
+        f"star its excess is {uneven[0]:.2g} after 300 iterations and {uneven[1]:.2g} after 3,000.",
     )

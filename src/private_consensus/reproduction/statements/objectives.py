@@ -10,7 +10,7 @@ import numpy as np
 from private_consensus.privacy import Budget, gaussian_noise_multiplier
 
 from .admm import excess_of_run
-from .base import StatementResult, at_least, bound, equal, falls_as, found
+from .base import StatementResult, at_least, bound, conclude, equal, falls_as
 
 HORIZONS = np.array([10, 30, 100, 300])
 DECAY = 0.9
@@ -27,12 +27,12 @@ def _first_variance(schedule: str, T: int) -> float:
     return float((DECAY * np.maximum(t * (t + 1), 1 / DECAY)).sum())
 
 
-def remark_1(scale: float = 1.0) -> StatementResult:
+def remark_1() -> StatementResult:
     """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss."""
     inequalities = []
     for schedule in ("periodic", "iteration"):
         fixed = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
-        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0, scale))
+        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0))
     for schedule in ("periodic", "iteration"):
         least = _first_variance(schedule, int(HORIZONS[0]))
         private = [
@@ -40,14 +40,12 @@ def remark_1(scale: float = 1.0) -> StatementResult:
             for T in HORIZONS
         ]
         quantity = f"exponent of T, {schedule}, at a fixed budget"
-        inequalities.append(falls_as(quantity, HORIZONS, private, 1.0, scale))
-    return found(
+        inequalities.append(falls_as(quantity, HORIZONS, private, 1.0))
+    return conclude(
         *inequalities,
-        lines=(
-            "Five agents on a path with equal quadratics, T from 10 to 300, 100 runs. The theorems "
-            "hold the first variance fixed; since late messages have less noise, the total privacy "
-            "loss then grows with T, and at a fixed total the first variance has to.",
-        ),
+        description="Five agents on a path with equal quadratics, T from 10 to 300, 100 runs. The "
+        "theorems hold the first variance fixed; since late messages have less noise, the total "
+        "privacy loss then grows with T, and at a fixed total the first variance has to.",
         compound=True,
     )
 
@@ -70,20 +68,20 @@ def _cases() -> np.ndarray:
     return np.array(list(product((0.1, 0.3, 1.0), (1.0, 3.0)))).T
 
 
-def remark_2(scale: float = 1.0) -> StatementResult:
+def remark_2() -> StatementResult:
     """Test the number of samples of Theorem 8 at beta = 0, and as beta grows."""
     gap, reference = _cases()
     largest = gap**2 / (4 * reference**2)  # beyond it no number suffices
     numbers = [_samples(gap, reference, share * largest) for share in (0.0, 0.3, 0.9)]
-    return found(
-        equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0], scale),
-        bound("samples at a smaller beta", numbers[1:], numbers[:-1], scale),
-        lines="The printed number over V log(1/xi), six gaps and references, a = 1. From a beta "
-        "of gap^2 / (2 (1+a) |x_ref|^2) on it is negative: no number of samples is enough.",
+    return conclude(
+        equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0]),
+        bound("samples at a smaller beta", numbers[1:], numbers[:-1]),
+        description="The printed number over V log(1/xi), six gaps and references, a = 1. From a "
+        "beta of gap^2 / (2 (1+a) |x_ref|^2) on it is negative: no number of samples is enough.",
     )
 
 
-def remark_3(scale: float = 1.0) -> StatementResult:
+def remark_3() -> StatementResult:
     """Test the number of samples of Theorem 9 without noise, and as the dimension grows."""
     gap, reference = _cases()
     xi, beta = 0.05, 0.0
@@ -107,16 +105,16 @@ def remark_3(scale: float = 1.0) -> StatementResult:
 
     sigma = 1e-4
     numbers = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
-    return found(
+    return conclude(
         equal("samples without noise", _samples(gap, reference, beta),
-              _samples(gap, reference, beta, noise(40, 0.0)), scale),
-        bound("samples at a smaller dimension", numbers[1:], numbers[:-1], scale),
-        lines="The printed number over V log(1/xi), six gaps and references, xi = 0.05, deviations "
-        "of 1e-4, 1, 10 and 40 features.",
+              _samples(gap, reference, beta, noise(40, 0.0))),
+        bound("samples at a smaller dimension", numbers[1:], numbers[:-1]),
+        description="The printed number over V log(1/xi), six gaps and references, xi = 0.05, "
+        "deviations of 1e-4, 1, 10 and 40 features.",
     )  # fmt: skip
 
 
-def gaussian_against_gamma(scale: float = 1.0) -> StatementResult:
+def gaussian_against_gamma() -> StatementResult:
     r"""Compare the quotient of expected norms of Gamma and Gaussian noise with sqrt d.
 
     The density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`. Normal noise has
@@ -127,16 +125,13 @@ def gaussian_against_gamma(scale: float = 1.0) -> StatementResult:
     delta, epsilons = 1e-4, (0.5, 1.0, 10.0)
     sigmas = [gaussian_noise_multiplier(Budget(epsilon, delta), 1) for epsilon in epsilons]
     once = [d / epsilon / (sigma * unit) for epsilon, sigma in zip(epsilons, sigmas, strict=True)]
-    return found(
-        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / unit, scale),
-        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(once),
-                 scale),
-        lines=(
-            "An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP a pure "
-            "epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above sqrt "
-            "d. A single release with delta = 1e-4 needs a sigma of "
-            f"{', '.join(f'{e * s:.2g}' for e, s in zip(epsilons, sigmas, strict=True))} "
-            "times Delta / epsilon, by which it falls short.",
-        ),
+    return conclude(
+        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / unit),
+        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(once)),
+        description="An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP "
+        "a pure epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above "
+        "sqrt d. A single release with delta = 1e-4 needs a sigma of "
+        f"{', '.join(f'{e * s:.2g}' for e, s in zip(epsilons, sigmas, strict=True))} times Delta / "
+        "epsilon, by which it falls short.",
         compound=True,
-    )  # fmt: skip
+    )

@@ -37,7 +37,7 @@ from private_consensus.privacy.observers.sampling import (
 from private_consensus.privacy.observers.single_losses import gossip_sum
 from private_consensus.privacy.observers.temporal import error_gram, noise_energy, optimal_factor
 
-from .base import StatementResult, bound, equal, found
+from .base import StatementResult, bound, conclude, equal
 
 SOURCES = {
     "muffliato": "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022",
@@ -64,7 +64,7 @@ def _squares(
     return {u: (bracket.lower**2, bracket.upper**2) for u, bracket in brackets.items()}
 
 
-def muffliato_1(scale: float = 1.0) -> StatementResult:
+def muffliato_1() -> StatementResult:
     """Compare the pairwise loss with the sum of the losses of single messages."""
     graph = _graph("ring", 8)
     stated = gossip_sum(graph.mixing, 3, 0)
@@ -73,22 +73,17 @@ def muffliato_1(scale: float = 1.0) -> StatementResult:
         gossip(graph.mixing, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, generator(7, "views")
     )
     attained = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
-    return found(
-        bound(
-            "mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)], scale
-        ),
-        bound("mu^2 that drawn views attain, of agent 3", stated[3], attained**2, scale),
-        lines=(
-            f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, Metropolis "
-            "weights, three rounds: messages share one draw of noise, and agent 0 solves for the "
-            "noised value of agent 3.",
-            f"The second part learns a discriminant from {RUNS // 2} runs and no formula; five "
-            "standard errors are taken off.",
-        ),
+    return conclude(
+        bound("mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)]),
+        bound("mu^2 that drawn views attain, of agent 3", stated[3], attained**2),
+        description=f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, "
+        "Metropolis weights, three rounds: messages share one draw of noise, and agent 0 solves "
+        f"for the noised value of agent 3. The second part learns a discriminant from {RUNS // 2} "
+        "runs and no formula; five standard errors are taken off.",
     )
 
 
-def muffliato_2(scale: float = 1.0) -> StatementResult:
+def muffliato_2() -> StatementResult:
     """Compare the sum of the losses over target agents with the number of received values."""
     stated, measured = [], []
     for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
@@ -100,10 +95,12 @@ def muffliato_2(scale: float = 1.0) -> StatementResult:
     line = (
         f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
     )
-    return found(bound("sum of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+    return conclude(
+        bound("sum of mu^2 over victims", stated, measured, CERTIFIED), description=line
+    )
 
 
-def chebyshev_1(scale: float = 1.0) -> StatementResult:
+def chebyshev_1() -> StatementResult:
     """Test that accelerated gossip loses as much privacy as plain gossip with as many rounds."""
     mixing = _graph("path", 6).mixing
     plain, fast = (
@@ -113,12 +110,12 @@ def chebyshev_1(scale: float = 1.0) -> StatementResult:
     near = range(1, 5)  # agent 5 is too far away in both cases
     stated, measured = ([squares[u][1] for u in near] for squares in (plain, fast))
     line = f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
-    return found(
-        equal("mu^2 of an agent to the end", stated, measured, scale, CERTIFIED), lines=line
+    return conclude(
+        equal("mu^2 of an agent to the end", stated, measured, CERTIFIED), description=line
     )
 
 
-def secure_sums_1(scale: float = 1.0) -> StatementResult:
+def secure_sums_1() -> StatementResult:
     """Test that the loss grows with the rounds as in central aggregation."""
     stated, measured = [], []
     for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
@@ -132,10 +129,12 @@ def secure_sums_1(scale: float = 1.0) -> StatementResult:
         "change in every round; the mean over victims, which is no guarantee for one, is that of a "
         "server's sum, T/(N-1), on every graph."
     )
-    return found(equal("mean of mu^2 over victims", stated, measured, scale, CERTIFIED), lines=line)
+    return conclude(
+        equal("mean of mu^2 over victims", stated, measured, CERTIFIED), description=line
+    )
 
 
-def decor_1(scale: float = 1.0) -> StatementResult:
+def decor_1() -> StatementResult:
     """Compare the loss with that of a server's noise, up to a constant, on connected graphs."""
     sizes, measured = [], []
     for name in ("path", "ring", "star", "complete"):
@@ -144,24 +143,24 @@ def decor_1(scale: float = 1.0) -> StatementResult:
             sizes.append(2.0 / agents)
             measured.append(np.diag(inverse).max())
     line = f"{SOURCES['decor']}. s_pair^2 = (N-2) s_ind^2 / a, a the algebraic connectivity."
-    return found(bound("mu^2 of a round, s_ind = 1", sizes, measured, scale), lines=line)
+    return conclude(bound("mu^2 of a round, s_ind = 1", sizes, measured), description=line)
 
 
-def decor_2(scale: float = 1.0) -> StatementResult:
+def decor_2() -> StatementResult:
     """Test the loss to curious users: the graph has to stay connected without them."""
     path, ring = _graph("path", 5), _graph("ring", 5)
     options = {"own_noise": 1.0, "pair_noise": 50.0}
     alone = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
     around = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
-    return found(
-        equal("end of a path to its neighbour, two rounds", 2.0, alone, scale, CERTIFIED),
-        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around, scale),
-        lines=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of a "
-        "path is alone and has its own noise only; on a ring four are left and share theirs.",
+    return conclude(
+        equal("end of a path to its neighbour, two rounds", 2.0, alone, CERTIFIED),
+        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around),
+        description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of "
+        "a path is alone and has its own noise only; on a ring four are left and share theirs.",
     )
 
 
-def mafalda_1(scale: float = 1.0) -> StatementResult:
+def mafalda_1() -> StatementResult:
     """Compare errors at equal privacy: optimal correlated noise, independent noise and anti-PGD."""
     best, plain, anti = [], [], []
     for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
@@ -169,15 +168,15 @@ def mafalda_1(scale: float = 1.0) -> StatementResult:
         factors = optimal_factor(gram), np.eye(rounds), np.tril(np.ones((rounds, rounds)))
         for energies, factor in zip((best, plain, anti), factors, strict=True):
             energies.append(noise_energy(gram, factor))
-    return found(
-        bound("error of the optimum against independent noise", plain, best, scale),
-        bound("error of independent noise against anti-PGD", anti, plain, scale),
-        lines=f"{SOURCES['mafalda']}: squared error of all models, one round of an agent changes. "
-        "Ring of 10, path and star of 6.",
+    return conclude(
+        bound("error of the optimum against independent noise", plain, best),
+        bound("error of independent noise against anti-PGD", anti, plain),
+        description=f"{SOURCES['mafalda']}: squared error of all models, one round of an agent "
+        "changes. Ring of 10, path and star of 6.",
     )
 
 
-def mafalda_2(scale: float = 1.0) -> StatementResult:
+def mafalda_2() -> StatementResult:
     """Test that the optimal noise for the eavesdropper is not optimal for every pair."""
     mixing, rounds = _graph("path", 6).mixing, 12
     factor = optimal_factor(error_gram(mixing, rounds))
@@ -185,26 +184,15 @@ def mafalda_2(scale: float = 1.0) -> StatementResult:
     systems = [noised_descent(mixing, rounds, filter=noise_filter) for noise_filter in filters]
     pairs = [mu(system, agent(0), 5, Once()) for system in systems]
     eavesdropper_losses = [mu(system, Eavesdropper(), 5, Once()).upper ** 2 for system in systems]
-    return found(
-        equal(
-            "the eavesdropper's mu^2",
-            eavesdropper_losses[0],
-            eavesdropper_losses[1],
-            scale,
-            CERTIFIED,
-        ),
-        bound(
-            "mu^2 of one end of a path to the other",
-            pairs[0].upper ** 2,
-            pairs[1].lower ** 2,
-            scale,
-        ),
-        lines="Not stated by the paper. Path of 6, twelve rounds, one of them changes.",
+    return conclude(
+        equal("the eavesdropper's mu^2", eavesdropper_losses[0], eavesdropper_losses[1], CERTIFIED),
+        bound("mu^2 of one end of a path to the other", pairs[0].upper ** 2, pairs[1].lower ** 2),
+        description="Not stated by the paper. Path of 6, twelve rounds, one of them changes.",
         compound=True,
     )
 
 
-def zip_dl_1(scale: float = 1.0) -> StatementResult:
+def zip_dl_1() -> StatementResult:
     """Test the loss to a neighbour in one round with equal weights."""
     stated, measured = [], []
     for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
@@ -214,13 +202,13 @@ def zip_dl_1(scale: float = 1.0) -> StatementResult:
     line = (
         f"{SOURCES['zip']}: one message has the noise of d of d + 1 draws. Ring of 6, four agents."
     )
-    return found(equal("mu^2 of a neighbour", stated, measured, scale, CERTIFIED), lines=line)
+    return conclude(equal("mu^2 of a neighbour", stated, measured, CERTIFIED), description=line)
 
 
-def zip_dl_2(scale: float = 1.0) -> StatementResult:
+def zip_dl_2() -> StatementResult:
     """Compare the loss to an eavesdropper with the loss to a neighbour."""
     system = zip_dl(_graph("ring", 6).mixing, 1)
     neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
     eavesdropper = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
     line = f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
-    return found(bound("mu^2 of an eavesdropper", neighbour, eavesdropper, scale), lines=line)
+    return conclude(bound("mu^2 of an eavesdropper", neighbour, eavesdropper), description=line)

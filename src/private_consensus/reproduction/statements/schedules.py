@@ -19,7 +19,7 @@ from private_consensus.core.algorithms.gradient_descent import (
 )
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, at_least, bound, falls_as, found, geometric
+from .base import StatementResult, at_least, bound, conclude, falls_as, geometric
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
@@ -29,7 +29,7 @@ def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
     return float((np.exp(2 * log) * scales[: T - 1]).sum())
 
 
-def rate_to_the_ball(scale: float = 1.0) -> StatementResult:
+def rate_to_the_ball() -> StatementResult:
     """Compare the exact error with its limit, for two quotients L / mu."""
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
     inequalities = []
@@ -38,20 +38,16 @@ def rate_to_the_ball(scale: float = 1.0) -> StatementResult:
         limit = 1 / (2 * a - 0.5)
         errors = [_left_of_noise(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons]
         quantity = f"exponent of T at L = {quotient:g} mu"
-        inequalities.append(
-            falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25, scale)
-        )
-    return found(
+        inequalities.append(falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25))
+    return conclude(
         *inequalities,
-        lines=(
-            "Exact sums for quadratics without projection, T from 100 to 100,000: the distance of "
-            "the error to its limit falls faster than T^(-1/4), as 1/T at L = mu and as T^(-1/2) "
-            "where L is large.",
-        ),
+        description="Exact sums for quadratics without projection, T from 100 to 100,000: the "
+        "distance of the error to its limit falls faster than T^(-1/4), as 1/T at L = mu and as "
+        "T^(-1/2) where L is large.",
     )
 
 
-def rate_of_stage_two(scale: float = 1.0) -> StatementResult:
+def rate_of_stage_two() -> StatementResult:
     """Compare the late with the early decay of the disagreement in Stage II, on three graphs."""
     rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
     path = np.eye(6, k=1) + np.eye(6, k=-1)
@@ -67,15 +63,15 @@ def rate_of_stage_two(scale: float = 1.0) -> StatementResult:
         for _ in k:
             disagreement.append(np.linalg.norm(x - x.mean()))
             x = W @ x
-        inequalities.append(geometric(f"decline of ln distance, {name}", k, disagreement, scale))
-    return found(
+        inequalities.append(geometric(f"decline of ln distance, {name}", k, disagreement))
+    return conclude(
         *inequalities,
-        lines="Six agents with the weights of section V: after 30 rounds, in which faster modes "
-        "fade, another 60.",
+        description="Six agents with the weights of section V: after 30 rounds, in which faster "
+        "modes fade, another 60.",
     )
 
 
-def scales_of_noise(scale: float = 1.0) -> StatementResult:
+def scales_of_noise() -> StatementResult:
     """Compare the second term of (30), and the error, with other noise scales at an equal (15)."""
     T = 1000
     t = np.arange(1.0, T + 1)
@@ -89,17 +85,14 @@ def scales_of_noise(scale: float = 1.0) -> StatementResult:
     other_squares += [stated_squares * np.exp(rng.normal(size=T)) for _ in range(50)]
     term = [(t * at_equal_budget(squares)).sum() for squares in (stated_squares, *other_squares)]
     error = [(t**2 * at_equal_budget(squares)).sum() for squares in (stated_squares, t**-2)]
-    return found(
+    return conclude(
         at_least("second term of (30), other scales over the stated", 1.0,
-                 np.array(term[1:]) / term[0], scale),
-        at_least("error of the mean, scales M_t = 1/t over the stated", 1.0, error[1] / error[0],
-                 scale),
-        lines=(
-            "T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the bound is "
-            "least as stated. The error of the mean itself is "
-            f"{error[1] / error[0]:.3f} of theirs where M_t falls as 1/t (mu = L, no projection): "
-            "(30) bounds its weight s^2/T^2 by s/T.",
-        ),
+                 np.array(term[1:]) / term[0]),
+        at_least("error of the mean, scales M_t = 1/t over the stated", 1.0, error[1] / error[0]),
+        description="T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the "
+        f"bound is least as stated. The error of the mean itself is {error[1] / error[0]:.3f} of "
+        "theirs where M_t falls as 1/t (mu = L, no projection): (30) bounds its weight s^2/T^2 by "
+        "s/T.",
         compound=True,
     )  # fmt: skip
 
@@ -107,28 +100,29 @@ def scales_of_noise(scale: float = 1.0) -> StatementResult:
 EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
 
 
-def remark_1(scale: float = 1.0) -> StatementResult:
+def remark_1() -> StatementResult:
     """Compare the noise that (14) requires with composition theorems and a single mechanism."""
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
     composed = [advanced_composition_allowance(*pair, T) for pair in pairs for T in (1, 10, 1000)]
     once = epsilon**2 / (2 * np.log(1.25 / delta))
-    return found(
+    return conclude(
         at_least("sum Delta^2/M^2 by (14), against advanced composition", composed,
-                 np.repeat(permitted, 3), scale),
-        at_least("Delta^2/M^2 of one step by (14), against Proposition 2", once, permitted, scale),
-        lines="Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise "
-        "nowhere. A single step is the Gaussian mechanism, which needs less than (14) asks for.",
+                 np.repeat(permitted, 3)),
+        at_least("Delta^2/M^2 of one step by (14), against Proposition 2", once, permitted),
+        description="Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less "
+        "noise nowhere. A single step is the Gaussian mechanism, which needs less than (14) asks "
+        "for.",
         compound=True,
     )  # fmt: skip
 
 
-def remark_3(scale: float = 1.0) -> StatementResult:
+def remark_3() -> StatementResult:
     """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets."""
     epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
     mu = epsilon / np.sqrt(2 * np.log(2 / delta))
-    return found(
-        bound("epsilon", epsilon, gaussian_epsilon(mu, delta), scale),
-        lines="Nine budgets. (16) leaves epsilon out of the denominator of (14).",
+    return conclude(
+        bound("epsilon", epsilon, gaussian_epsilon(mu, delta)),
+        description="Nine budgets. (16) leaves epsilon out of the denominator of (14).",
     )

@@ -10,7 +10,7 @@ from private_consensus.core.algorithms.families.sgd_theorems import theorem11_si
 from private_consensus.privacy import Budget, deadline_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import StatementResult, bound, falls_as, found
+from .base import StatementResult, bound, conclude, falls_as
 
 AGENTS = 4
 RING = (np.roll(np.eye(AGENTS), 1, 1) + np.roll(np.eye(AGENTS), -1, 1)) / 3 + np.eye(AGENTS) / 3
@@ -21,7 +21,7 @@ RATE = 0.4
 """delta tilde, in (0, 1/2)."""
 
 
-def theorem_11(scale: float = 1.0) -> StatementResult:
+def theorem_11() -> StatementResult:
     """Compare the budget with a lower bound on epsilon, for the noise of Remark 6.
 
     The batches are those of a deadline.
@@ -30,21 +30,22 @@ def theorem_11(scale: float = 1.0) -> StatementResult:
     sigma = theorem11_sigma(Budget(epsilon, delta), records, 100)
     releases = noisy_mean(deadline_batches(0.4), records).releases(sigma, 100)
     reached = lower_bound(releases, delta).epsilon
-    return found(
-        bound("epsilon 1.5 over 100 iterations", epsilon, reached, scale),
-        lines="1,000 records, delta = 1e-5, a deadline of 0.4. A short run has little noise, and a "
-        "batch of four records moves its mean by far more than the formula counts (errata E4.8a).",
+    return conclude(
+        bound("epsilon 1.5 over 100 iterations", epsilon, reached),
+        description="1,000 records, delta = 1e-5, a deadline of 0.4. A short run has little noise, "
+        "and a batch of four records moves its mean by far more than the formula counts (errata "
+        "E4.8a).",
     )
 
 
-def theorem_15(scale: float = 1.0) -> StatementResult:
+def theorem_15() -> StatementResult:
     """Compare the cost of all messages that one use of a record changes with that of a message."""
     keep = np.array([0.5, 0.9, 0.95])
     shifts = keep[:, None] ** np.arange(400)
-    return found(
-        bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1), scale),
-        lines="(28) goes on from the exact model and keeps 1 - e + e w_ii of it, here 0.5, 0.9 and "
-        "0.95, so that a record used once shifts all later messages (errata E4.8b).",
+    return conclude(
+        bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)),
+        description="(28) goes on from the exact model and keeps 1 - e + e w_ii of it, here 0.5, "
+        "0.9 and 0.95, so that a record used once shifts all later messages (errata E4.8b).",
     )
 
 
@@ -100,26 +101,26 @@ def mean_square_error(
     return float((bias**2).mean() + spread.mean())
 
 
-def _strongly_convex(noise_in_state: bool, factor: float, scale: float) -> StatementResult:
+def _strongly_convex(noise_in_state: bool, factor: float) -> StatementResult:
     errors = [_modes(T, noise_in_state, (0.1, 0.5), factor) for T in HORIZONS]
-    return found(
-        falls_as("exponent of T", HORIZONS, errors, RATE, scale),
-        lines="Four agents on a ring, different quadratics, exact moments at T from 1e4 to 1e10, "
-        "delta tilde = 0.4.",
+    return conclude(
+        falls_as("exponent of T", HORIZONS, errors, RATE),
+        description="Four agents on a ring, different quadratics, exact moments at T from 1e4 to "
+        "1e10, delta tilde = 0.4.",
     )
 
 
-def theorem_12(scale: float = 1.0) -> StatementResult:
+def theorem_12() -> StatementResult:
     """Test the rate O(T^-delta) of Q-DPSGD-1."""
-    return _strongly_convex(True, 2.0, scale)
+    return _strongly_convex(True, 2.0)
 
 
-def theorem_16(scale: float = 1.0) -> StatementResult:
+def theorem_16() -> StatementResult:
     """Test the rate O(T^-delta) of Q-DPSGD-2."""
-    return _strongly_convex(False, 1.0, scale)
+    return _strongly_convex(False, 1.0)
 
 
-def _stationary(noise_in_state: bool, scale: float) -> StatementResult:
+def _stationary(noise_in_state: bool) -> StatementResult:
     """Test averages over the run of the squared gradient at the mean and of the disagreement."""
     values, vectors = np.linalg.eigh(RING)
     order = np.argsort(values)[::-1]
@@ -143,25 +144,26 @@ def _stationary(noise_in_state: bool, scale: float) -> StatementResult:
         off_optimum += fixed[0] ** 2 * sum_2[0] / T
         gradients.append(CURVATURE**2 * (off_optimum + spread[0]) / AGENTS)
         disagreements.append((square[1:] + spread[1:]).sum() / AGENTS)
-    return found(
-        falls_as("exponent of T, squared gradient", HORIZONS, gradients, 1 / 3, scale),
-        falls_as("exponent of T, disagreement", HORIZONS, disagreements, 1 / 3, scale),
-        lines="Four agents on a ring, different quadratics, exact moments at T from 1e4 to 1e10. A "
-        "convex case of a statement on all smooth functions: it could contradict, not prove it.",
+    return conclude(
+        falls_as("exponent of T, squared gradient", HORIZONS, gradients, 1 / 3),
+        falls_as("exponent of T, disagreement", HORIZONS, disagreements, 1 / 3),
+        description="Four agents on a ring, different quadratics, exact moments at T from 1e4 to "
+        "1e10. A convex case of a statement on all smooth functions: it could contradict, not "
+        "prove it.",
     )
 
 
-def theorem_13(scale: float = 1.0) -> StatementResult:
+def theorem_13() -> StatementResult:
     """Test the rate O(T^-1/3) of Q-DPSGD-1."""
-    return _stationary(True, scale)
+    return _stationary(True)
 
 
-def theorem_17(scale: float = 1.0) -> StatementResult:
+def theorem_17() -> StatementResult:
     """Test the rate O(T^-1/3) of Q-DPSGD-2."""
-    return _stationary(False, scale)
+    return _stationary(False)
 
 
-def lemma_15(scale: float = 1.0) -> StatementResult:
+def lemma_15() -> StatementResult:
     """Test the variances of sample gradients, and of batches whose size a deadline determines."""
     gamma, mean, m, n = 1.3, 10.0, 50, 10
     speeds, rows = np.linspace(10, 90, 80_001), []
@@ -172,15 +174,13 @@ def lemma_15(scale: float = 1.0) -> StatementResult:
         rows.append((claimed, batch_variance + gamma**2 / m))
     exact = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
     stated = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m + 1 / (n * m)])
-    return found(
-        bound("variance, items (ii) to (iv)", stated, exact, scale),
-        bound("variance of a batch, item (vi), deadline 0.4", rows[0][0], rows[0][1], scale),
-        bound("variance of a batch, item (vi), deadline 0.05", rows[1][0], rows[1][1], scale),
-        lines=(
-            "Independent samples: the first four items are identities or larger than them. |S| is",
-            "V T_d rounded down, and may be 0, where the gradient is set to 0 (Remark 4): then (v)",
-            "and (vi) fail, in the figures' setting (deadline 0.4) they do not.",
-        ),
+    return conclude(
+        bound("variance, items (ii) to (iv)", stated, exact),
+        bound("variance of a batch, item (vi), deadline 0.4", rows[0][0], rows[0][1]),
+        bound("variance of a batch, item (vi), deadline 0.05", rows[1][0], rows[1][1]),
+        description="Independent samples: the first four items are identities or larger than them. "
+        "|S| is V T_d rounded down, and may be 0, where the gradient is set to 0 (Remark 4): then "
+        "(v) and (vi) fail, in the figures' setting (deadline 0.4) they do not.",
         compound=True,
     )
 
@@ -197,55 +197,54 @@ def _penalised() -> np.ndarray:
     return np.array(found_at)
 
 
-def lemma_17(scale: float = 1.0) -> StatementResult:
+def lemma_17() -> StatementResult:
     """Compare the penalised minimiser with the minimiser."""
-    return found(
-        falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2, scale),
-        lines="Four agents on a ring, different quadratics, T from 1e4 to 1e10.",
+    return conclude(
+        falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2),
+        description="Four agents on a ring, different quadratics, T from 1e4 to 1e10.",
     )
 
 
-def _deviation(noise_in_state: bool, factor: float, scale: float) -> StatementResult:
+def _deviation(noise_in_state: bool, factor: float) -> StatementResult:
     def spread(T: float) -> float:
         sizes = (0.1, 0.5)
         return _modes(T, noise_in_state, sizes, factor) - _modes(
             T, noise_in_state, (0.0, 0.0), factor
         )
 
-    return found(
-        falls_as("exponent of T", HORIZONS, [spread(T) for T in HORIZONS], RATE, scale),
-        lines="The variance about the penalised minimiser, of four agents on a ring, exact "
+    return conclude(
+        falls_as("exponent of T", HORIZONS, [spread(T) for T in HORIZONS], RATE),
+        description="The variance about the penalised minimiser, of four agents on a ring, exact "
         "moments.",
     )
 
 
-def lemma_16(scale: float = 1.0) -> StatementResult:
+def lemma_16() -> StatementResult:
     """Test the deviation of Q-DPSGD-1 from the penalised minimiser."""
-    return _deviation(True, 2.0, scale)
+    return _deviation(True, 2.0)
 
 
-def lemma_20(scale: float = 1.0) -> StatementResult:
+def lemma_20() -> StatementResult:
     """Test the deviation of Q-DPSGD-2 from the penalised minimiser."""
-    return _deviation(False, 1.0, scale)
+    return _deviation(False, 1.0)
 
 
-def lemma_18(scale: float = 1.0) -> StatementResult:
+def lemma_18() -> StatementResult:
     """Test the recursion (41) with b far below c, where only the second term remains."""
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
     fresh = (b + c) / HORIZONS ** (3 * RATE)
     decayed = np.exp(HORIZONS * np.log1p(-factor))
     e = fresh / factor * (1 - decayed) + decayed
-    return found(
-        falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE, scale),
-        lines=(
-            "(41) has T^(-3 delta) under both b and c, so that c/a falls as T^(-delta) too, not as",
-            "T^(-2 delta). With c / T^(4 delta), as the proof of Lemma 16 uses it, it is right.",
-        ),
+    return conclude(
+        falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE),
+        description="(41) has T^(-3 delta) under both b and c, so that c/a falls as T^(-delta) "
+        "too, not as T^(-2 delta). With c / T^(4 delta), as the proof of Lemma 16 uses it, it is "
+        "right.",
     )
 
 
-def lemma_19(scale: float = 1.0) -> StatementResult:
+def lemma_19() -> StatementResult:
     """Test the change of a stochastically rounded model, over random models and batches.
 
     The two roundings are as far from each other as possible.
@@ -263,7 +262,8 @@ def lemma_19(scale: float = 1.0) -> StatementResult:
         high = eta * np.ceil(second_model / eta)
         stated.append(2 * K * step / batch + 2 * eta * math.sqrt(p))
         measured.append(np.linalg.norm(low - high))
-    return found(
-        bound("change of Q(x)", stated, measured, scale),
-        lines="1,000 pairs of gradients of norm K, the roundings as far apart as they can be.",
+    return conclude(
+        bound("change of Q(x)", stated, measured),
+        description="1,000 pairs of gradients of norm K, the roundings as far apart as they can "
+        "be.",
     )

@@ -16,7 +16,7 @@ from private_consensus.core.algorithms.families.sgd_theorems import theorem11_si
 from private_consensus.privacy import Budget, fixed_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import StatementResult, bound, falls_as, found, grows_as
+from .base import StatementResult, bound, conclude, falls_as, grows_as
 from .sgd import HORIZONS, mean_square_error
 
 NEARLY_HALF = 0.49
@@ -54,34 +54,29 @@ def _at_a_budget(T: float) -> tuple[float, float]:
     return QUANTISED, 4 * math.sqrt(T * (2 * math.log(1e5) + 1)) / 1000
 
 
-def remark_5(scale: float = 1.0) -> StatementResult:
+def remark_5() -> StatementResult:
     """Test Q-DPSGD-1: the rate O(1/sqrt T), its faster term, and the rate at a fixed budget."""
     quantised, private = _by_source(True)
     far, early = (
-        falls_as(
-            "exponent of T", T, _errors(True, lambda _: (QUANTISED, PRIVATE), T), NEARLY_HALF, scale
-        )
+        falls_as("exponent of T", T, _errors(True, lambda _: (QUANTISED, PRIVATE), T), NEARLY_HALF)
         for T in (FAR, HORIZONS)
     )
-    return found(
+    return conclude(
         far,
-        falls_as("exponent of T, part of quantisation", HORIZONS, quantised, NEARLY_HALF, scale),
-        falls_as("exponent of T, part of the private noise", HORIZONS, private, 2 * NEARLY_HALF,
-                 scale),
+        falls_as("exponent of T, part of quantisation", HORIZONS, quantised, NEARLY_HALF),
+        falls_as("exponent of T, part of the private noise", HORIZONS, private, 2 * NEARLY_HALF),
         falls_as("exponent of T at a fixed budget", FAR, _errors(True, _at_a_budget, FAR),
-                 NEARLY_HALF, scale),
-        lines=(
-            "Four agents on a ring, different quadratics, exact moments at T from 1e110 to 1e130, "
-            "delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is large "
-            f"enough (the exponent is {early.measured:.2f} at 1e4 to 1e10). With a fixed variance "
-            "both terms decay as stated; with that of Remark 6, in proportion to T, what the "
-            "private noise adds does not decay.",
-        ),
+                 NEARLY_HALF),
+        description="Four agents on a ring, different quadratics, exact moments at T from 1e110 to "
+        "1e130, delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is large "
+        f"enough (the exponent is {early.measured:.2f} at 1e4 to 1e10). With a fixed variance both "
+        "terms decay as stated; with that of Remark 6, in proportion to T, what the private noise "
+        "adds does not decay.",
         compound=True,
     )  # fmt: skip
 
 
-def remark_6(scale: float = 1.0) -> StatementResult:
+def remark_6() -> StatementResult:
     """Test the privacy with batches of B records, and the order of the risk after the stated T."""
     epsilon, delta, records = 1.0, 1e-5, 1000
     reached = [
@@ -104,26 +99,18 @@ def remark_6(scale: float = 1.0) -> StatementResult:
         )
         stated.append(weight * p / (m**2 * budget))
         measured.append(noisy_error - noiseless_error)
-    return found(
-        bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached, scale),
-        grows_as(
-            "exponent of the noise's part in its order",
-            stated,
-            measured,
-            1.0,
-            scale,
-        ),
-        lines=(
-            "An attack's epsilon with the printed sigma: short runs have little noise for one "
-            "record of a batch (errata E4.8a). What the noise adds after the stated T, four agents "
-            "on a ring, at four numbers of records, budgets and dimensions, against the order of "
-            "the risk.",
-        ),
+    return conclude(
+        bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached),
+        grows_as("exponent of the noise's part in its order", stated, measured, 1.0),
+        description="An attack's epsilon with the printed sigma: short runs have little noise for "
+        "one record of a batch (errata E4.8a). What the noise adds after the stated T, four agents "
+        "on a ring, at four numbers of records, budgets and dimensions, against the order of the "
+        "risk.",
         compound=True,
     )
 
 
-def remark_8(scale: float = 1.0) -> StatementResult:
+def remark_8() -> StatementResult:
     """Test the loss by one use of a record, over all messages, as the steps diminish."""
     eta, p, batch, K = 1e-3, 10, 20, 1.0
     T = np.geomspace(1e4, 1e10, 13)
@@ -131,15 +118,15 @@ def remark_8(scale: float = 1.0) -> StatementResult:
     printed = (2 * K * alpha * averaging / batch + 2 * eta * math.sqrt(p)) ** 2
     retained = 1 - averaging * 2 / 3  # w_ii = 1/3
     carried = (2 * K * alpha * averaging / batch) ** 2 / (1 - retained**2)
-    return found(
-        bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:], scale),
-        bound("loss at smaller steps, all messages", carried[:-1], carried[1:], scale),
-        lines="Steps of T from 1e4 to 1e10. A record stays in the model the longer the smaller the "
-        "second step is (errata E4.8b), and its first mark is smaller by more.",
+    return conclude(
+        bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:]),
+        bound("loss at smaller steps, all messages", carried[:-1], carried[1:]),
+        description="Steps of T from 1e4 to 1e10. A record stays in the model the longer the "
+        "smaller the second step is (errata E4.8b), and its first mark is smaller by more.",
     )
 
 
-def remark_9(scale: float = 1.0) -> StatementResult:
+def remark_9() -> StatementResult:
     """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget."""
     _, first = _by_source(True)
     _, second = _by_source(False)
@@ -149,18 +136,18 @@ def remark_9(scale: float = 1.0) -> StatementResult:
         for errors in (first, second)
     ]
     fixed = _errors(False, lambda T: (QUANTISED, PRIVATE), FAR)
-    return found(
-        bound("exponent of the private noise, Q-DPSGD-2", slopes[0], slopes[1], scale),
-        falls_as("exponent of T", FAR, fixed, NEARLY_HALF, scale),
+    return conclude(
+        bound("exponent of the private noise, Q-DPSGD-2", slopes[0], slopes[1]),
+        falls_as("exponent of T", FAR, fixed, NEARLY_HALF),
         falls_as("exponent of T at a fixed budget", FAR, _errors(False, _at_a_budget, FAR),
-                 NEARLY_HALF, scale),
-        lines="As Remark 5; the variance of Remark 10 is in proportion to T too, since its step "
-        "of the grid does not diminish.",
+                 NEARLY_HALF),
+        description="As Remark 5; the variance of Remark 10 is in proportion to T too, since its "
+        "step of the grid does not diminish.",
         compound=True,
     )  # fmt: skip
 
 
-def remark_10(scale: float = 1.0) -> StatementResult:
+def remark_10() -> StatementResult:
     """Compare the two orders of the risk if the stated T is at least 1, and test the privacy."""
     m, epsilon, p = (
         axis.ravel() for axis in np.meshgrid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])
@@ -168,13 +155,11 @@ def remark_10(scale: float = 1.0) -> StatementResult:
     runs = m * epsilon / p >= 1  # T of Remark 10, up to constants
     first, second = p / (m * epsilon) ** 2, (p / (m * epsilon)) ** (4 / 3)
     shifts = 0.9 ** np.arange(400)
-    return found(
-        bound("risk of Q-DPSGD-1", second[runs], first[runs], scale),
-        bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum()), scale),
-        lines=(
-            f"The printed orders at {int(runs.sum())} numbers of records, budgets and dimensions "
-            "at which T is at least 1: the bound of Q-DPSGD-2 is the larger one (ding_c20 asks it "
-            "of losses). The privacy is Theorem 15's (errata E4.8b).",
-        ),
+    return conclude(
+        bound("risk of Q-DPSGD-1", second[runs], first[runs]),
+        bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum())),
+        description=f"The printed orders at {int(runs.sum())} numbers of records, budgets and "
+        "dimensions at which T is at least 1: the bound of Q-DPSGD-2 is the larger one (ding_c20 "
+        "asks it of losses). The privacy is Theorem 15's (errata E4.8b).",
         compound=True,
     )

@@ -100,22 +100,22 @@ def computed(theorems: Theorems) -> pl.DataFrame:
     Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the part with
     the smallest margin; ``parts`` has one line per part.
     """
-    findings: dict[str, StatementResult] = {}
+    results: dict[str, StatementResult] = {}
     rows = []
     for paper, number, entry in _each(theorems):
-        if entry.function and entry.function not in findings:
-            findings[entry.function] = compute(entry.function)
-        rows.append(_row(paper, number, entry, findings.get(entry.function)))
+        if entry.function and entry.function not in results:
+            results[entry.function] = compute(entry.function)
+        rows.append(_row(paper, number, entry, results.get(entry.function)))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def _row(
-    paper: str, number: str, entry: Theorem, finding: StatementResult | None
+    paper: str, number: str, entry: Theorem, computation: StatementResult | None
 ) -> dict[str, Any]:
     row = {
         "paper": paper,
         "number": number,
-        "says": entry.statement,
+        "statement": entry.statement,
         "computation": entry.function,
         "because": entry.because,
         "errata": "; ".join(entry.errata),
@@ -123,24 +123,19 @@ def _row(
             f"{claim}: {reason}" if reason else claim for claim, reason in entry.claims.items()
         ),
     }
-    if finding is None:
-        nothing = dict.fromkeys(("stated", "measured", "margin", "points"))
-        return {**row, "verdict": UNTESTABLE, "quantity": "", **nothing, "parts": "", "lines": ""}
-    worst = min(finding.parts, key=lambda inequality: inequality.margin)
-    descriptions = [
-        f"{inequality.what}: {inequality.stated:.4g} stated, {inequality.measured:.4g} measured, "
-        f"{'holds' if inequality.holds else 'does not hold'} ({inequality.points} "
-        f"{'points' if inequality.points > 1 else 'point'})"
-        for inequality in finding.parts
-    ]
+    if computation is None:
+        texts = dict.fromkeys(("quantity", "parts", "description"), "")
+        numbers = dict.fromkeys(("stated", "measured", "margin", "points"))
+        return {**row, "verdict": UNTESTABLE, **numbers, **texts}
+    worst = min(computation.parts, key=lambda part: part.margin)
     return {
         **row,
-        "verdict": finding.verdict,
-        "quantity": worst.what,
+        "verdict": computation.verdict,
+        "quantity": worst.quantity,
         "stated": worst.stated,
         "measured": worst.measured,
         "margin": worst.margin,
         "points": worst.points,
-        "parts": "\n".join(descriptions),
-        "lines": "\n".join(finding.lines),
+        "parts": "\n".join(map(str, computation.parts)),
+        "description": computation.description,
     }

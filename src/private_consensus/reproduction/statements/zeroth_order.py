@@ -12,7 +12,7 @@ import numpy as np
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, bound, found
+from .base import StatementResult, bound, conclude
 
 P, J, T, C = 10, 30, 100, 0.5
 
@@ -98,7 +98,7 @@ def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
     return first_term - 4 * float(best @ best) / (T * J * P)
 
 
-def lemma_1(scale: float = 1.0) -> StatementResult:
+def lemma_1() -> StatementResult:
     """Compare the mean of the inner loop with the minimiser, with the steps of (27)."""
     level, stated, measured = 0.3, [], []
     # Lipschitz constant of the quadratic on the ball around beta*.
@@ -108,39 +108,31 @@ def lemma_1(scale: float = 1.0) -> StatementResult:
         error = outputs.std(0, ddof=1) / math.sqrt(len(outputs))
         stated.append(4 * math.sqrt((error**2).sum()))
         measured.append(float(np.linalg.norm(outputs.mean(0) - level)))
-    return found(
-        bound("distance of the mean from the minimiser, four standard errors", stated, measured,
-              scale),
-        lines=(
-            "(21) has the exact minimiser as the mean. A quadratic of curvature 2 rho |N_k|, "
-            "steps of",
-            f"(27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}: with L = 1, as the "
-            f"figures",
-            f"have it, the mean is within {measured[0]:.1g} of the minimiser; with the Lipschitz",
-            f"constant L = {valid:.0f} that the method asks for it is {measured[1]:.2g} away, "
-            f"having",
-            "hardly left 0 (errata E2.3).",
-        ),
-    )  # fmt: skip
+    return conclude(
+        bound("distance of the mean from the minimiser, four standard errors", stated, measured),
+        description="(21) has the exact minimiser as the mean. A quadratic of curvature 2 rho "
+        f"|N_k|, steps of (27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}: with L = 1, "
+        f"as the figures have it, the mean is within {measured[0]:.1g} of the minimiser; with the "
+        f"Lipschitz constant L = {valid:.0f} that the method asks for it is {measured[1]:.2g} "
+        "away, having hardly left 0 (errata E2.3).",
+    )
 
 
-def lemma_2(scale: float = 1.0) -> StatementResult:
+def lemma_2() -> StatementResult:
     """Compare the variance of the inner loop with (22), over lengths of steps."""
     best = np.full(P, 0.3)
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(best)) + math.sqrt(P)
     firsts = (2.0, 0.5, 0.005)
     spreads = [_inner(first, 1.0, best, runs=12)[1] for first in firsts]
-    return found(
-        bound("variance", [_upper(first, lipschitz, best) for first in firsts], spreads, scale),
-        lines=(
-            "A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) comes from",
-            "|beta| <= 2 |beta^c| used as a lower bound (47); where steps are short the right side",
-            "is negative (errata E2.8).",
-        ),
+    return conclude(
+        bound("variance", [_upper(first, lipschitz, best) for first in firsts], spreads),
+        description="A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) comes "
+        "from |beta| <= 2 |beta^c| used as a lower bound (47); where steps are short the right "
+        "side is negative (errata E2.8).",
     )
 
 
-def lemma_3(scale: float = 1.0) -> StatementResult:
+def lemma_3() -> StatementResult:
     """Test the change of the exact primal update over random pairs of convex losses."""
     rng = np.random.default_rng(2)
     c_1, rho, size, records = 1.0, 4.0, 3, 20
@@ -154,54 +146,51 @@ def lemma_3(scale: float = 1.0) -> StatementResult:
         solved = -slopes / records / (2 * rho * size + h)
         stated.append(c_1 / (rho * size * records))
         measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return found(
-        bound("change of the minimiser", stated, measured, scale),
-        lines="3,000 pairs of gradients of norm at most c_1: reached by opposite ones where the "
-        "other records have no curvature. The constant is right, its proof is not (errata E2.7).",
+    return conclude(
+        bound("change of the minimiser", stated, measured),
+        description="3,000 pairs of gradients of norm at most c_1: reached by opposite ones where "
+        "the other records have no curvature. The constant is right, its proof is not (errata "
+        "E2.7).",
     )
 
 
-def theorem_1(scale: float = 1.0) -> StatementResult:
+def theorem_1() -> StatementResult:
     """Test sigma of (25) for true Gaussian noise, and for the randomness of the method."""
     epsilon, delta = np.array(list(product((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6)))).T
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
-    return found(
-        bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta), scale),
-        bound("epsilon, where the gradient is zero for one of the data sets", 1.0, math.inf, scale),
-        lines=(
-            "The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of zero at "
-            "the",
-            "start it does not move, and its neighbour does, with probability 1 (errata E2.1).",
-        ),
+    return conclude(
+        bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta)),
+        bound("epsilon, where the gradient is zero for one of the data sets", 1.0, math.inf),
+        description="The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of "
+        "zero at the start it does not move, and its neighbour does, with probability 1 (errata "
+        "E2.1).",
         compound=True,
     )
 
 
-def corollary_1(scale: float = 1.0) -> StatementResult:
+def corollary_1() -> StatementResult:
     """Test (27), which equates the variance with its upper bound."""
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
     mu = ratio * epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
-    return found(
-        bound("epsilon, at the deviation that was found", epsilon, gaussian_epsilon(mu, DELTA),
-              scale),
-        lines="Steps of (27) at L = 1: the output's deviation is a "
-        f"{ratio[0]:.0f}th and a {ratio[1]:.0f}th of what (27) takes it for; Gaussian noise of "
-        f"that "
-        "deviation at epsilon 0.15 and 0.95 (errata E2.2).",
-    )  # fmt: skip
+    return conclude(
+        bound("epsilon, at the deviation that was found", epsilon, gaussian_epsilon(mu, DELTA)),
+        description=f"Steps of (27) at L = 1: the output's deviation is a {ratio[0]:.0f}th and a "
+        f"{ratio[1]:.0f}th of what (27) takes it for; Gaussian noise of that deviation at epsilon "
+        "0.15 and 0.95 (errata E2.2).",
+    )
 
 
-def theorem_2(scale: float = 1.0) -> StatementResult:
+def theorem_2() -> StatementResult:
     """Compare the total (29) with the exact total of true Gaussian noise."""
     epsilon, M = np.array(list(product((0.15, 0.5, 0.95), (10, 200)))).T
     delta = 1e-3
     stated = [total_epsilon(e, delta, int(m)) for e, m in zip(epsilon, M, strict=True)]
     mu = np.sqrt(M) * epsilon / math.sqrt(2.1 * math.log(1.25 / delta))
-    return found(
-        bound("total epsilon", stated, gaussian_epsilon(mu, delta), scale),
-        lines="Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below the "
-        "exact total at large epsilon (errata E2.5).",
+    return conclude(
+        bound("total epsilon", stated, gaussian_epsilon(mu, delta)),
+        description="Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below "
+        "the exact total at large epsilon (errata E2.5).",
     )
 
 
@@ -243,27 +232,24 @@ def _excess_of_admm(
     return np.array(excess), start, np.full(len(lengths), rho * tau * sigma**2)
 
 
-def theorem_3(scale: float = 1.0) -> StatementResult:
+def theorem_3() -> StatementResult:
     """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph."""
     small = [_excess_of_admm(_ring(5), 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
     excess, start, noise = np.concatenate(small, axis=1)
     large = _excess_of_admm(_complete(80), 640.0, 1.0, (8, 12, 20), best=0.0)
     all_excess = np.concatenate([excess, large[0]])
     all_stated = np.concatenate([start + 5 * noise, large[1] + 80 * large[2]])
-    return found(
-        bound("E[f(mean of w) - f(w*)], ring of 5", start + noise, excess, scale),
-        bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2], large[0],
-              scale),
-        bound("both graphs, variances of all agents", all_stated, all_excess, scale),
-        lines=(
-            "(32) has the variance of one agent in its noise term. Five agents on a ring, three "
-            "sizes of noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 "
-            "agents that start at the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. "
-            "In the proof the noise is the vector of all agents, whose trace is the sum of their "
-            "variances (errata E2.9). 400 runs each.",
-        ),
+    return conclude(
+        bound("E[f(mean of w) - f(w*)], ring of 5", start + noise, excess),
+        bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2], large[0]),
+        bound("both graphs, variances of all agents", all_stated, all_excess),
+        description="(32) has the variance of one agent in its noise term. Five agents on a ring, "
+        "three sizes of noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 "
+        "agents that start at the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. In "
+        "the proof the noise is the vector of all agents, whose trace is the sum of their "
+        "variances (errata E2.9). 400 runs each.",
         compound=True,
-    )  # fmt: skip
+    )
 
 
 def _averages(
@@ -294,7 +280,7 @@ def _averages(
     return excess
 
 
-def equation_30(scale: float = 1.0) -> StatementResult:
+def equation_30() -> StatementResult:
     """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic."""
     best, horizons = np.full(P, 0.3), (30, 100, 300)
     radius = float(np.linalg.norm(best))
@@ -325,9 +311,7 @@ def equation_30(scale: float = 1.0) -> StatementResult:
     rows, inequalities = [], []
     for first, loss in product((0.5, 1.0, 2.0), losses.values()):
         rows.append((stated(1.0, first), _averages(loss, best, first * radius, horizons)))
-    inequalities.append(
-        bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2), scale)
-    )
+    inequalities.append(bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2)))
 
     def quadratic(beta: np.ndarray) -> np.ndarray:
         return CURVATURE / 2 * ((beta - best) ** 2).sum(-1)
@@ -335,13 +319,11 @@ def equation_30(scale: float = 1.0) -> StatementResult:
     found_at = _averages(quadratic, best, first_step_of_27(0.95, best), (T,), J)
     first = first_step_of_27(0.95, best) / radius
     inequalities.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
-                       stated(1.0, first)[1], found_at, scale))  # fmt: skip
-    return found(
+                       stated(1.0, first)[1], found_at))  # fmt: skip
+    return conclude(
         *inequalities,
-        lines=(
-            "Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a step, "
-            "20 runs. The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for "
-            "which L = 1 is no Lipschitz constant (errata E2.3), with the steps of (27) and 30 "
-            "pairs: it stays below too.",
-        ),
+        description="Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a "
+        "step, 20 runs. The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, "
+        "for which L = 1 is no Lipschitz constant (errata E2.3), with the steps of (27) and 30 "
+        "pairs: it stays below too.",
     )

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.stats import chi2, norm
 
-from .base import StatementResult, at_least, bound, found
+from .base import StatementResult, at_least, bound, conclude
 from .zeroth_order import J, P, T, first_step_of_27
 
 AGENTS, RECORDS, RHO = 5, 20, 4.0
@@ -108,7 +108,7 @@ def _fewest(coordinator: bool, linearised: bool) -> float:
     ]))  # fmt: skip
 
 
-def sentence_1(scale: float = 1.0) -> StatementResult:
+def sentence_1() -> StatementResult:
     """Compare ADMM with and without a coordinator, exact as D-ZOA and linearised as DP-ADMM."""
     with np.errstate(over="ignore", invalid="ignore"):
         fixed = np.mean([iterations_of_admm(s, RHO, coordinator=False) for s in range(3)])
@@ -116,25 +116,22 @@ def sentence_1(scale: float = 1.0) -> StatementResult:
         dp_admm, without = _fewest(True, True), _fewest(False, True)
         tuned = _fewest(False, False)
     half = math.sqrt(fixed / dp_admm)
-    return found(
+    return conclude(
         at_least("iterations of D-ZOA without over with a coordinator, rho = 4", half,
-                 fixed / coordinated, scale),
-        at_least("iterations of DP-ADMM without over with a coordinator", half, without / dp_admm,
-                 scale),
-        lines=(
-            "No noise, least squares, mean over three data sets of the iterations until the "
-            f"squared error stays below a hundredth of its start. D-ZOA at rho = 4 needs "
-            f"{fixed:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm:.1f}. The coordinator is the "
-            "main cause if it accounts for half of the logarithm of this quotient. D-ZOA with a "
-            f"coordinator needs {coordinated:.1f}, since the penalty is rho in place of 2 rho "
-            f"|N_k|. DP-ADMM without a coordinator needs {without:.1f}, and D-ZOA without one and "
-            f"with a tuned rho {tuned:.1f}: tuning, which only DP-ADMM has, explains more.",
-        ),
+                 fixed / coordinated),
+        at_least("iterations of DP-ADMM without over with a coordinator", half, without / dp_admm),
+        description="No noise, least squares, mean over three data sets of the iterations until "
+        "the squared error stays below a hundredth of its start. D-ZOA at rho = 4 needs "
+        f"{fixed:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm:.1f}. The coordinator is the main "
+        "cause if it accounts for half of the logarithm of this quotient. D-ZOA with a coordinator "
+        f"needs {coordinated:.1f}, since the penalty is rho in place of 2 rho |N_k|. DP-ADMM "
+        f"without a coordinator needs {without:.1f}, and D-ZOA without one and with a tuned rho "
+        f"{tuned:.1f}: tuning, which only DP-ADMM has, explains more.",
         compound=True,
     )  # fmt: skip
 
 
-def sentence_2(scale: float = 1.0) -> StatementResult:
+def sentence_2() -> StatementResult:
     """Test that the mean of 30 gradient estimates is normal, in the middle and in the tails."""
     x = np.linspace(0, 4, 40_001)
     distance = float(np.abs(chi2.cdf(J * x, J) - norm.cdf((x - 1) * math.sqrt(J / 2))).max())
@@ -145,17 +142,15 @@ def sentence_2(scale: float = 1.0) -> StatementResult:
         n for n in (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
         if chi2.sf(n * (1 + norm.isf(1e-3) * math.sqrt(2 / n)), n) <= 1.1e-3
     )  # fmt: skip
-    return found(
-        bound("largest difference of the distribution functions", 0.05, distance, scale),
-        bound("probability above a quantile of the normal distribution", delta, tails, scale),
-        lines=(
-            "One step with J = 30. Along the gradient an estimate is |grad F| nu^2 with normal "
-            "nu, so that the mean of J is chi-squared with J degrees of freedom over J. Its "
-            f"distribution function is within {distance:.3f} of the normal one. Privacy at delta "
-            f"needs the tails: at delta = 0.001 the tail has {tails[1] / 1e-3:.1f} times, at 1e-6 "
-            f"{tails[2] / 1e-6:.0f} times the normal probability, and at 0.001 J = {enough:,} are "
-            "needed to come within a tenth. No value is below 0, whatever J is.",
-        ),
+    return conclude(
+        bound("largest difference of the distribution functions", 0.05, distance),
+        bound("probability above a quantile of the normal distribution", delta, tails),
+        description="One step with J = 30. Along the gradient an estimate is |grad F| nu^2 with "
+        "normal nu, so that the mean of J is chi-squared with J degrees of freedom over J. Its "
+        f"distribution function is within {distance:.3f} of the normal one. Privacy at delta needs "
+        f"the tails: at delta = 0.001 the tail has {tails[1] / 1e-3:.1f} times, at 1e-6 "
+        f"{tails[2] / 1e-6:.0f} times the normal probability, and at 0.001 J = {enough:,} are "
+        "needed to come within a tenth. No value is below 0, whatever J is.",
         compound=True,
     )
 
@@ -244,7 +239,7 @@ def _proximal_minimiser(slopes: np.ndarray, kinks: np.ndarray, curvature: float)
     return high
 
 
-def sentence_3(scale: float = 1.0) -> StatementResult:
+def sentence_3() -> StatementResult:
     """Test D-ZOA and the sensitivity of its update with absolute values as losses."""
     rng, stated, measured = np.random.default_rng(7), [], []
     for _ in range(300):
@@ -260,16 +255,14 @@ def sentence_3(scale: float = 1.0) -> StatementResult:
         stated.append(1.0 / (RHO * size * records))
         measured.append(abs(moved[0] - moved[1]))
     error = error_with_absolute_loss()
-    return found(
-        bound("error after 40 iterations over its start, absolute loss", REACHED, error, scale),
+    return conclude(
+        bound("error after 40 iterations over its start, absolute loss", REACHED, error),
         bound("change of the update by a record, absolute loss with |x| at most 1", stated,
-              measured, scale),
-        lines=(
-            "The paper treats non-smooth losses and simulates squared ones. With |x'b - y| summed "
-            "over 20 records of each of five agents, T = 100, J = 30, L = 1 and the steps of "
-            f"(27) at epsilon 0.95, D-ZOA ends at {error:.2g} of its initial error. Its "
-            "gradients are bounded by c_1 = 1, which those of squared loss are not (errata E2.6), "
-            "and c_1 / (rho |N_k| N_k) of Lemma 3 is reached. The output is as little "
-            "private as with other losses (errata E2.1).",
-        ),
+              measured),
+        description="The paper treats non-smooth losses and simulates squared ones. With |x'b - y| "
+        "summed over 20 records of each of five agents, T = 100, J = 30, L = 1 and the steps of "
+        f"(27) at epsilon 0.95, D-ZOA ends at {error:.2g} of its initial error. Its gradients are "
+        "bounded by c_1 = 1, which those of squared loss are not (errata E2.6), and c_1 / (rho "
+        "|N_k| N_k) of Lemma 3 is reached. The output is as little private as with other losses "
+        "(errata E2.1).",
     )  # fmt: skip

@@ -67,14 +67,14 @@ def _statement(row: Row) -> dict[str, Any]:
     return {
         "anchor": f"{row['paper']}-{row['number'].lower().replace(' ', '-').replace('.', '-')}",
         "number": row["number"],
-        "says": row["says"],
+        "statement": row["statement"],
         "verdict": row["verdict"],
         "look": LOOKS[row["verdict"]],
         "because": row["because"],
         "errata": [name for name in row["errata"].split("; ") if name],
         "claims": [_claim(line) for line in row["claims"].splitlines()],
         "parts": row["parts"].splitlines(),
-        "lines": " ".join(row["lines"].splitlines()),
+        "description": " ".join(row["description"].splitlines()),
         "command": f"private-consensus theorem {row['computation']}",
     }
 

@@ -8,9 +8,11 @@ from .base import ErratumResult, finding
 
 def _of(computation: str, part: int = 0) -> ErratumResult:
     """The suspicion is confirmed where the part does not hold."""
-    found = compute(computation)
-    chosen = found.parts[part]
-    return finding(chosen.what, chosen.stated, chosen.measured, not chosen.holds, *found.lines)
+    result = compute(computation)
+    tested = result.parts[part]
+    return finding(
+        tested.quantity, tested.stated, tested.measured, not tested.holds, result.description
+    )
 
 
 def average_bound() -> ErratumResult:
