@@ -347,7 +347,7 @@ def test_a_mirror_that_can_be_none_is_one_line(call, mirror):
 def test_a_cache_that_can_be_no_folder_is_one_line(call, tmp_path):
     (tmp_path / "file").touch()
     code, _, err = call("data", "--cache", str(tmp_path / "file" / "cache"))
-    assert code == 2 and re.search(r"data\.cache: found .*a folder that can be made", err)
+    assert code == 2 and re.search(r"data\.cache: found .*a folder that can be created", err)
 
 
 def test_a_budget_beyond_floating_point_is_none(call):

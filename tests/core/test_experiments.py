@@ -85,8 +85,8 @@ def changed(path: str, value) -> dict:
         ("seed", -1, "seed: .*found -1"),
         ("data.source", "internet", "data.source: .*found 'internet'"),
         ("data.cash", "x", "data.cash: unknown key"),
-        ("data.patience", 0, "data.patience: .*found 0"),
-        ("data.patience", math.inf, "data.patience: .*86400.*found inf"),
+        ("data.connection_timeout_s", 0, "data.connection_timeout_s: .*found 0"),
+        ("data.connection_timeout_s", math.inf, "data.connection_timeout_s: .*86400.*found inf"),
         ("data.cache", "", "data.cache: .*at least 1 character"),
         ("data.surrogate_rows", 10**12, "data.surrogate_rows: .*10000000.*found 1000000000000"),
         ("papers", ["nobody"], "papers: found 'nobody', expected one of .*showkatbakhsh"),
@@ -98,8 +98,8 @@ def changed(path: str, value) -> dict:
         ("seed", True, "seed: .*integer.*found True"),
         ("seed", "1", "seed: .*integer.*found '1'"),
         ("runs", 2.0, "runs: .*integer.*found 2.0"),
-        ("data.patience", "3", "data.patience: .*number.*found '3'"),
-        ("data.patience", math.nan, "data.patience: .*found nan"),
+        ("data.connection_timeout_s", "3", "data.connection_timeout_s: .*number.*found '3'"),
+        ("data.connection_timeout_s", math.nan, "data.connection_timeout_s: .*found nan"),
     ],
 )
 def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):

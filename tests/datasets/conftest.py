@@ -11,9 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
+import pooch
 import pytest
-
-from private_consensus.reproduction.datasets import patience
 
 MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 MIRROR = os.environ.get(MIRROR_VARIABLE)
@@ -125,17 +124,9 @@ def mirror_path() -> str:
     return MIRROR
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """No host answers, by a clock on which nothing else takes time: how long each may take."""
-    clock, allowed = [time.time()], []
-
-    def hang(address: tuple[str, int], timeout: float) -> None:
-        allowed.append(timeout)
-        clock[0] += timeout
-        raise TimeoutError("timed out")
-
-    now = SimpleNamespace(time=lambda: clock[0], monotonic=lambda: clock[0])
-    monkeypatch.setattr(patience, "time", now)
-    monkeypatch.setattr(patience, "_connect", hang)
-    return allowed
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Record the pauses between tries, and do not wait."""
+    pauses: list[float] = []
+    monkeypatch.setattr(pooch.core, "time", SimpleNamespace(sleep=pauses.append))
+    return pauses

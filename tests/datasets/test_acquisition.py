@@ -7,6 +7,7 @@ import logging
 import socket
 
 import pytest
+import requests
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import file_hash
@@ -22,17 +23,16 @@ from private_consensus.reproduction.datasets import (
     write_raw,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.patience import CONNECTION_TIMEOUT
 
 ROWS = 600
 
 
 @pytest.fixture
 def no_network(monkeypatch):
-    def refuse(address, timeout=None):
-        raise OSError(101, "Network is unreachable")
+    def refuse(*_, **__):
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
-    monkeypatch.setattr(socket, "create_connection", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 @pytest.mark.parametrize("dataset", DATA_SETS)
@@ -56,24 +56,34 @@ def test_surrogate_asks_nobody(monkeypatch, tmp_path):
     def never(*_):
         raise AssertionError("asked")
 
-    monkeypatch.setattr(socket, "create_connection", never)
+    monkeypatch.setattr(socket, "getaddrinfo", never)
     asked = Acquisition(source="surrogate", mirror="/nowhere", cache=tmp_path, surrogate_rows=ROWS)
     assert acquire("us", asked)[1].because == "data.source is surrogate"
     assert not list(tmp_path.iterdir())
 
 
-def test_five_data_sets_on_a_silent_network_wait_once(waits, tmp_path):
-    for dataset in ("mnist", *DATA_SETS):
-        with pytest.raises(InvalidInput):
-            acquire(dataset, Acquisition(cache=tmp_path, patience=6.0, source="official"))
-    assert waits == pytest.approx([CONNECTION_TIMEOUT] * 2, abs=1e-5)
+def test_each_silent_host_is_asked_once_with_the_time_limit(monkeypatch, tmp_path):
+    limits = []
+
+    def silent(method, url, *, timeout, **_):
+        limits.append(timeout)
+        raise requests.ConnectTimeout
+
+    monkeypatch.setattr(requests, "request", silent)
+    for dataset in DATA_SETS:
+        with pytest.raises(InvalidInput, match=r"cannot be reached \(ConnectTimeout\)|needs a key"):
+            acquire(
+                dataset, Acquisition(cache=tmp_path, connection_timeout_s=2.0, source="official")
+            )
+    hosts = [p.url for d in DATA_SETS for p in entry(d).publishers if p.key is None]
+    assert limits == [2.0] * len(hosts)
 
 
 @pytest.mark.parametrize(
     "settings, key",
     [
         ({"source": "guess"}, "data.source"),
-        ({"patience": -1}, "data.patience"),
+        ({"connection_timeout_s": 0}, "data.connection_timeout_s"),
         ({"surrogate_rows": 3}, "data.surrogate_rows"),
     ],
 )
@@ -150,7 +160,7 @@ def test_provenance_survives_json():
 
 
 def test_settings_can_be_handed_on_as_plain_values(tmp_path):
-    asked = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS, patience=1)
+    asked = Acquisition(cache=tmp_path, mirror=str(tmp_path), surrogate_rows=ROWS)
     assert Acquisition(**json.loads(json.dumps(asked.to_dict()))) == asked
 
 
@@ -162,8 +172,8 @@ def test_the_table_of_sources_is_complete():
         for kinds in about.mirror.files.values():
             assert all(len(value) == 64 for value in kinds.values())
         for way in about.publishers:
-            assert way.licence and all(url.startswith("https://") for url in way.urls)
-    assert all(len({p.urls for p in entry(d).publishers}) >= 2 for d in ("mnist", "cifar10"))
+            assert way.licence and way.url.startswith("https://")
+    assert all(len({p.url for p in entry(d).publishers}) >= 2 for d in ("mnist", "cifar10"))
     assert len({fingerprint(d) for d in DATA_SETS}) == len(DATA_SETS)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import textwrap
 import zipfile
 from dataclasses import replace
 
@@ -38,27 +37,12 @@ def small():
     return adult.from_files(TRAIN, TEST)
 
 
-def as_ucimlrepo(table: pl.DataFrame) -> str:
-    """The same rows as UCI's API serves them: dashes, dots, NaN for some gaps and ? for others."""
-    rows = table.with_columns(
-        pl.col("workclass").fill_null(""),
-        pl.col("occupation").fill_null("?"),
-        pl.Series("income", ["<=50K", ">50K", "<=50K.", ">50K."]),
-    )
-    return rows.rename({c: c.replace("_", "-") for c in rows.columns}).write_csv()
-
-
 def test_files_become_the_canonical_table(small):
     assert small.columns == list(adult.SCHEMA.columns)
     assert small["income"].to_list() == ["<=50K", ">50K", "<=50K", ">50K"]
     assert small["native_country"][0] is None and small["workclass"][1] is None
     assert small["capital_gain"].to_list() == [0, 7688, 0, 0]
     assert small["fnlwgt"].dtype == pl.Int64
-
-
-def test_files_and_ucimlrepo_give_the_same_checksum(small):
-    served = pl.read_csv(io.StringIO(as_ucimlrepo(small)))
-    assert checksums.of_table(adult.canonical(served)) == checksums.of_table(small)
 
 
 def test_checksum_sees_every_change(small):
@@ -78,15 +62,13 @@ def test_an_unknown_category_is_refused():
         adult.from_files(TRAIN.replace(b"Private", b"Pirate"), TEST)
 
 
-def served_by(publisher, monkeypatch, table, *, archive: bytes | None = None, fetch: str = ""):
-    """Adult's row of the table of sources, with the loopback as its hosts."""
+def served_by(publisher, monkeypatch, table, archive: bytes):
+    """Serve Adult from the loopback."""
     about = entry("adult")
-    url = f"{publisher.url}/adult.zip"
-    if archive is not None:
-        publisher.files["/adult.zip"] = archive
-    monkeypatch.setattr(adult, "_FETCH", textwrap.dedent(fetch) or "raise SystemExit('down')")
+    publisher.files["/adult.zip"] = archive
+    checksum = checksums.of_table(table)
     publishers = tuple(
-        replace(p, urls=(url,), checksum=checksums.of_table(table)) for p in about.publishers
+        replace(p, url=f"{publisher.url}/adult.zip", checksum=checksum) for p in about.publishers
     )
     monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
 
@@ -100,43 +82,16 @@ def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
     return stream.getvalue()
 
 
-def test_ucimlrepo_is_asked_first(publisher, monkeypatch, tmp_path, small):
-    text = as_ucimlrepo(small)
-    served_by(
-        publisher, monkeypatch, small, fetch=f"import sys; open(sys.argv[1], 'w').write({text!r})"
-    )
+def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, tmp_path, small):
+    served_by(publisher, monkeypatch, small, zipped())
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
     assert (provenance.source, provenance.where) == ("publisher", "127.0.0.1")
-    assert not publisher.requests
-
-
-def test_when_ucimlrepo_fails_the_archive_is_fetched(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, archive=zipped())
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
-    assert raw.equals(small)
-    assert "ucimlrepo: down" in provenance.because
     assert not (tmp_path.parent / "evil").exists()
 
 
-def test_a_hanging_ucimlrepo_is_ended_in_time(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, archive=zipped(), fetch="import time; time.sleep(60)")
-    run, waits = adult.subprocess.run, []
-
-    def early(*command, timeout, **options):
-        """A sixtieth of what it may wait, so that to end it, too, takes less than there is."""
-        waits.append(timeout)
-        return run(*command, timeout=timeout / 60, **options)
-
-    monkeypatch.setattr(adult.subprocess, "run", early)
-    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, patience=60.0))
-    assert raw.equals(small)
-    assert "no table within" in provenance.because
-    assert waits == [36.0]
-
-
 def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, archive=zipped())
+    served_by(publisher, monkeypatch, small, zipped())
     first = acquire("adult", Acquisition(cache=tmp_path))
     asked = len(publisher.requests)
     second = acquire("adult", Acquisition(cache=tmp_path))
@@ -145,7 +100,7 @@ def test_the_second_time_comes_from_the_cache(publisher, monkeypatch, tmp_path, 
 
 
 def test_a_damaged_cache_is_fetched_again(publisher, monkeypatch, tmp_path, small):
-    served_by(publisher, monkeypatch, small, archive=zipped())
+    served_by(publisher, monkeypatch, small, zipped())
     acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))
     small.with_columns(age=pl.col("age") + 1).write_parquet(cached)
@@ -159,7 +114,7 @@ def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
     publisher, monkeypatch, tmp_path, small, poison
 ):
     """Contents and provenance replaced together; the pinned checksum and the name remain."""
-    served_by(publisher, monkeypatch, small, archive=zipped())
+    served_by(publisher, monkeypatch, small, zipped())
     _, provenance = acquire("adult", Acquisition(cache=tmp_path))
     cached = next(tmp_path.rglob("raw.parquet"))
     if poison == "contents":
@@ -175,10 +130,10 @@ def test_a_cache_that_agrees_with_itself_alone_is_not_believed(
 
 @pytest.mark.parametrize("archive", [zipped(train=TRAIN.replace(b"31,", b"32,")), b"no archive"])
 def test_wrong_contents_lead_on_and_are_told(publisher, monkeypatch, tmp_path, small, archive):
-    served_by(publisher, monkeypatch, small, archive=archive)
+    served_by(publisher, monkeypatch, small, archive)
     with pytest.raises(InvalidInput, match="expected a reachable source") as error:
         acquire("adult", Acquisition(cache=tmp_path, source="official"))
-    assert "checksum" in str(error.value) or "is not the archive" in str(error.value)
+    assert "checksum" in str(error.value) or "an archive with adult.data" in str(error.value)
 
 
 def test_surrogate_has_schema_sizes_and_gaps(tmp_path):

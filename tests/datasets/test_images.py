@@ -6,6 +6,7 @@ import gzip
 import io
 import pickle
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +49,7 @@ def hosts(monkeypatch, dataset, urls, checksum, **options):
     """The row of the table of sources with other hosts."""
     about = entry(dataset)
     publishers = tuple(
-        replace(p, urls=(url,), checksum=checksum, options=options)
+        replace(p, url=url, checksum=checksum, options=options)
         for p, url in zip(about.publishers, urls, strict=False)
     )
     monkeypatch.setattr(acquisition, "entry", lambda _: replace(about, publishers=publishers))
@@ -73,7 +74,7 @@ def test_the_second_host_helps_where_the_first_is_wrong(publisher, monkeypatch, 
     assert (raw["x_test"] == digits["x_test"]).all()
     assert "OSSCI: contents have checksum" in provenance.because
     # Wrong files are not kept, nor are right ones once the contents are in the cache.
-    assert not list((tmp_path / "downloads").glob("*/*.gz"))
+    assert not list((tmp_path / "downloads").glob("*/"))
 
 
 def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, tmp_path, digits):
@@ -83,6 +84,20 @@ def test_the_second_host_helps_where_the_first_is_dead(publisher, monkeypatch, t
         publisher.files[f"/second/{file}"] = idx(digits[name])
     _, provenance = acquire("mnist", Acquisition(cache=tmp_path, source="official"))
     assert "cannot be reached" in provenance.because
+
+
+def test_two_acquisitions_at_once_download_once(publisher, monkeypatch, tmp_path, digits):
+    """The second one waits, and reads the cache of the first."""
+    hosts(monkeypatch, "mnist", [f"{publisher.url}/first"], checksums.of_arrays(digits))
+    for name, file in mnist.FILES.items():
+        publisher.files[f"/first/{file}"] = idx(digits[name])
+        publisher.faults[f"/first/{file}"] = [("drip", 2000)] * 2
+    with ThreadPoolExecutor(2) as pool:
+        asked = Acquisition(cache=tmp_path, source="official")
+        acquired = [pool.submit(acquire, "mnist", asked) for _ in range(2)]
+        for future in acquired:
+            assert (future.result()[0]["x_train"] == digits["x_train"]).all()
+    assert len(publisher.requests) == len(mnist.FILES)
 
 
 @pytest.mark.parametrize("keep", [0, 3, 8, 60])

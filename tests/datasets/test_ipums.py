@@ -9,9 +9,7 @@ import pytest
 
 from private_consensus.reproduction.datasets import ipums
 from private_consensus.reproduction.datasets.catalogue import entry
-from private_consensus.reproduction.datasets.downloads import Downloads
-from private_consensus.reproduction.datasets.patience import Patience, Unavailable
-from private_consensus.reproduction.datasets.routes import Access
+from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
 
 VARIABLE = """
 <var ID="{name}" name="{name}" intrvl="discrete" dcml="0">
@@ -87,16 +85,15 @@ class Client:
 
 
 @pytest.fixture
-def access(monkeypatch, tmp_path):
+def downloads(monkeypatch, tmp_path):
     monkeypatch.setenv(ipums.KEY, "secret")
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Client)
-    monkeypatch.setattr(Patience, "check_reachable", lambda *_: None)
-    patience = Patience(1.0)
-    return Access(patience=patience, downloads=Downloads(folder=tmp_path, patience=patience))
+    monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
+    return Downloads(folder=tmp_path, timeout_s=1.0)
 
 
 class Way:
-    urls = ("https://api.example.org",)
+    url = "https://api.example.org"
     options = {  # noqa: RUF012
         "collection": "usa",
         "sample": "us2019a",
@@ -107,12 +104,12 @@ class Way:
 
 
 @pytest.mark.filterwarnings("ignore::ipumspy.readers.CitationWarning")
-def test_ordered_waited_for_downloaded_and_read(access):
-    assert ipums.extract(access, Way).rows() == list(RECORDS)
+def test_ordered_waited_for_downloaded_and_read(downloads):
+    assert ipums.extract(downloads, Way).rows() == list(RECORDS)
 
 
-def test_a_refused_key_is_a_reason_and_stays_secret(access, monkeypatch):
+def test_a_refused_key_is_a_reason_and_stays_secret(downloads, monkeypatch):
     monkeypatch.setattr(Client, "fails", True)
     with pytest.raises(Unavailable, match="PermissionError: The provided") as error:
-        ipums.extract(access, Way)
+        ipums.extract(downloads, Way)
     assert "secret" not in str(error.value)

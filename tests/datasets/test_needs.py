@@ -5,7 +5,7 @@ import re
 import pytest
 
 from private_consensus.reproduction.datasets import DATA_SETS
-from private_consensus.reproduction.datasets.catalogue import entry, module_of
+from private_consensus.reproduction.datasets.catalogue import entry
 from private_consensus.reproduction.report.views import data
 
 ALONE = ("us", "brazil", "cifar10")
@@ -15,8 +15,7 @@ ALONE = ("us", "brazil", "cifar10")
 @pytest.mark.parametrize("name", DATA_SETS)
 def test_a_key_is_asked_for_where_no_way_does_without(name):
     about = entry(name)
-    ways = module_of(name).routes(about)
-    keys = {route.key for route in ways}
+    keys = {publisher.key for publisher in about.publishers}
     assert about.needs.startswith("Nothing") == (None in keys)
     for key in keys - {None}:
         assert key in about.needs

@@ -26,7 +26,6 @@ from private_consensus.reproduction.datasets import (
 from private_consensus.reproduction.datasets.catalogue import entry
 from private_consensus.reproduction.datasets.downloads import Downloads
 from private_consensus.reproduction.datasets.mirror import Mirror
-from private_consensus.reproduction.datasets.patience import Patience
 
 KEY = "59cba10d8a5da536fc06b59d"
 PASSWORD = "p@ss/w:rd%21"
@@ -75,7 +74,7 @@ class Repeating:
 def test_a_key_is_in_no_output_of_an_acquisition(monkeypatch, tmp_path, caplog, capsys, around):
     monkeypatch.setenv(ipums.KEY, around.format(KEY))
     monkeypatch.setattr(ipumspy, "IpumsApiClient", Repeating)
-    monkeypatch.setattr(Patience, "check_reachable", lambda *_: None)
+    monkeypatch.setattr(Downloads, "check_reachable", lambda *_: None)
     asked = Acquisition(cache=tmp_path / "cache", surrogate_rows=1000)
     with caplog.at_level(logging.DEBUG), job_logging(tmp_path / "acquire.log"):
         _, provenance = acquire("brazil", asked)
@@ -127,7 +126,7 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
             guarded.files[f"/{name}"] = b"contents of another file"
         if isinstance(fault, int | tuple):
             guarded.faults[f"/{name}"] = [fault] * 20
-    asked = Acquisition(cache=tmp_path / "cache", patience=1.0, source="official")
+    asked = Acquisition(cache=tmp_path / "cache", connection_timeout_s=0.5, source="official")
     assert asked.to_dict()["mirror"].startswith("http://***@127.0.0.1")
     with (
         caplog.at_level(logging.DEBUG, logger="private_consensus"),
@@ -144,7 +143,7 @@ def test_credentials_of_a_mirror_are_in_no_output(guarded, tmp_path, caplog, fau
 def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):
     name = next(iter(entry("adult").mirror.files))
     guarded.files[f"/{name}"] = b"adult"
-    downloads = Downloads(folder=tmp_path, patience=Patience(10.0))
+    downloads = Downloads(folder=tmp_path, timeout_s=10.0)
 
     def mirror(location):
         return Mirror(location=location, files={name: {"file": "0"}}, downloads=downloads)
@@ -166,7 +165,7 @@ def test_credentials_outside_the_environment_are_refused_without_being_said(tmp_
 def test_the_summary_says_none(guarded, tmp_path, capsys):
     with pytest.raises(InvalidInput) as error:
         guarded.faults = {f"/{name}": [500] * 9 for name in entry("adult").mirror.files}
-        summary(Acquisition(cache=tmp_path, patience=1.0))
+        summary(Acquisition(cache=tmp_path))
     assert QUOTED not in str(error.value) and "user" not in str(error.value)
 
 

@@ -6,6 +6,7 @@ import io
 import zipfile
 from dataclasses import replace
 
+import ipumspy
 import polars as pl
 import pytest
 
@@ -158,7 +159,7 @@ def bureau(publisher, monkeypatch):
     """The Census Bureau on the loopback, with two states of the same five persons."""
     about = entry("us")
     census = replace(
-        about.publishers[1], urls=(publisher.url,), options={"states": {"xx": "77", "yy": "78"}}
+        about.publishers[1], url=publisher.url, options={"states": {"xx": "77", "yy": "78"}}
     )
     for state, number in census.options["states"].items():
         publisher.files[f"/csv_p{state}.zip"] = zipped(f"psam_p{number}.csv", PERSONS)
@@ -181,20 +182,19 @@ def test_without_a_key_the_bureaus_files_are_fetched(bureau, tmp_path):
 
 def test_a_broken_archive_of_the_bureau_is_told(bureau, tmp_path):
     bureau.files["/csv_hyy.zip"] = b"PK but no archive"
-    with pytest.raises(InvalidInput, match=r"csv_hyy\.zip is not the archive"):
+    with pytest.raises(InvalidInput, match=r"csv_hyy\.zip: found 'BadZipFile', expected an arch"):
         acquire("us", Acquisition(cache=tmp_path, source="official"))
 
 
 def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch, tmp_path):
     orders = []
 
-    def submit(url, options, folder):
-        orders.append(options)
+    def extract(downloads, ipums_usa):
+        orders.append(ipums_usa.options)
         return IPUMS
 
     monkeypatch.setenv(ipums.KEY, "secret")
-    monkeypatch.setattr(ipums, "_submit", submit)
-    monkeypatch.setattr(acquisition.Patience, "check_reachable", lambda *_: None)
+    monkeypatch.setattr(ipums, "extract", extract)
     raw, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(CANONICAL)
     assert provenance.version.startswith("IPUMS USA") and not provenance.publishable
@@ -204,12 +204,12 @@ def test_with_a_key_ipums_comes_first_and_is_not_publishable(bureau, monkeypatch
 
 
 def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeypatch, tmp_path):
-    def submit(*_):
+    def refused(*_, **__):
         raise PermissionError("The provided API key is not valid")
 
     monkeypatch.setenv(ipums.KEY, "secret")
-    monkeypatch.setattr(ipums, "_submit", submit)
-    monkeypatch.setattr(acquisition.Patience, "check_reachable", lambda *_: None)
+    monkeypatch.setattr(ipumspy, "IpumsApiClient", refused)
+    monkeypatch.setattr(acquisition.Downloads, "check_reachable", lambda *_: None)
     _, provenance = acquire("us", Acquisition(cache=tmp_path, source="official"))
     assert provenance.where == "127.0.0.1"
     assert "IPUMS USA: PermissionError" in provenance.because
@@ -219,12 +219,11 @@ def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeyp
 def test_ma2019_can_be_read_too(mirror_path, tmp_path):
     from private_consensus.reproduction.datasets.downloads import Downloads
     from private_consensus.reproduction.datasets.mirror import Mirror
-    from private_consensus.reproduction.datasets.patience import Patience
 
     mirror = Mirror(
         location=mirror_path,
         files=entry("us").mirror.files,
-        downloads=Downloads(folder=tmp_path, patience=Patience(1)),
+        downloads=Downloads(folder=tmp_path, timeout_s=1.0),
     )
     assert us.from_mirror(mirror, excerpt="ma2019").height == 6514
     assert us.from_mirror(mirror).height == 23_006

@@ -1,4 +1,4 @@
-"""Faults of machines: disks, users, locales, memory, clocks, other Pythons."""
+"""Faults of machines: disks, users, locales, memory, other Pythons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,7 +25,6 @@ from private_consensus.reproduction.datasets import (
     write_provenance,
     write_raw,
 )
-from private_consensus.reproduction.datasets.patience import Patience
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.report import described_commit
 
@@ -168,16 +166,6 @@ def test_an_ascii_locale_changes_no_byte(tmp_path):
 def test_without_git_the_commit_is_unknown(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert described_commit(ROOT) == "unknown"
-
-
-def test_a_clock_that_was_moved_costs_no_patience(tmp_path, monkeypatch):
-    """What was spent tomorrow is not held against today."""
-    ledger = tmp_path / "unreachable.json"
-    clock = time.time
-    monkeypatch.setattr(time, "time", lambda: clock() + 86_400)
-    Patience(10.0, state_file=ledger).charge(10.0)
-    monkeypatch.setattr(time, "time", clock)
-    assert Patience(10.0, state_file=ledger).left > 0
 
 
 @pytest.mark.parametrize("version", ["3.12", "3.13"])

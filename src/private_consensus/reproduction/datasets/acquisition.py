@@ -1,13 +1,14 @@
-"""Acquiring a data set: cache, mirror, publisher, and last, never in silence, a surrogate."""
+"""Acquire a data set: from the cache, a mirror, a publisher, or as a surrogate, with the reason."""
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,12 +22,11 @@ from private_consensus.common.readable import DAMAGED, EXPECTED, arrays_of, read
 from private_consensus.common.secrets import KEYS, key_in, mirror_location, redacted
 
 from . import checksums
-from .catalogue import DATA_SETS, Entry, entry, module_of
-from .downloads import Downloads, locked
-from .mirror import Mirror, check_location
+from .catalogue import DATA_SETS, Entry, Publisher, entry, module_of
+from .checksums import Raw
+from .downloads import Downloads, Unavailable, locked
+from .mirror import Mirror, folder_of
 from .origin import Provenance
-from .patience import Patience, Unavailable
-from .routes import Access, Raw, Route
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ CACHE_VARIABLE = "PRIVATE_CONSENSUS_CACHE"
 
 
 def default_cache() -> Path:
-    """The user's cache folder, unless ``PRIVATE_CONSENSUS_CACHE`` names another."""
+    """Return the user's cache folder, unless ``PRIVATE_CONSENSUS_CACHE`` names another."""
     if os.environ.get(CACHE_VARIABLE):
         return Path(os.environ[CACHE_VARIABLE])
     import pooch
@@ -50,27 +50,29 @@ class Acquisition:
     Parameters
     ----------
     source : {"auto", "official", "surrogate"}
-        ``official`` accepts mirror and publisher only; ``surrogate`` generates at once.
+        ``official`` accepts mirror and publisher only; ``surrogate`` requests no real data.
     mirror : str, optional
         Folder path or http(s)/file URL; else the variable ``PRIVATE_CONSENSUS_MIRROR``, which
         alone may hold a URL with credentials.
     cache : path, optional
-        Folder of what was downloaded before; default :func:`default_cache`.
-    patience : float
-        Seconds in all that unreachable hosts may cost.
+        Folder of earlier downloads; default :func:`default_cache`.
+    connection_timeout_s : float
+        Seconds to wait for the connection to a host, and for its next bytes.
     surrogate_rows : int, optional
-        Rows of a surrogate (images: of its training part); default the size of the real one.
+        Number of records of a surrogate (of images: of its training part); default that of the
+        real data.
     """
 
     source: str = "auto"
     mirror: str | None = None
     cache: Path | None = None
-    patience: float = 10.0
+    connection_timeout_s: float = 5.0
     surrogate_rows: int | None = None
 
     def __post_init__(self):
         require(self.source in SOURCES, "data.source", self.source, f"one of {', '.join(SOURCES)}")
-        require(self.patience >= 0, "data.patience", self.patience, "a number of seconds >= 0")
+        seconds = self.connection_timeout_s
+        require(seconds > 0, "data.connection_timeout_s", seconds, "a number of seconds > 0")
         rows = self.surrogate_rows
         require(rows is None or rows >= 100, "data.surrogate_rows", rows, "at least 100")
         mirror = None if self.mirror is None else str(self.mirror)
@@ -78,23 +80,24 @@ class Acquisition:
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
 
     def check(self) -> None:
-        """Raise :class:`InvalidInput` for a mirror that does not exist, a cache that could be no
-        folder, or a key that is none."""
+        """Raise :class:`InvalidInput` for a missing mirror, a folder of the cache that cannot be
+        created, or a malformed key.
+        """
         _require_folder(self.cache)
         if self.source == "surrogate":
             return
         if self.mirror is not None:
-            check_location(self.mirror)
+            folder_of(self.mirror)
         for variable in KEYS:
             key_in(variable)
 
     def check_kept(self, folder: Path) -> None:
-        """Refuse to replace data of a mirror by others only because none is named any more.
+        """Refuse to replace the data of a mirror only because no mirror is named any more.
 
         Parameters
         ----------
         folder : Path
-            With ``<dataset>.provenance.json`` of data that are there.
+            Folder with the files ``<dataset>.provenance.json`` of acquired data.
 
         Raises
         ------
@@ -111,104 +114,80 @@ class Acquisition:
             require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, with the mirror that the environment names; the arguments again.
+        """Return the arguments as plain values, with the mirror that the environment names.
 
-        Credentials in a mirror's URL are left out: who makes an acquisition of these values has
-        them in its environment.
+        Credentials in a mirror's URL are left out: a process that reads these values takes them
+        from its environment.
         """
-        return {
-            "source": self.source,
-            "mirror": None if self.mirror is None else redacted(self.mirror),
-            "cache": str(self.cache),
-            "patience": self.patience,
-            "surrogate_rows": self.surrogate_rows,
-        }
+        mirror = None if self.mirror is None else redacted(self.mirror)
+        return {**asdict(self), "mirror": mirror, "cache": str(self.cache)}
 
 
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
-    """Contents of a data set in their canonical form, and where they came from.
+    """Return the contents of a data set in their canonical form, and their origin.
 
     Parameters
     ----------
     dataset : str
         One of ``DATA_SETS``.
     acquisition : Acquisition
-        Where to look.
+        Sources of data sets and their order.
     seed : int
-        Of the surrogate; real data do not depend on it.
+        Seed of the surrogate; real data do not depend on it.
 
     Returns
     -------
     raw : polars.DataFrame or dict of ndarray
         Table in the canonical schema, or images and labels.
     provenance : Provenance
-        Its ``because`` tells what was tried.
+        ``because`` lists the sources that were not available.
 
     Raises
     ------
     InvalidInput
-        If a mirror that was named is missing or wrong, or with ``official`` no source is left.
+        If the named mirror is missing or wrong, or with ``official`` no source is left.
     """
     about = entry(dataset)
     if acquisition.source == "surrogate":
         return _surrogate(about, acquisition, seed, "data.source is surrogate")
-    tried: list[str] = []
-    for attempt in _sources(about, acquisition):
+    reasons: list[str] = []
+    publishers = [partial(_from_publisher, about, p, acquisition) for p in about.publishers]
+    for attempt in (partial(_from_mirror, about, acquisition), *publishers):
         try:
-            raw, provenance = attempt(tried)
+            raw, provenance = attempt(reasons)
         except Unavailable as reason:
             log.info("%s: %s", dataset, reason)
-            tried.append(str(reason))
+            reasons.append(str(reason))
         else:
             log.info("%s: %s, %s", dataset, provenance.where, provenance.because)
             return raw, provenance
-    because = "; ".join(tried)
+    because = "; ".join(reasons)
     if acquisition.source == "official":
         raise InvalidInput(
             "data.source",
             f"official for {dataset}",
             f"a reachable source, or data.source auto for a surrogate ({because})",
         )
-    log.warning("%s: a SURROGATE stands in for the real data, because %s", dataset, because)
+    log.warning("%s: a SURROGATE replaces the real data, because %s", dataset, because)
     return _surrogate(about, acquisition, seed, because)
 
 
-def _sources(about: Entry, acquisition: Acquisition) -> Iterator[Any]:
-    """Attempts in order; each takes the reasons so far and returns or raises ``Unavailable``."""
-    access = _access(acquisition)
+def _from_mirror(
+    about: Entry, acquisition: Acquisition, _: Sequence[str]
+) -> tuple[Raw, Provenance]:
     if acquisition.mirror is None:
-        yield _unavailable("no mirror is named")
-    else:
-        mirror = Mirror(
-            location=acquisition.mirror, files=about.mirror.files, downloads=access.downloads
-        )
-        check_location(acquisition.mirror)
-        if about.mirror.checksum:
-            yield lambda tried: _cached(about, acquisition, about.mirror.checksum)
-        yield lambda tried: _from_mirror(about, mirror)
-    for route in module_of(about.name).routes(about):
-        if not route.has_key:
-            yield _unavailable(f"{route.publisher.name} needs a key in {route.key}")
-            continue
-        yield lambda tried, route=route: _from_publisher(about, route, access, acquisition, tried)
-
-
-def _access(acquisition: Acquisition) -> Access:
-    patience = Patience(acquisition.patience, acquisition.cache / "unreachable.json")
-    return Access(
-        patience=patience,
-        downloads=Downloads(folder=acquisition.cache / "downloads", patience=patience),
+        raise Unavailable("no mirror is named")
+    folder_of(acquisition.mirror)
+    if checksum := about.mirror.checksum:
+        with suppress(Unavailable):
+            return _read_cache(_cache_folder(about, acquisition, checksum), about.name, checksum)
+    mirror = Mirror(
+        location=acquisition.mirror,
+        files=about.mirror.files,
+        downloads=Downloads(
+            folder=acquisition.cache / "downloads", timeout_s=acquisition.connection_timeout_s
+        ),
     )
-
-
-def _unavailable(reason: str) -> Any:
-    def attempt(tried: list[str]):
-        raise Unavailable(reason)
-
-    return attempt
-
-
-def _from_mirror(about: Entry, mirror: Mirror) -> tuple[Raw, Provenance]:
     if not mirror.has():
         raise Unavailable(f"the mirror has no {about.name}")
     raw = module_of(about.name).from_mirror(mirror)
@@ -224,45 +203,42 @@ def _from_mirror(about: Entry, mirror: Mirror) -> tuple[Raw, Provenance]:
 
 
 def _from_publisher(
-    about: Entry, route: Route, access: Access, acquisition: Acquisition, tried: list[str]
+    about: Entry, publisher: Publisher, acquisition: Acquisition, reasons: Sequence[str]
 ) -> tuple[Raw, Provenance]:
-    identity = settings_hash([about.name, route.publisher.name, route.publisher.urls])
-    cached = _cache_folder(about, acquisition, route.publisher.checksum or identity)
-    downloads = replace(access.downloads, folder=access.downloads.folder / identity)
-    # Whoever comes second waits, and then finds the cache filled.
-    with locked(access.downloads.folder / f"{identity}.lock"):
+    if publisher.key and key_in(publisher.key) is None:
+        raise Unavailable(f"{publisher.name} needs a key in {publisher.key}")
+    identity = settings_hash([about.name, publisher.name, publisher.url])
+    cached = _cache_folder(about, acquisition, publisher.checksum or identity)
+    downloaded = acquisition.cache / "downloads"
+    # A second process waits here, and then reads the cache.
+    with locked(downloaded / f"{identity}.lock"):
         with suppress(Unavailable):
-            return _read_cache(cached, about.name, route.publisher.checksum)
-        fetched = _fetched(about, route, replace(access, downloads=downloads), tried)
-        _write_cache(cached, *fetched)
-        return fetched
-
-
-def _fetched(
-    about: Entry, route: Route, access: Access, tried: list[str]
-) -> tuple[Raw, Provenance]:
-    publisher = route.publisher
-    try:
-        raw = route.fetch(access, publisher)
-    except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
-        raise Unavailable(f"{publisher.name}: {reason}") from None
-    # Right or wrong, the files have served: the cache keeps the canonical contents.
-    shutil.rmtree(access.downloads.folder, ignore_errors=True)
-    checksum = checksums.of_raw(raw)
-    if publisher.checksum and checksum != publisher.checksum:
-        raise Unavailable(
-            f"{publisher.name}: contents have checksum {checksum}, expected {publisher.checksum}"
+            return _read_cache(cached, about.name, publisher.checksum)
+        with tempfile.TemporaryDirectory(dir=downloaded) as folder:
+            downloads = Downloads(folder=Path(folder), timeout_s=acquisition.connection_timeout_s)
+            try:
+                raw = module_of(about.name).fetch(downloads, publisher)
+            except (Unavailable, InvalidInput, pl.exceptions.PolarsError) as reason:
+                raise Unavailable(f"{publisher.name}: {reason}") from None
+        checksum = checksums.of_raw(raw)
+        if publisher.checksum not in (None, checksum):
+            raise Unavailable(
+                f"{publisher.name}: contents have checksum {checksum}, "
+                f"expected {publisher.checksum}"
+            )
+        pinned = "" if publisher.checksum else "no checksum is published; this one is recorded; "
+        provenance = Provenance(
+            dataset=about.name,
+            source="publisher",
+            where=urlsplit(publisher.url).hostname or publisher.name,
+            version=publisher.version,
+            checksum=checksum,
+            because=pinned + "; ".join(["first available source", *reasons]),
+            licence=publisher.licence,
         )
-    first = "" if publisher.checksum else "no checksum is published, so the first one is noted; "
-    return raw, Provenance(
-        dataset=about.name,
-        source="publisher",
-        where=urlsplit(publisher.urls[0]).hostname or publisher.name,
-        version=publisher.version,
-        checksum=checksum,
-        because=first + "; ".join(["first open way", *tried]),
-        licence=publisher.licence,
-    )
+        write_raw(cached / f"raw.{suffix_of(raw)}", raw)
+        write_provenance(cached / "provenance.json", provenance)
+        return raw, provenance
 
 
 def _surrogate(
@@ -286,14 +262,10 @@ def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path
     return acquisition.cache / about.name / identity[:16]
 
 
-def _cached(about: Entry, acquisition: Acquisition, checksum: str) -> tuple[Raw, Provenance]:
-    return _read_cache(_cache_folder(about, acquisition, checksum), about.name, checksum)
-
-
 def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
     """Read a cached data set if it is unchanged and agrees with the pinned checksum.
 
-    What lies in a cache agrees with its own provenance as soon as both were replaced together.
+    The pinned checksum detects contents and provenance that were replaced together.
     """
     try:
         provenance = read_provenance(folder / "provenance.json")
@@ -303,38 +275,28 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
     checksum = checksums.of_raw(raw)
     expected = {provenance.checksum, pinned or provenance.checksum}
     if provenance.dataset != dataset or expected != {checksum}:
-        log.warning("%s: the cached copy is damaged and is fetched again", dataset)
+        log.warning("%s: the cached copy is damaged and is downloaded again", dataset)
         raise Unavailable("the cached copy is damaged")
     return raw, provenance
 
 
-def _write_cache(folder: Path, raw: Raw, provenance: Provenance) -> None:
-    write_raw(folder / f"raw.{suffix_of(raw)}", raw)
-    write_json(folder / "provenance.json", provenance.to_dict())
-
-
 def _require_folder(path: Path) -> None:
-    """Refuse a place where no folder can be made or written to."""
-    expected = "a folder that can be made, and written to"
-    require("\0" not in str(path), "data.cache", str(path), expected)
+    """Refuse a folder that cannot be created or written to."""
     try:
-        existing = next(folder for folder in (path, *path.absolute().parents) if _is_there(folder))
+        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
         usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
-    except OSError:
+    except OSError:  # a name that is too long
         usable = False
-    require(usable, "data.cache", str(path), expected)
-
-
-def _is_there(folder: Path) -> bool:
-    try:
-        folder.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
+    require(
+        usable and "\0" not in str(path),
+        "data.cache",
+        str(path),
+        "a folder that can be created and written to",
+    )
 
 
 def suffix_of(raw: Raw) -> str:
-    """File suffix of canonical contents: tables are Parquet, images NPZ."""
+    """Return the file suffix of canonical contents: tables are Parquet, images NPZ."""
     return "parquet" if isinstance(raw, pl.DataFrame) else "npz"
 
 
@@ -357,13 +319,7 @@ def write_raw(path: str | Path, raw: Raw) -> None:
 
 
 def read_raw(path: str | Path) -> Raw:
-    """Read what :func:`write_raw` wrote.
-
-    Raises
-    ------
-    InvalidInput
-        Names a file that is not there, or damaged.
-    """
+    """Read canonical contents; raises the errors of :func:`.readable`."""
     if Path(path).suffix == ".parquet":
         with readable(path):
             return pl.read_parquet(path)
@@ -372,7 +328,7 @@ def read_raw(path: str | Path) -> Raw:
 
 
 def read_provenance(path: str | Path) -> Provenance:
-    """Read a ``.provenance.json``; InvalidInput where it is none."""
+    """Read a ``.provenance.json`` file; raises the errors of :func:`.readable`."""
     with readable(path):
         return Provenance.from_dict(read_json(path))
 

@@ -7,23 +7,18 @@ where the files have ``?``, and labels without the test file's dot: the same fro
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-import tempfile
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.common.readable import SIGNS
 
 from . import surrogates
-from .catalogue import Entry, Publisher, aggregates
-from .downloads import unzipped
+from .catalogue import Publisher, aggregates
+from .downloads import Downloads, unzipped
 from .mirror import Mirror
-from .patience import Unavailable
-from .routes import Access, Route
 from .tables import Protected, Schema
 
 TRAIN, ROWS = 32_561, 48_842
@@ -113,27 +108,35 @@ def from_files(train: bytes, test: bytes) -> pl.DataFrame:
     polars.DataFrame
         Training rows first, then test rows.
     """
-    return canonical(pl.concat([_read(train), _read(test)]))
-
-
-def canonical(table: pl.DataFrame) -> pl.DataFrame:
-    """Canonical table of UCI's columns, in files or as ``ucimlrepo`` gives them.
-
-    Names may have dashes, values blanks and labels a trailing dot; missing values may be ``?``,
-    NaN or null.
-    """
-    table = table.rename({c: c.replace("-", "_") for c in table.columns})
+    table = pl.concat([_read(train), _read(test)])
     text = pl.selectors.string()
-    table = table.with_columns(text.str.strip_chars()).with_columns(
-        pl.when(text.is_in(["?", "nan", ""])).then(None).otherwise(text).name.keep()
-    )
+    table = table.with_columns(text.str.strip_chars().replace("?", None))
     return SCHEMA.check(table.with_columns(pl.col("income").str.strip_chars_end(".")))
 
 
-def routes(about: Entry) -> tuple[Route, ...]:
-    """Ways to the publisher, in the order in which they are tried."""
-    fetch = {"ucimlrepo": _from_ucimlrepo, "UCI archive": _from_archive}
-    return tuple(Route(publisher=p, fetch=fetch[p.name]) for p in about.publishers)
+def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
+    """Return the canonical table of the archive of the UCI repository.
+
+    Parameters
+    ----------
+    downloads : Downloads
+        Folder of the archive.
+    publisher : Publisher
+        Host of the archive.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    path = downloads.fetch(publisher.url, "uci-adult.zip")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
+    except InvalidInput:
+        raise
+    except SIGNS as error:
+        expected = "an archive with adult.data and adult.test"
+        raise InvalidInput(publisher.url, type(error).__name__, expected) from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
@@ -164,52 +167,6 @@ def _read(contents: bytes) -> pl.DataFrame:
         new_columns=list(SCHEMA.columns),
         schema_overrides={c: pl.String for c in SCHEMA.categories},
     )
-
-
-_FETCH = """
-import sys
-from ucimlrepo import fetch_ucirepo
-fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
-"""
-
-
-def _from_ucimlrepo(access: Access, publisher: Publisher) -> pl.DataFrame:
-    # It knows neither timeout nor cache, hence a process of its own that can be ended.
-    access.patience.check_reachable(publisher.urls[0])
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "adult.csv"
-        command = [sys.executable, "-c", _FETCH, str(path)]
-        try:
-            with access.patience.charged_on_failure():
-                subprocess.run(
-                    command, check=True, capture_output=True, timeout=access.patience.left * 0.6
-                )
-            table = pl.read_csv(path, infer_schema_length=None)
-        except subprocess.TimeoutExpired as error:
-            raise Unavailable(f"no table within {error.timeout:.0f} s") from None
-        except subprocess.CalledProcessError as error:
-            last = error.stderr.decode(errors="replace").strip().splitlines() or ["no message"]
-            raise Unavailable(last[-1]) from None
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise Unavailable(f"unreadable table ({type(error).__name__})") from None
-    return canonical(table)
-
-
-def _from_archive(access: Access, publisher: Publisher) -> pl.DataFrame:
-    reasons = []
-    for url in publisher.urls:
-        path = None
-        try:
-            path = access.downloads.fetch(url, "uci-adult.zip")
-            with zipfile.ZipFile(path) as archive:
-                return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
-        except Unavailable as error:
-            reasons.append(str(error))
-        except SIGNS as error:
-            access.downloads.forget("uci-adult.zip")
-            access.downloads.forget("uci-adult.zip")
-            reasons.append(f"{url} is not the archive ({type(error).__name__})")
-    raise Unavailable("; ".join(reasons))
 
 
 def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:

@@ -17,9 +17,9 @@ import polars as pl
 from private_consensus.common.errors import InvalidInput
 
 from . import ipums, surrogates
-from .catalogue import Entry, Publisher, aggregates
+from .catalogue import Publisher, aggregates
+from .downloads import Downloads
 from .mirror import Mirror
-from .routes import Access, Route
 from .tables import Protected, Schema
 
 ROWS, FEATURES = 38_000, 52
@@ -85,9 +85,21 @@ def from_text(contents: bytes) -> pl.DataFrame:
     return SCHEMA.check(pl.DataFrame(rows, schema=list(SCHEMA.columns), orient="row"))
 
 
-def routes(about: Entry) -> tuple[Route, ...]:
-    """Ways to the publisher: IPUMS International, with a key."""
-    return tuple(Route(publisher=p, fetch=_from_ipums_api, key=ipums.KEY) for p in about.publishers)
+def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
+    """Return the canonical table of an extract of IPUMS International.
+
+    Parameters
+    ----------
+    downloads : Downloads
+        Time limit of the connection.
+    publisher : Publisher
+        Description of the extract.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    return from_ipums(ipums.extract(downloads, publisher))
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
@@ -183,7 +195,3 @@ def _by_rank(column: str, values: tuple[str, ...]) -> pl.Expr:
 
 def _one_or_two(column: str) -> pl.Expr:
     return pl.when(pl.col(column) == 1).then(1).otherwise(2)
-
-
-def _from_ipums_api(access: Access, publisher: Publisher) -> pl.DataFrame:
-    return from_ipums(ipums.extract(access, publisher))

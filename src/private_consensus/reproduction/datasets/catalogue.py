@@ -19,13 +19,14 @@ DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """Download source of a publisher: name, addresses, version, licence and checksum."""
+    """Download source of a publisher; ``key`` is the environment variable of a required key."""
 
     name: str
-    urls: tuple[str, ...]
+    url: str
     version: str
     licence: str
     checksum: str | None = None
+    key: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -59,8 +60,7 @@ def entry(dataset: str) -> Entry:
     licence = row.pop("licence")
     row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
     row["publishers"] = tuple(
-        Publisher(**{"licence": licence, **way, "urls": tuple(way["urls"])})
-        for way in row["publishers"]
+        Publisher(**{"licence": licence, **publisher}) for publisher in row["publishers"]
     )
     return Entry(name=dataset, **row)
 

@@ -6,25 +6,20 @@ on who wrote the file nor on the version of a library.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+Raw = pl.DataFrame | Mapping[str, np.ndarray]
+"""Canonical contents of a data set: a table, or named arrays of images and labels."""
 
 MISSING_INTEGER = np.iinfo(np.int64).min
 MISSING_TEXT = "\x00"
 
 
-def of_unzipped(path: str | Path) -> str:
-    """SHA-256 of what a gzip file holds; gzip itself is not reproducible."""
-    with gzip.open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def of_raw(raw: pl.DataFrame | Mapping[str, np.ndarray]) -> str:
+def of_raw(raw: Raw) -> str:
     """SHA-256 of a canonical table or of named arrays."""
     return of_table(raw) if isinstance(raw, pl.DataFrame) else of_arrays(raw)
 

@@ -15,11 +15,9 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput
 
-from .catalogue import Entry, Publisher
-from .downloads import LARGEST
+from .catalogue import Publisher
+from .downloads import LARGEST, Downloads
 from .mirror import Mirror
-from .patience import Unavailable
-from .routes import Access, Route
 
 CLASSES = (
     "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
@@ -37,9 +35,23 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
         return {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
 
 
-def routes(about: Entry) -> tuple[Route, ...]:
-    """Ways to the publishers: hosts of the same archive."""
-    return tuple(Route(publisher=p, fetch=_from_host) for p in about.publishers)
+def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
+    """Download the archive from one of its hosts.
+
+    Parameters
+    ----------
+    downloads : Downloads
+        Folder of the archive.
+    publisher : Publisher
+        Host of the archive.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images and labels.
+    """
+    checksum = publisher.options.get("archive")
+    return from_archive(downloads.fetch(publisher.url, "cifar-10-python.tar.gz", checksum=checksum))
 
 
 def from_archive(path: str | Path) -> dict[str, np.ndarray]:
@@ -152,15 +164,3 @@ def _smooth(generator: np.random.Generator, count: int) -> np.ndarray:
     tall = np.einsum("nijc,hi->nhjc", coarse, weights)
     field = np.einsum("nhjc,wj->nhwc", tall, weights)
     return np.ascontiguousarray(field / field.std())
-
-
-def _from_host(access: Access, publisher: Publisher) -> dict[str, np.ndarray]:
-    name = "cifar-10-python.tar.gz"
-    path = access.downloads.fetch(
-        publisher.urls[0], name, checksum=publisher.options.get("archive")
-    )
-    try:
-        return from_archive(path)
-    except InvalidInput as error:
-        access.downloads.forget(name)
-        raise Unavailable(str(error)) from None

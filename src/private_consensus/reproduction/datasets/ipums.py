@@ -13,8 +13,7 @@ import polars as pl
 from private_consensus.common.secrets import key_in
 
 from .catalogue import Publisher
-from .patience import Unavailable
-from .routes import Access
+from .downloads import Downloads, Unavailable
 
 if TYPE_CHECKING:
     from ipumspy import MicrodataExtract
@@ -22,32 +21,45 @@ if TYPE_CHECKING:
 KEY = "IPUMS_API_KEY"
 
 
-def extract(access: Access, publisher: Publisher) -> pl.DataFrame:
-    """Columns of an extract as IPUMS codes them, all of them integers.
-
-    What goes wrong is told without the key, which HTTP libraries repeat in their messages.
+def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
+    """Return the columns of an extract with the codes of IPUMS, which are integers.
 
     Parameters
     ----------
-    access : Access
-        Its patience covers reaching the host; preparing an extract takes IPUMS minutes.
+    downloads : Downloads
+        Its time limit holds for the connection to the host; IPUMS prepares an extract for minutes.
     publisher : Publisher
         ``options`` name the ``collection``, the ``sample``, the ``variables`` to order, the
         ``columns`` to read (detailed codes come with their general variable), the cases to
-        ``select`` and how long to ``wait`` in seconds.
+        ``select`` and the longest ``wait`` in seconds.
+
+    Returns
+    -------
+    polars.DataFrame
+
+    Raises
+    ------
+    Unavailable
+        With the reason, but without the key, which HTTP libraries repeat in their messages.
     """
-    access.patience.check_reachable(publisher.urls[0])
+    from ipumspy import IpumsApiClient
+
+    downloads.check_reachable(publisher.url)
     options = publisher.options
     try:
+        client = IpumsApiClient(key_in(KEY), base_url=publisher.url)
+        submitted = client.submit_extract(order(options))
+        client.wait_for_extract(submitted, timeout=options["wait"])
         with tempfile.TemporaryDirectory() as folder:
-            return _submit(publisher.urls[0], options, Path(folder))
+            client.download_extract(submitted, download_dir=Path(folder))
+            return read(Path(folder), options["columns"])
     except Exception as error:
-        # ipumspy raises many kinds, from a refused key to an extract that takes too long.
-        raise Unavailable(f"{type(error).__name__}: {' '.join(str(error).split())}") from None
+        # ipumspy raises errors of many types, from a refused key to an extract that takes too long.
+        raise Unavailable(f"{type(error).__name__}: {error}") from None
 
 
 def order(options: Mapping[str, Any]) -> MicrodataExtract:
-    """The extract to ask for."""
+    """Return the request of an extract."""
     from ipumspy import MicrodataExtract
 
     extract = MicrodataExtract(
@@ -89,13 +101,3 @@ def read(folder: Path, columns: Sequence[str]) -> pl.DataFrame:
         ).cast(pl.Int64)
         for frame in frames
     )
-
-
-def _submit(url: str, options: Mapping[str, Any], folder: Path) -> pl.DataFrame:
-    from ipumspy import IpumsApiClient
-
-    client = IpumsApiClient(key_in(KEY), base_url=url)
-    extract = client.submit_extract(order(options))
-    client.wait_for_extract(extract, timeout=options["wait"])
-    client.download_extract(extract, download_dir=folder)
-    return read(folder, options["columns"])

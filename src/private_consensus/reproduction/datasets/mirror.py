@@ -1,55 +1,43 @@
 """A mirror: a folder, or one behind http(s), with the files that ``sources.yaml`` lists.
 
-Whoever names a mirror means it: if it is missing, or a file in it is wrong, that is an error and
-never a reason to look elsewhere. A mirror may lack a whole data set.
+A mirror that the user names must exist, and its files must be right; otherwise the call ends with
+an error and tries no other source. A mirror may lack a whole data set.
 """
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from private_consensus.common.errors import InvalidInput
-from private_consensus.common.provenance import file_hash
+from private_consensus.common.errors import InvalidInput, require
 from private_consensus.common.secrets import redacted
 
-from . import checksums
-from .downloads import Downloads
-from .patience import Unavailable
+from .downloads import Downloads, Unavailable
 
 KEY = "data.mirror"
 
 
 def folder_of(location: str) -> Path | None:
-    """The folder that a location names; none for an http(s) URL.
+    """Return the folder of a mirror; None for an http(s) URL.
 
     Raises
     ------
     InvalidInput
-        If it can be neither.
+        If the location is neither an existing folder nor an http(s) URL.
     """
-    try:
+    with suppress(ValueError):  # of a malformed URL
         address = urlsplit(location)
-    except ValueError:
-        address = None
-    if (
-        address is None
-        or "\0" in location
-        or (address.scheme[:4] == "http" and not address.hostname)
-    ):
-        raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
-    if address.scheme in ("http", "https"):
-        return None
-    return Path(unquote(address.path)) if address.scheme == "file" else Path(location)
-
-
-def check_location(location: str) -> None:
-    """Raise :class:`InvalidInput` for a folder that does not exist."""
-    folder = folder_of(location)
-    if folder is not None and not folder.is_dir():
-        raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
+        if address.scheme in ("http", "https") and address.hostname:
+            return None
+        folder = Path(unquote(address.path)) if address.scheme == "file" else Path(location)
+        if folder.is_dir():
+            return folder
+    raise InvalidInput(KEY, redacted(location), "an existing folder or an http(s) URL")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +51,7 @@ class Mirror:
     files : mapping
         Relative path to ``{"file": sha256}`` or, for gzip files, ``{"contents": sha256}``.
     downloads : Downloads
-        Where files of a mirror behind a URL are put.
+        Folder for the files of a mirror behind a URL.
     """
 
     location: str
@@ -73,7 +61,7 @@ class Mirror:
     @property
     def where(self) -> str:
         """Describe the mirror without secrets: the host of a URL, or the word for a folder."""
-        return "mirror folder" if self.folder else urlsplit(self.location).hostname or "mirror"
+        return "mirror folder" if self.folder else str(urlsplit(self.location).hostname)
 
     @property
     def folder(self) -> Path | None:
@@ -83,46 +71,45 @@ class Mirror:
     def has(self) -> bool:
         """Return True if the mirror has at least a part of this data set."""
         if self.folder is None:
-            return self._fetch(next(iter(self.files))) is not None
+            return self._path(next(iter(self.files))) is not None
         return any((self.folder / name).parent.is_dir() for name in self.files)
 
     def file(self, name: str) -> Path:
-        """Verified local path of a file.
+        """Return the verified local path of a file.
 
         Raises
         ------
         InvalidInput
-            If the file is missing or not what it should be.
+            If the file is missing or has another checksum.
         """
-        path = self._fetch(name) if self.folder is None else self.folder / name
+        path = self._path(name)
         if path is None or not path.is_file():
             raise InvalidInput(KEY, f"no file {name}", "the files listed in datasets/sources.yaml")
-        kind, expected = next(iter(self.files[name].items()))
+        ((kind, expected),) = self.files[name].items()
         checksum = _checksum(path, kind)
-        if checksum != expected:
-            if self.folder is None:
-                self.downloads.forget(path.name)
-            raise InvalidInput(
-                KEY, f"{name} with {kind} checksum {checksum}", f"checksum {expected} (SHA-256)"
-            )
+        if checksum != expected and self.folder is None:
+            path.unlink()  # so that the next call downloads it again
+        difference = f"{name} with {kind} checksum {checksum}"
+        require(checksum == expected, KEY, difference, f"checksum {expected} (SHA-256)")
         return path
 
-    def _fetch(self, name: str) -> Path | None:
-        local = "mirror-" + name.replace("/", "-")
+    def _path(self, name: str) -> Path | None:
+        if self.folder is not None:
+            return self.folder / name
+        local_name = "mirror-" + name.replace("/", "-")
         try:
-            return self.downloads.fetch(f"{self.location.rstrip('/')}/{name}", local)
+            return self.downloads.fetch(f"{self.location.rstrip('/')}/{name}", local_name)
         except Unavailable as error:
             if "HTTP status 404" in str(error):
                 return None
-            raise InvalidInput(
-                KEY, redacted(self.location), f"a mirror that answers: {error}"
-            ) from None
+            expected = f"a mirror that answers: {error}"
+            raise InvalidInput(KEY, redacted(self.location), expected) from None
 
 
 def _checksum(path: Path, kind: str) -> str:
-    if kind == "file":
-        return file_hash(path)
+    """Compute the SHA-256 of a file, or of the contents of a gzip file."""
     try:
-        return checksums.of_unzipped(path)
+        with (gzip.open if kind == "contents" else open)(path, "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except (OSError, EOFError) as error:
         return f"unreadable ({error})"

@@ -13,11 +13,9 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput
 
-from .catalogue import Entry, Publisher
-from .downloads import LARGEST
+from .catalogue import Publisher
+from .downloads import LARGEST, Downloads
 from .mirror import Mirror
-from .patience import Unavailable
-from .routes import Access, Route
 
 FILES = {
     "x_train": "train-images-idx3-ubyte.gz",
@@ -35,9 +33,25 @@ def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
     return {name: read_idx(mirror.file(f"mnist/{file}")) for name, file in FILES.items()}
 
 
-def routes(about: Entry) -> tuple[Route, ...]:
-    """Ways to the publishers: hosts of the same four files."""
-    return tuple(Route(publisher=p, fetch=_from_host) for p in about.publishers)
+def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
+    """Download the four files from one of their hosts.
+
+    Parameters
+    ----------
+    downloads : Downloads
+        Folder of the files.
+    publisher : Publisher
+        Host of the files.
+
+    Returns
+    -------
+    dict of str to ndarray
+        Images and labels.
+    """
+    return {
+        name: read_idx(downloads.fetch(f"{publisher.url}/{file}", file))
+        for name, file in FILES.items()
+    }
 
 
 def read_idx(path: str | Path) -> np.ndarray:
@@ -126,15 +140,3 @@ def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.n
     lower = np.take_along_axis(flat, corner + 10, 1) * (1 - right)
     lower += np.take_along_axis(flat, corner + 11, 1) * right
     return upper * (1 - down) + lower * down
-
-
-def _from_host(access: Access, publisher: Publisher) -> dict[str, np.ndarray]:
-    arrays = {}
-    for name, file in FILES.items():
-        path = access.downloads.fetch(f"{publisher.urls[0]}/{file}", f"mnist-{file}")
-        try:
-            arrays[name] = read_idx(path)
-        except InvalidInput as error:
-            access.downloads.forget(path.name)
-            raise Unavailable(str(error)) from None
-    return arrays

@@ -12,9 +12,9 @@ from private_consensus.common.errors import InvalidInput
 from . import encoding, images, scaling
 from .card import Card, marginals_of
 from .catalogue import entry, module_of
+from .checksums import Raw
 from .origin import Provenance
 from .prepared import Prepared
-from .routes import Raw
 from .tables import Schema
 
 COLUMN_ORACLES = {

@@ -15,14 +15,13 @@ import zipfile
 import numpy as np
 import polars as pl
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.common.readable import SIGNS
 
 from . import ipums, surrogates
-from .catalogue import Entry, Publisher, aggregates
-from .downloads import unzipped
+from .catalogue import Publisher, aggregates
+from .downloads import Downloads, unzipped
 from .mirror import Mirror
-from .patience import Unavailable
-from .routes import Access, Route
 from .tables import Protected, Schema
 
 MARITAL = (
@@ -97,13 +96,28 @@ def from_mirror(mirror: Mirror, *, excerpt: str = "national2019") -> pl.DataFram
     return from_excerpt(pl.read_csv(mirror.file(f"acs-us/{excerpt}.csv"), infer_schema=False))
 
 
-def routes(about: Entry) -> tuple[Route, ...]:
-    """Ways to the publishers: IPUMS where there is a key, else the Census Bureau's files."""
-    fetch = {"IPUMS USA": _from_ipums_api, "Census Bureau": _from_census}
-    keys = {"IPUMS USA": ipums.KEY}
-    return tuple(
-        Route(publisher=p, fetch=fetch[p.name], key=keys.get(p.name)) for p in about.publishers
-    )
+def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
+    """Return the canonical table of an IPUMS extract, or of the files of the Census Bureau.
+
+    Parameters
+    ----------
+    downloads : Downloads
+        Folder of the files.
+    publisher : Publisher
+        IPUMS USA, which needs a key, or the Census Bureau.
+
+    Returns
+    -------
+    polars.DataFrame
+    """
+    if publisher.key:
+        return from_ipums(ipums.extract(downloads, publisher))
+    tables = []
+    for state, number in publisher.options["states"].items():
+        persons = _member(downloads, publisher, f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON)
+        houses = _member(downloads, publisher, f"csv_h{state}.zip", f"psam_h{number}.csv", _HOUSE)
+        tables.append(from_census(persons, houses))
+    return pl.concat(tables)
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
@@ -250,10 +264,6 @@ def _count(*columns: str, yes: int) -> pl.Expr:
     return pl.sum_horizontal(pl.col(c).eq_missing(yes).cast(pl.Int64) for c in columns)
 
 
-def _from_ipums_api(access: Access, publisher: Publisher) -> pl.DataFrame:
-    return from_ipums(ipums.extract(access, publisher))
-
-
 _PERSON = (
     "SERIALNO", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "SCHL", "INDP", "DREM", "DPHY", "DEYE",
     "DEAR", "PINCP",
@@ -261,26 +271,16 @@ _PERSON = (
 _HOUSE = ("SERIALNO", "NOC", "NPF", "TEN")
 
 
-def _from_census(access: Access, publisher: Publisher) -> pl.DataFrame:
-    tables = []
-    for state, number in publisher.options["states"].items():
-        persons = _member(access, publisher, f"csv_p{state}.zip", f"psam_p{number}.csv", _PERSON)
-        houses = _member(access, publisher, f"csv_h{state}.zip", f"psam_h{number}.csv", _HOUSE)
-        tables.append(from_census(persons, houses))
-    return pl.concat(tables)
-
-
 def _member(
-    access: Access, publisher: Publisher, archive: str, member: str, columns: tuple[str, ...]
+    downloads: Downloads, publisher: Publisher, archive: str, member: str, columns: tuple[str, ...]
 ) -> pl.DataFrame:
-    path = access.downloads.fetch(f"{publisher.urls[0]}/{archive}", f"acs2019-{archive}")
+    path = downloads.fetch(f"{publisher.url}/{archive}", archive)
     try:
         # One member is read by name and nothing is unpacked to a path.
         with zipfile.ZipFile(path) as opened:
             text = unzipped(opened, member)
     except SIGNS as error:
-        access.downloads.forget(path.name)
-        raise Unavailable(f"{archive} is not the archive ({type(error).__name__})") from None
+        raise InvalidInput(archive, type(error).__name__, f"an archive with {member}") from None
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 

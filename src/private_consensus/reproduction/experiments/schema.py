@@ -481,11 +481,11 @@ class DataConfig(Strict):
     source: Literal["auto", "official", "surrogate"] = "auto"
     mirror: str | None = Field(default=None, description="folder or URL")
     cache: str = Field(default=".cache/private-consensus", min_length=1)
-    patience: Number = Field(
-        default=10.0,
+    connection_timeout_s: Number = Field(
+        default=5.0,
         gt=0,
         le=86_400,
-        description="total waiting time for unreachable hosts, in seconds",
+        description="seconds to wait for a host to connect, and for its next bytes",
     )
     surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
 
