@@ -897,15 +897,15 @@ def _counterexample(options) -> None:
         "id": options.id,
         "quantity": result.quantity,
         "claimed": result.claimed,
-        "found": result.found,
+        "computed": result.computed,
         "outcome": result.outcome,
-        "lines": result.lines,
+        "description": result.description,
     }
 
     def show() -> None:
-        for line in result.lines:
-            print(line)
-        print(f"{result.quantity}: {result.claimed:.4g} by the text, {result.found:.4g} found")
+        print(result.description)
+        numbers = f"{result.claimed:.4g} by the text, {result.computed:.4g} computed"
+        print(f"{result.quantity}: {numbers}")
         print(f"{options.id}: {result.outcome}")
 
     _emit(options, contents, show)
@@ -995,28 +995,17 @@ def _design(path: str | None) -> str:
 
 
 def _compare(options) -> int:
-    from .reproduction.publishing import compare, compare_exactly
+    from .reproduction.publishing import compare
 
-    if options.exact:
-        with _waiting("comparison"):
-            exact = compare_exactly(options.run, options.reference)
-        titles, result = ("different", "missing"), exact
-        summary = (
-            f"{exact.compared} values compared exactly: {len(exact.different)} columns or entries "
-            f"differ, {len(exact.missing)} tables missing"
-        )
-    else:
-        with _waiting("comparison"):
-            result = compare(options.run, options.reference)
-        titles = ("machines", "moved", "missing", "verdicts")
-        summary = (
-            f"{result.compared} numbers compared: {len(result.moved)} moved beyond their error, "
-            f"{len(result.missing)} missing, {len(result.verdicts)} verdicts changed"
-        )
-    lists = {title: list(getattr(result, title)) for title in titles}
-    lines = [f"{title}: {line}" for title, found in lists.items() for line in found]
+    with _waiting("comparison"):
+        result = compare(options.run, options.reference, exact=options.exact)
+    lists = {key: getattr(result, key) for key in ("machines", "changed", "missing", "verdicts")}
+    counts = ", ".join(f"{len(lines)} {key}" for key, lines in lists.items() if key != "machines")
+    manner = "to a relative 1e-6" if options.exact else "within Monte-Carlo error"
+    lines = [f"{key}: {line}" for key, listed in lists.items() for line in listed]
+    lines.append(f"{result.compared} values compared {manner}: {counts}")
     contents = {**lists, "compared": result.compared, "same": result.same}
-    _emit(options, contents, lambda: print(*lines, summary, sep="\n"))
+    _emit(options, contents, lambda: print(*lines, sep="\n"))
     return 0 if result.same else 1
 
 

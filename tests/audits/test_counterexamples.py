@@ -35,7 +35,7 @@ def test_every_erratum_has_a_computation_and_no_other_has(errata):
 def test_the_outcome_is_as_written_down(number, errata):
     found = compute(number)
     assert found.outcome == errata[number].outcome
-    assert found.lines
+    assert found.description
 
 
 # What the numbers have to be, by closed forms: (claimed, found).
@@ -62,12 +62,12 @@ KNOWN = {
 @pytest.mark.parametrize("number", KNOWN)
 def test_the_numbers_are_those_of_closed_forms(number):
     found = compute(number)
-    assert (found.claimed, found.found) == pytest.approx(KNOWN[number], rel=2e-3)
+    assert (found.claimed, found.computed) == pytest.approx(KNOWN[number], rel=2e-3)
 
 
 def test_the_ratios_at_which_theorem_20_breaks_are_those_that_are_written_down(errata):
     """A pair in w_s alone, of change 2, sqrt(2) and 1.98, by the normal law's own distribution."""
-    found = re.findall(r"(\d+) eps_n where", " ".join(compute("E4.9c").lines))
+    found = re.findall(r"(\d+) eps_n where", compute("E4.9c").description)
     whole, spent = math.sqrt(13**2 / 16 + 9 * 13), 1 - (1 - 1e-5) ** 2
     for ratio, change in zip(map(int, found), (2.0, math.sqrt(2), 1.98), strict=True):
         assert f"{ratio} times" in errata["E4.9c"].why
@@ -100,7 +100,7 @@ def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
 
 def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
     assert main(["counterexample", "E0.1"]) == 0
-    assert "epsilon: 1 by the text, inf found" in capsys.readouterr().out
+    assert "epsilon: 1 by the text, inf computed" in capsys.readouterr().out
     assert main(["counterexample", "E9.9"]) == 2
     assert "ID: found 'E9.9'" in capsys.readouterr().err
 

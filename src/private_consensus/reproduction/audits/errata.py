@@ -66,7 +66,7 @@ def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
     """Compute all errata: one row per erratum, with its text and the result of its computation."""
     rows = []
     for number, entry in errata.items():
-        found = compute(number)
+        result = compute(number)
         rows.append(
             {
                 "id": number,
@@ -74,11 +74,11 @@ def computed(errata: Mapping[str, Erratum]) -> pl.DataFrame:
                 "statements": "; ".join(entry.statements),
                 "repaired": "; ".join(entry.repaired),
                 "affects": "; ".join(entry.affects),
-                "quantity": found.quantity,
-                "claimed": found.claimed,
-                "found": found.found,
-                "outcome_found": found.outcome,
-                "lines": "\n".join(found.lines),
+                "quantity": result.quantity,
+                "claimed": result.claimed,
+                "computed": result.computed,
+                "outcome_computed": result.outcome,
+                "description": result.description,
             }
         )
     return pl.DataFrame(rows)

@@ -22,7 +22,10 @@ from private_consensus.common.readable import DAMAGED, EXPECTED, read_json, read
 
 DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
-RENAMED = {"theorems": {"says": "statement", "lines": "description"}}
+RENAMED = {
+    "theorems": {"says": "statement", "lines": "description"},
+    "errata": {"found": "computed", "outcome_found": "outcome_computed", "lines": "description"},
+}
 """New names of columns by file, for results that an earlier release wrote or published."""
 
 

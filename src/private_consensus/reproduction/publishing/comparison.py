@@ -1,6 +1,7 @@
-r"""Find the numbers of a later run that changed beyond their Monte-Carlo error.
+r"""Find the numbers of a later run that changed.
 
-Two means y, y' with standard errors s, s' changed if
+By default a number counts as changed if the difference is beyond its Monte-Carlo error. Two means
+y, y' with standard errors s, s' changed if
 
 .. math:: |y - y'| > q \sqrt{s^2 + s'^2},
 
@@ -8,11 +9,16 @@ where q is the quantile of Student's distribution with the degrees of freedom of
 Its level of 5 % is shared (Bonferroni) among all random numbers compared. Two runs with the same
 seed are correlated, which makes the test conservative. A number without an error is exact, and may
 change within rounding only.
+
+An exact comparison disregards errors and compares all tables (figure data, claims, privacy,
+statements, audits, observers) and the answers of the comparison of methods. Numbers may then differ
+by a relative :data:`ROUNDING`; words, counts and truth values must be identical.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +27,7 @@ import numpy as np
 import polars as pl
 from scipy.stats import norm, t
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.common.readable import read_json
 from private_consensus.common.secrets import redacted
@@ -40,7 +46,11 @@ EPSILONS = (
     "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_lower",
     "epsilon_empirical",
 )  # fmt: skip
-"""What was promised, what was spent, and what is spent at least, by attack or by audit."""
+"""Claimed and accounted privacy loss, and its lower bounds by attack or by audit."""
+PROVENANCE = ("source", "commit", "seconds", "date")
+"""Columns that state where a number comes from."""
+SEPARATE = ("mutants",)
+"""Tables that another target computes."""
 
 
 @dataclass(frozen=True)
@@ -50,26 +60,30 @@ class Comparison:
     Parameters
     ----------
     compared : int
-        Numbers that are in both.
-    moved, missing, verdicts : tuple of str
-        Numbers beyond their error; numbers of the reference that the run lacks; verdicts that
-        changed.
+        Number of values that are in both.
+    changed : tuple of str
+        Numbers that changed; in an exact comparison, columns and entries.
+    missing : tuple of str
+        Numbers or tables of the reference that the run lacks.
+    verdicts : tuple of str
+        Verdicts that changed; empty in an exact comparison, which lists them as columns.
+    machines : tuple of str
+        Differences between the processors, which may change the last digits.
     """
 
     compared: int
-    moved: tuple[str, ...]
+    changed: tuple[str, ...]
     missing: tuple[str, ...]
-    verdicts: tuple[str, ...]
+    verdicts: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
-    """What of the processors differs, after which the last digits may."""
 
     @property
     def same(self) -> bool:
         """True if no number and no verdict differs, and none is missing."""
-        return not (self.moved or self.missing or self.verdicts)
+        return not (self.changed or self.missing or self.verdicts)
 
 
-def compare(run: str | Path, reference: str | Path) -> Comparison:
+def compare(run: str | Path, reference: str | Path, *, exact: bool = False) -> Comparison:
     """Compare a run's numbers, privacy and verdicts with the reference.
 
     Parameters
@@ -78,68 +92,89 @@ def compare(run: str | Path, reference: str | Path) -> Comparison:
         ``results/<scale>``.
     reference : path
         Folder that :func:`..reference.publish` wrote.
+    exact : bool, default False
+        True to compare every published value without regard to its error.
 
     Returns
     -------
     Comparison
         Number of compared values, and one line per difference.
-    """
-    run, reference = require_comparable(run, reference)
-    manifest = read_json(reference / "manifest.json")
-    pairs, missing = [], []
-    for file in sorted((reference / "data").glob("*.parquet")):
-        if not (run / "data" / file.name).exists():
-            missing.append(f"{file.stem}: not in the run")
-            continue
-        joined = paired(rows_of(file), rows_of(run / "data" / file.name), file.stem)
-        lacking = joined["y"].is_null() != joined["y_run"].is_null()
-        missing += [f"{where}: in one of the two only" for where in joined.filter(lacking)["where"]]
-        pairs.append(joined.filter(~lacking & joined["y"].is_not_null()))
-    both = pl.concat(pairs) if pairs else pl.DataFrame()
-    privacy, moved_privacy = _privacy(run, reference)
-    return Comparison(
-        compared=both.height + privacy,
-        moved=tuple(moved(both)) + tuple(moved_privacy),
-        missing=tuple(missing),
-        verdicts=tuple(_verdicts(run, reference)),
-        machines=tuple(_machines(manifest)),
-    )
-
-
-def require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
-    """Return the folders of a run and of a reference of the same scale.
-
-    Parameters
-    ----------
-    run : path
-        ``results/<scale>``.
-    reference : path
-        Folder that :func:`.reference.publish` wrote.
-
-    Returns
-    -------
-    run, reference : Path
 
     Raises
     ------
     InvalidInput
         If a folder lacks its results, or the scales differ.
     """
-    run, reference = _folder("run", run), _folder("reference", reference)
-    if not _is_file(reference / "manifest.json"):
-        expected = "a folder that `make publish` has written"
-        raise InvalidInput("reference", redacted(str(reference)), expected)
-    if not _is_file(run / "claims.parquet"):
-        expected = "results of a whole run, e.g. results/paper"
-        raise InvalidInput("run", redacted(str(run)), expected)
-    _require_one_scale(run, read_json(reference / "manifest.json"))
+    run, reference = _require_comparable(run, reference)
+    return _compare_exactly(run, reference) if exact else _compare_within_errors(run, reference)
+
+
+def _compare_within_errors(run: Path, reference: Path) -> Comparison:
+    names, missing = _shared(sorted((reference / "data").glob("*.parquet")), run, reference)
+    pairs = []
+    for name in names:
+        joined = paired(rows_of(reference / name), rows_of(run / name), name.stem)
+        lacking = joined["y"].is_null() != joined["y_run"].is_null()
+        missing += [f"{label}: in one of the two only" for label in joined.filter(lacking)["where"]]
+        pairs.append(joined.filter(~lacking & joined["y"].is_not_null()))
+    numbers = pl.concat(pairs) if pairs else pl.DataFrame()
+    before, after = (rows_of(folder / "privacy.parquet") for folder in (reference, run))
+    epsilons = before.select(name for name in EPSILONS if name in before.columns)
+    losses = table_differences(epsilons, after, relative=1e-4, absolute=1e-9)
+    return Comparison(
+        compared=numbers.height + epsilons.height * epsilons.width,
+        changed=(*changed(numbers), *(f"privacy: {line}" for line in losses)),
+        missing=tuple(missing),
+        verdicts=tuple(_verdicts(run, reference)),
+        machines=tuple(_machines(read_json(reference / "manifest.json"))),
+    )
+
+
+def _compare_exactly(run: Path, reference: Path) -> Comparison:
+    tables = [file for file in sorted(reference.rglob("*.parquet")) if file.stem not in SEPARATE]
+    documents = sorted((reference / "comparison").glob("*.json"))
+    names, missing = _shared([*tables, *documents], run, reference)
+    compared, lines = 0, []
+    for name in names:
+        files = (reference / name, run / name)
+        if name.suffix == ".parquet":
+            before, after = map(rows_of, files)
+            compared += before.height * before.width
+            differences = table_differences(before, after)
+        else:
+            old, new = (dict(_entries(read_json(file))) for file in files)
+            compared += len(old)
+            differences = (
+                f"{path}: {value} became {new.get(path)}"
+                for path, value in old.items()
+                if not _is_same_entry(value, new.get(path))
+            )
+        lines += [f"{name}: {difference}" for difference in differences]
+    return Comparison(compared, tuple(lines), tuple(missing))
+
+
+def _shared(files: Iterable[Path], run: Path, reference: Path) -> tuple[list[Path], list[str]]:
+    """Return the relative paths of files that are in both folders, and lines for the others."""
+    names = [file.relative_to(reference) for file in files]
+    missing = [f"{name}: not in the run" for name in names if not (run / name).is_file()]
+    return [name for name in names if (run / name).is_file()], missing
+
+
+def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, Path]:
+    """Return the folders of a run and of a reference of the same scale."""
+    run = arguments.path("run", run, "the path of a folder")
+    reference = arguments.path("reference", reference, "the path of a folder")
+    for key, file, expected in (
+        ("reference", reference / "manifest.json", "a folder that `make publish` has written"),
+        ("run", run / "claims.parquet", "results of a whole run, e.g. results/paper"),
+    ):
+        if not _is_file(file):
+            raise InvalidInput(key, redacted(str(file.parent)), expected)
+    scales = [_scale_of(folder) for folder in (run, reference)]
+    if None not in scales and scales[0] != scales[1]:
+        same = f"{scales[1]}, the scale of the reference: numbers of another scale differ"
+        raise InvalidInput(f"another scale: {run}", scales[0], same)
     return run, reference
-
-
-def _folder(key: str, path: str | Path) -> Path:
-    is_path = isinstance(path, str | Path) and "\0" not in str(path)
-    require(is_path, key, path, "the path of a folder")
-    return Path(path)
 
 
 def _is_file(path: Path) -> bool:
@@ -149,29 +184,10 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _require_one_scale(run: Path, manifest: Mapping[str, Any]) -> None:
-    """Refuse a run at another scale than that of the reference."""
-    expected = manifest.get("scale") if isinstance(manifest, Mapping) else None
-    scale = scale_of(run)
-    if None not in (scale, expected) and scale != expected:
-        same = f"{expected}, the scale of the reference: numbers of another scale differ"
-        raise InvalidInput(f"another scale: {run}", scale, same)
-
-
-def scale_of(run: str | Path) -> str | None:
-    """Return the scale that the plan of a run states; None without a plan.
-
-    Parameters
-    ----------
-    run : path
-        ``results/<scale>``, or a reference, whose manifest states the scale.
-
-    Returns
-    -------
-    str or None
-    """
+def _scale_of(folder: Path) -> str | None:
+    """Return the scale that the plan of a run, or the manifest of a reference, states."""
     for name, keys in (("plan.json", ("config", "scale")), ("manifest.json", ("scale",))):
-        if not (file := Path(run, name)).is_file():
+        if not (file := folder / name).is_file():
             continue
         value = read_json(file)
         for key in keys:
@@ -180,7 +196,7 @@ def scale_of(run: str | Path) -> str | None:
     return None
 
 
-def _machines(manifest: Mapping[str, Any]) -> Iterable[str]:
+def _machines(manifest: Mapping[str, Any]) -> Iterator[str]:
     """Describe how this machine differs from that of a reference, if the difference can change
     digits.
     """
@@ -263,7 +279,7 @@ def _error(frame: pl.DataFrame) -> pl.Expr:
     )  # fmt: skip
 
 
-def moved(numbers: pl.DataFrame) -> list[str]:
+def changed(numbers: pl.DataFrame) -> list[str]:
     """Return one line per number that changed beyond its error, with the interval of the error."""
     if numbers.is_empty():
         return []
@@ -307,57 +323,89 @@ VERDICTS = {
         ("algorithm", "variant", "experiment", "setting", "level", "copy"),
         "flagged",
     ),
-    "audit/errata": (("id",), "outcome_found"),
+    "audit/errata": (("id",), "outcome_computed"),
     "theorems": (("paper", "number"), "verdict"),
 }
-"""Files with words in them: the columns that say of what, and the word."""
+"""Tables of verdicts: the columns that identify a row, and the column of the verdict."""
 
 
-def _verdicts(run: Path, reference: Path) -> Iterable[str]:
-    for file, (keys, word) in VERDICTS.items():
+def _verdicts(run: Path, reference: Path) -> Iterator[str]:
+    for file, (keys, column) in VERDICTS.items():
         before, after = (
-            _words(folder / f"{file}.parquet", keys, word) for folder in (reference, run)
+            _verdicts_by_key(folder / f"{file}.parquet", keys, column)
+            for folder in (reference, run)
         )
         for key in sorted(before.keys() | after.keys()):
-            before_word, two = before.get(key, "absent"), after.get(key, "absent")
-            if before_word != two:
+            old, new = before.get(key, "absent"), after.get(key, "absent")
+            if old != new:
                 qualifiers = ", ".join(filter(None, key[1:]))
-                yield f"{key[0]} ({qualifiers}): {before_word} became {two}".replace(" ()", "")
+                yield f"{key[0]} ({qualifiers}): {old} became {new}".replace(" ()", "")
 
 
-def _words(path: Path, keys: tuple[str, ...], word: str) -> dict[tuple[str, ...], str]:
-    """Return the words listed under each key; empty if there is no file."""
+def _verdicts_by_key(path: Path, keys: tuple[str, ...], column: str) -> dict[tuple[str, ...], str]:
+    """Return the verdict of each row; empty if there is no file."""
     if not path.exists():
         return {}
-    names = {True: "flagged", False: "not flagged"}
+    words = {True: "flagged", False: "not flagged"}
     return {
-        tuple(str(row[key]) for key in keys): str(names.get(row[word], row[word]))
+        tuple(str(row[key]) for key in keys): str(words.get(row[column], row[column]))
         for row in rows_of(path).iter_rows(named=True)
     }
 
 
-def _privacy(run: Path, reference: Path) -> tuple[int, list[str]]:
-    """Compare the epsilons, which have no Monte-Carlo error.
+def table_differences(
+    before: pl.DataFrame, after: pl.DataFrame, *, relative: float = ROUNDING, absolute: float = 0.0
+) -> Iterator[str]:
+    """Describe the columns in which two tables with the same order of rows differ.
 
-    Returns the number of compared epsilons, and one line per difference.
+    Parameters
+    ----------
+    before, after : DataFrame
+        Table of the reference and of the run.
+    relative, absolute : float
+        Difference of two numbers that counts as equal.
+
+    Yields
+    ------
+    str
+        One line per column, with the number of rows that differ and the first of them.
     """
-    published, two = (rows_of(f / "privacy.parquet") for f in (reference, run))
-    keys = [key for key in ("experiment", "algorithm", "variant") if key in published.columns]
-    compared, lines = 0, []
-    groups = two.partition_by(keys, as_dict=True) if keys and keys[0] in two.columns else {}
-    for key, rows in published.partition_by(keys, as_dict=True).items() if keys else ():
-        rerun_rows = groups.get(key)
-        name = " ".join(map(str, key))
-        if rerun_rows is None or rerun_rows.height != rows.height:
-            lines.append(f"privacy of {name}: {rows.height} settings became "
-                         f"{0 if rerun_rows is None else rerun_rows.height}")  # fmt: skip
+    if before.height != after.height:
+        yield f"{before.height} rows became {after.height}"
+        return
+    for name in (column for column in before.columns if column not in PROVENANCE):
+        if name not in after.columns:
+            yield f"{name} is missing"
             continue
-        for column in (epsilon for epsilon in EPSILONS if epsilon in published.columns):
-            if column not in rerun_rows.columns:
-                lines.append(f"privacy of {name}: {column} is missing")
-                continue
-            a, b = (np.sort(f[column].cast(pl.Float64).to_numpy()) for f in (rows, rerun_rows))
-            compared += len(a)
-            if not np.allclose(a, b, rtol=1e-4, atol=1e-9, equal_nan=True):
-                lines.append(f"privacy of {name}: {column} differs")
-    return compared, lines
+        rows = np.flatnonzero(_differs(before[name], after[name], relative, absolute))
+        if len(rows):
+            first = int(rows[0])
+            yield (
+                f"{name} differs in {len(rows)} of {before.height} rows, "
+                f"e.g. {before[name][first]} became {after[name][first]}"
+            )
+
+
+def _differs(before: pl.Series, after: pl.Series, relative: float, absolute: float) -> np.ndarray:
+    if not before.dtype.is_float():
+        return ~before.eq_missing(after.cast(before.dtype)).to_numpy()
+    y, y_run = (series.cast(pl.Float64).to_numpy() for series in (before, after))
+    return ~np.isclose(y_run, y, rtol=relative, atol=absolute, equal_nan=True)
+
+
+def _entries(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the value of every leaf of a JSON document."""
+    if isinstance(value, Mapping):
+        for key, entry in value.items():
+            yield from _entries(entry, f"{path}.{key}")
+    elif isinstance(value, list):
+        for number, entry in enumerate(value):
+            yield from _entries(entry, f"{path}[{number}]")
+    else:
+        yield path.lstrip("."), value
+
+
+def _is_same_entry(before: Any, after: Any) -> bool:
+    if isinstance(before, float) and isinstance(after, float | int):
+        return math.isclose(before, after, rel_tol=ROUNDING)
+    return before == after

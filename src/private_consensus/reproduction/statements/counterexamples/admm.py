@@ -16,13 +16,14 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
-from .base import ErratumResult, finding
+from .base import ErratumResult, erratum, finding
 
 DELTA = 1e-4
 
 
+@erratum("E4.0")
 def shortcut() -> ErratumResult:
-    """E4.0: the shortcut from zCDP fails at large epsilon, even for Gaussian noise."""
+    """Compare the shortcut from zCDP with exact Gaussian epsilons; it fails at large epsilon."""
     rows: list[tuple[float, ...]] = []
     for nominal in (1.0, 2.0, 5.0, 10.0):
         rho = zcdp_rho(nominal, DELTA, conversion="shortcut")
@@ -35,64 +36,68 @@ def shortcut() -> ErratumResult:
         for n, s, c, g in rows
     ]
     ok = rows[-1][3] > 10 and all(g <= n for n, _, _, g in rows[:2])
-    return finding("epsilon", 10.0, rows[-1][3], ok, *lines)
+    return finding("epsilon", 10.0, rows[-1][3], ok, "; ".join(lines) + ".")
 
 
+@erratum("E4.1")
 def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> ErratumResult:
-    """E4.1: Lemma 10 without 1/|D_i|."""
+    """Compute the sensitivity of a minimiser, which Lemma 10 states without 1/|D_i|."""
     curvature = 2 * eta * degree
     # f = mean of slopes s_i x: one slope from +1 to -1 moves the minimiser of f + m x^2/2.
     moved = 2.0 / records / curvature
     printed, corrected = 1.0 / (eta * degree), 1.0 / (eta * degree * records)
+    description = (
+        f"{records} records, slopes of 1: one replaced record moves the minimiser by {moved:.3g}; "
+        f"corrected {corrected:.3g}, printed {printed:.3g}: {records} times the noise."
+    )
     return finding(
         "sensitivity",
         printed,
         moved,
         moved <= corrected * (1 + 1e-12) and printed / corrected == records,
-        f"{records} records, slopes of 1: one replaced record moves the minimiser by {moved:.3g};",
-        f"corrected {corrected:.3g}, printed {printed:.3g}: {records} times the noise.",
+        description,
     )
 
 
+@erratum("E4.2")
 def missing_term(rate: float = 0.925, horizon: int = 50) -> ErratumResult:
-    """E4.2: the closed form of Theorem 2 counts one iteration too few."""
+    """Sum the losses of all iterations; the closed form of Theorem 2 omits one."""
     true = float(np.sum(rate ** -np.arange(horizon)))
     printed = true - 1
+    description = (
+        f"T = {horizon}, R = {rate:g}, T_p = 1: {true:.1f}; with '-1' {printed:.1f}. For T = T_p = "
+        "1 the printed sum is 0: one release would be free."
+    )
     return finding(
         "sum of the losses",
         printed,
         true,
         np.isclose(true, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon)),
-        f"T = {horizon}, R = {rate:g}, T_p = 1: {true:.1f}; with '-1' {printed:.1f}.",
-        "For T = T_p = 1 the printed sum is 0: one release would be free.",
+        description,
     )
 
 
+@erratum("E4.3")
 def no_zcdp(epsilon: float = 1.0, horizon: int = 30) -> ErratumResult:
-    """E4.3: (epsilon, delta)-DP bounds no Renyi divergence; what does for logistic regression."""
+    """Test that (epsilon, delta)-DP bounds no Renyi divergence, and bound one by other means."""
     claimed = epsilon**2 / (4 * math.log(1 / DELTA))
     outcomes = np.array([1 - DELTA, DELTA])  # silent, or the record itself
     other = np.array([1.0, 0.0])
     inside = (outcomes - other).clip(0).sum() <= DELTA
     proven = {share: _by_renyi_bound(epsilon, share, horizon) for share in (0.9, 0.99)}
-    return finding(
-        "rho",
-        claimed,
-        math.inf,
-        inside and other[1] == 0,
-        f"With probability {DELTA:g} the record is let out, else nothing: (0, {DELTA:g})-DP.",
-        "That outcome has probability 0 under the neighbour, so that every Renyi divergence of",
-        f"order above 1 is infinite; Theorem 6 says rho = {claimed:.4f}.",
-        f"Its noise for {horizon} iterations at epsilon {epsilon:g} is proven to cost, of a "
-        f"generalised linear",
-        f"model, {proven[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven[0.99]:.2f} with 0.99: "
-        "the shift turns with the",
-        "output the less, the more curvature is added.",
+    description = (
+        f"With probability {DELTA:g} the record is let out, else nothing: (0, {DELTA:g})-DP. That "
+        "outcome has probability 0 under the neighbour, so that every Renyi divergence of order "
+        f"above 1 is infinite; Theorem 6 says rho = {claimed:.4f}. Its noise for {horizon} "
+        f"iterations at epsilon {epsilon:g} is proven to cost, of a generalised linear model, "
+        f"{proven[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven[0.99]:.2f} with 0.99: the "
+        "shift turns with the output the less, the more curvature is added."
     )
+    return finding("rho", claimed, math.inf, inside and other[1] == 0, description)
 
 
 def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
-    """Epsilon of the perturbed objectives at the noise and ridge of Theorem 6, beta set aside."""
+    """Return epsilon of exact perturbed solutions with the noise and ridge of Theorem 6."""
     rho = zcdp_rho(epsilon, DELTA, conversion="safe") / horizon
     first = zcdp_epsilon(rho, DELTA, conversion="safe")
     mu = share * first / math.sqrt(2 * math.log(1.25 / DELTA))
@@ -100,54 +105,58 @@ def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
     return float(account([Release("profile", profile=profile, count=horizon)], DELTA).epsilon)
 
 
+@erratum("E4.4")
 def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> ErratumResult:
-    """E4.4: two solutions within tolerance lie up to 2 beta/m apart."""
+    """Compute the distance of two solutions within the tolerance: 2 beta/m."""
     ends = np.array([-beta, beta]) / curvature
     slopes = np.abs(curvature * ends)  # of m x^2 / 2
     apart = float(np.ptp(ends))
     claimed = beta / curvature
+    description = (
+        f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} and {ends[1]:g} "
+        f"pass, {apart:g} apart; the text has {claimed:g}. rho_2 is {(apart / claimed) ** 2:g} "
+        "times larger."
+    )
     return finding(
         "sensitivity of the approximation",
         claimed,
         apart,
         bool(np.all(slopes <= beta * (1 + 1e-12))) and apart > claimed,
-        f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} "
-        f"and {ends[1]:g} pass,",
-        f"{apart:g} apart; the text has {claimed:g}. rho_2 is "
-        f"{(apart / claimed) ** 2:g} times larger.",
+        description,
     )
 
 
+@erratum("E4.5")
 def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> ErratumResult:
-    """E4.5: the whole of epsilon_1 is spent on the Gaussian part; the Jacobian part comes on "
-    "top."""
+    """Add the privacy costs of one solve: the Gaussian part has all of epsilon_1."""
     totals = {}
     for name, budget in (("1", epsilon_1), ("3", share * epsilon_1)):
         mu = budget / math.sqrt(2 * math.log(1.25 / DELTA))
         totals[name] = float(gaussian_epsilon(mu, DELTA)) + (1 - share) * epsilon_1
     stated = share * epsilon_1 + (1 - share) * epsilon_1
     unpaid = epsilon_1 + (1 - share) * epsilon_1
+    description = (
+        f"Line 6 of Algorithm 3 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} "
+        f"epsilon_1: by the proof's sum {unpaid:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the "
+        f"Gaussian part with the Jacobian's {(1 - share) * epsilon_1:g} is {totals['1']:.4f}, and "
+        f"{totals['3']:.4f} with epsilon_3: the classical scale has more room than what is unpaid. "
+        "lam for lam/N in the proof's determinant is a slip."
+    )
     return finding(
         "epsilon of one solve, by the proof's sum",
         stated,
         unpaid,
         unpaid > stated >= totals["1"],
-        f"Line 6 of Algorithm 3 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} "
-        "epsilon_1: by",
-        f"the proof's sum {unpaid:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the Gaussian part "
-        f"with the",
-        f"Jacobian's {(1 - share) * epsilon_1:g} is {totals['1']:.4f}, and {totals['3']:.4f} with "
-        "epsilon_3: the classical",
-        "scale has more room than what is unpaid. lam for lam/N in the proof's determinant is a "
-        "slip.",
+        description,
         partly=True,
     )
 
 
+@erratum("E4.6")
 def unreleased_query(
     records: int = 100, curvature: float = 0.1, bound: float = 2.0
 ) -> ErratumResult:
-    """E4.6: the query contains a minimiser that is computed from the data and not released."""
+    """Compute the sensitivity of a query that contains an unreleased minimiser."""
     drawn = -1.0 - curvature  # the same fresh b for both data sets
 
     def query(slopes: np.ndarray) -> float:
@@ -158,22 +167,18 @@ def unreleased_query(
     same = np.ones(records)
     replaced = np.where(np.arange(records) == 0, -1.0, 1.0)
     change, assumed = abs(query(same) - query(replaced)), 2 * bound / records
-    return finding(
-        "sensitivity of a query",
-        assumed,
-        change,
-        change > 1.5 * assumed,
-        f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbour, "
-        f"m = {curvature:g}:",
-        f"the tested loss moves by {change:.3f}; with x held fixed, as in Lemma 12, by at most "
-        f"{assumed:g}.",
-        f"The sparse vector's epsilon is {change / assumed:.1f} times what is claimed, and the",
-        "perturbed minimisations that are tested but not sent are not paid for at all.",
+    description = (
+        f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbour, m = "
+        f"{curvature:g}: the tested loss moves by {change:.3f}; with x held fixed, as in Lemma 12, "
+        f"by at most {assumed:g}. The sparse vector's epsilon is {change / assumed:.1f} times what "
+        "is claimed, and the perturbed minimisations that are tested but not sent are not paid for "
+        "at all."
     )
+    return finding("sensitivity of a query", assumed, change, change > 1.5 * assumed, description)
 
 
 def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
-    """Probability that ``times`` tests of a query are all answered "below" threshold 0."""
+    """Return the probability that ``times`` tests of a query all answer "below" threshold 0."""
     grid = np.linspace(-60, 60, 60_001) * svt.threshold_scale
     weight = np.exp(-np.abs(grid) / svt.threshold_scale)
     weight /= weight.sum()
@@ -182,10 +187,11 @@ def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
     return float((weight @ below) ** times if fresh else weight @ below**times)
 
 
+@erratum("E4.7")
 def coin(
     count: int = 15, bound: float = 2.0, tests: int = 20, records: int = 7000
 ) -> ErratumResult:
-    """E4.7: printed scales make the test a coin; a threshold drawn anew is charged nowhere."""
+    """Test the published scales, and the privacy cost of a new threshold at each test."""
     printed = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
     top = 1 - _below(0.01, printed, 1, True)
     single = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
@@ -195,24 +201,25 @@ def coin(
     }
     sent = _sent_before_abort(count, [True] * (2 * count))
     fixed = 2 * bound / records
+    description = (
+        f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
+        f"probability {top:.4f}. {tests} tests answered 'below': loss {loss[True]:.2f} if the "
+        f"threshold is drawn anew each time, {loss[False]:.2f} if once; {single.epsilon:g} is "
+        f"claimed. 'Abort if count > c' sends {sent} messages where c = {count} are paid for. For "
+        f"fixed models a record of {records} moves the query by {fixed:.2g}, where {2 * bound:g} "
+        "is printed."
+    )
     return finding(
         "epsilon of the tests",
         single.epsilon,
         loss[True],
         loss[True] > single.epsilon >= loss[False] and abs(top - 0.5) < 0.01 and sent == count + 1,
-        f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
-        f"probability {top:.4f}.",
-        f"{tests} tests answered 'below': loss {loss[True]:.2f} if the "
-        f"threshold is drawn anew each",
-        f"time, {loss[False]:.2f} if once; {single.epsilon:g} is claimed.",
-        f"'Abort if count > c' sends {sent} messages where c = {count} are paid for. For fixed "
-        f"models a",
-        f"record of {records} moves the query by {fixed:.2g}, where {2 * bound:g} is printed.",
+        description,
     )
 
 
 def _sent_before_abort(count: int, above: list[bool]) -> int:
-    """Messages of Algorithm 3, which counts after it sends and stops where the count exceeds c."""
+    """Count the messages of Algorithm 3, which stops if the count after sending exceeds c."""
     sent = 0
     for answer in above:
         sent += answer
@@ -221,8 +228,9 @@ def _sent_before_abort(count: int, above: list[bool]) -> int:
     return sent
 
 
+@erratum("E4.10")
 def two_eigenvalues(samples: int = 2000) -> ErratumResult:
-    """E4.10: the log-Jacobian is at most ln(1 + kappa), not 2.8 kappa."""
+    """Test that the log-Jacobian is at most ln(1 + kappa), not 2.8 kappa."""
     rng = np.random.default_rng(8)
     worst = 0.0
     for _ in range(samples):
@@ -237,11 +245,7 @@ def two_eigenvalues(samples: int = 2000) -> ErratumResult:
         )
         log = abs(np.linalg.slogdet(one)[1] - np.linalg.slogdet(two)[1])
         worst = max(worst, log / np.log1p(size / curvature))
-    return finding(
-        "log-Jacobian / ln(1 + kappa)",
-        2.8,
-        worst,
-        worst <= 1 + 1e-9,
-        f"{samples} pairs of Hessians that differ by one record: at most "
-        f"{worst:.3f} ln(1 + kappa).",
+    description = (
+        f"{samples} pairs of Hessians that differ by one record: at most {worst:.3f} ln(1 + kappa)."
     )
+    return finding("log-Jacobian / ln(1 + kappa)", 2.8, worst, worst <= 1 + 1e-9, description)

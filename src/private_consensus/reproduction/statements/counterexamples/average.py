@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .base import ErratumResult, finding
+from .base import ErratumResult, erratum, finding
 
 T, GAIN, LOSS = 20, 0.8, 0.5
 
@@ -22,60 +22,67 @@ def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
     return np.abs(shifts)
 
 
+@erratum("E3.1")
 def two_units() -> ErratumResult:
-    """E3.1: one measurement costs one message, a stream all of them."""
+    """Compare the loss of one measurement, which enters one message, with that of a stream."""
     one, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
+    description = (
+        f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
+        f"one mean: {one:g}. If all may change: {stream:g}, which the theorems state."
+    )
     return finding(
         "epsilon of one measurement",
         stream,
         one,
         np.isclose(one, LOSS) and np.isclose(stream, (T - 1) * LOSS),
-        f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
-        f"one mean: {one:g}.",
-        f"If all may change: {stream:g}, which the theorems state.",
+        description,
     )
 
 
+@erratum("E3.2")
 def geometric_sum(q: float = 0.4, p: float = 0.8) -> ErratumResult:
-    """E3.2: the sum begins at t = 1."""
+    """Sum the losses of a stream from t = 1."""
     total = float(np.sum((q / p) ** np.arange(1, 200)))
     claimed = p / (p - q)
+    description = (
+        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which carries no data; the "
+        f"rest is {total:g}, and {q / p:g} for one measurement."
+    )
     return finding(
         "epsilon of a stream, kappa = 1",
         claimed,
         total,
         bool(np.isclose(total, q / (p - q))) and total < claimed,
-        f"q = {q:g}, p = {p:g}: p/(p-q) = {claimed:g} counts t = 0, which "
-        f"carries no data; the rest "
-        f"is {total:g}, and {q / p:g} for one measurement.",
+        description,
     )
 
 
+@erratum("E3.3")
 def first_steps(gamma: float = 0.8) -> ErratumResult:
-    """E3.3: the printed schedules divide by zero at the first steps."""
+    """Evaluate the published schedules at the first steps, where they divide by zero."""
     with np.errstate(divide="ignore"):
         first, second = np.array([0.0]) ** -gamma, (np.array([1.0]) - 1) ** -gamma
     H = np.array([[2.0, -1.0], [0.5, 0.5]])
     rows, whole = np.abs(H).sum(1).max(), np.abs(H).sum()
+    description = (
+        "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant. The sum "
+        f"over a matrix, {whole:g}, where its largest row sum, {rows:g}, bounds the change."
+    )
     return finding(
         "step at t = 0",
         0.0,
         float(first[0]),
         bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < whole),
-        "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant.",
-        f"The sum over a matrix, {whole:g}, where its largest row sum, "
-        f"{rows:g}, bounds the change.",
+        description,
     )
 
 
+@erratum("E3.4")
 def own_exact_value() -> ErratumResult:
-    """E3.4: if the agent kept its own exact value, one measurement would reach all messages."""
+    """Compute the loss of a measurement if agents start from their exact values."""
     printed, kept = _losses(True, [3]).sum(), _losses(False, [3]).sum()
-    return finding(
-        "epsilon of one measurement",
-        printed,
-        kept,
-        kept > 2 * printed,
-        f"Update from the noisy own value, as printed: {printed:g}; from the "
-        f"hidden one: {kept:.3f}.",
+    description = (
+        f"Update from the noisy own value, as printed: {printed:g}; from the hidden one: "
+        f"{kept:.3f}."
     )
+    return finding("epsilon of one measurement", printed, kept, kept > 2 * printed, description)

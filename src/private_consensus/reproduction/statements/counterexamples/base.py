@@ -1,7 +1,8 @@
-"""Result of a computation about one erratum."""
+"""Result of a computation about one erratum, and the registry of the computations."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 OUTCOMES = ("confirmed", "in part", "refuted")
@@ -15,24 +16,57 @@ class ErratumResult:
     ----------
     quantity : str
         Compared quantity, with its unit.
-    claimed, found : float
+    claimed, computed : float
         Value by the text, and value by the computation.
     outcome : {"confirmed", "in part", "refuted"}
         Verdict on the suspected error, decided by the numbers of this computation alone.
-    lines : tuple of str
+    description : str
         Description of the computation.
     """
 
     quantity: str
     claimed: float
-    found: float
+    computed: float
     outcome: str
-    lines: tuple[str, ...]
+    description: str
+
+
+COMPUTATIONS: dict[str, Callable[[], ErratumResult]] = {}
+"""Computations by the number of the erratum."""
+
+
+def erratum(number: str) -> Callable[[Callable[..., ErratumResult]], Callable[..., ErratumResult]]:
+    """Register a function as the computation for an erratum."""
+
+    def register(computation: Callable[..., ErratumResult]) -> Callable[..., ErratumResult]:
+        COMPUTATIONS[number] = computation
+        return computation
+
+    return register
 
 
 def finding(
-    quantity: str, claimed: float, found: float, holds: bool, *lines: str, partly: bool = False
-) -> ErratumResult:
-    """A finding: confirmed (or in part) if ``holds``, else refuted."""
+    quantity: str, claimed: float, computed: float, holds: bool, description: str,
+    partly: bool = False,
+) -> ErratumResult:  # fmt: skip
+    """Return the outcome of a computation: confirmed or in part if the error exists, else refuted.
+
+    Parameters
+    ----------
+    quantity : str
+        Compared quantity, with its unit.
+    claimed, computed : float
+        Value by the text, and value by the computation.
+    holds : bool
+        True if the numbers show the suspected error.
+    description : str
+        Description of the computation.
+    partly : bool, default False
+        True if the error affects only a part of the statement.
+
+    Returns
+    -------
+    ErratumResult
+    """
     outcome = ("in part" if partly else "confirmed") if holds else "refuted"
-    return ErratumResult(quantity, float(claimed), float(found), outcome, lines)
+    return ErratumResult(quantity, float(claimed), float(computed), outcome, description)

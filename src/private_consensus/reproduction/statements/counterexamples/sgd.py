@@ -17,13 +17,14 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.brackets import lower_bound
 
-from .base import ErratumResult, finding
+from .base import ErratumResult, erratum, finding
 
 DELTA, RECORDS = 1e-5, 1000
 
 
+@erratum("E4.8a")
 def random_batches() -> ErratumResult:
-    """E4.8a: Theorem 11 with batches that a deadline decides, for short and for longer runs."""
+    """Test Theorem 11 with batches that a deadline determines, for short and long runs."""
     deadline, constant = deadline_batches(0.4), fixed_batches(20)
     broken = (1.0, 100, deadline), (1.5, 500, deadline), (1.5, 44, constant)
     kept = (1.0, 300, deadline), (1.5, 700, deadline), (1.5, 60, constant)
@@ -32,23 +33,17 @@ def random_batches() -> ErratumResult:
     poisson = _granted(1.0, 100, deadline, sampling="poisson")
     exceeded = all(found > run[0] for found, run in zip(least, broken, strict=True))
     longer = all(found <= run[0] for found, run in zip(most, kept, strict=True))
-    return finding(
-        "epsilon",
-        broken[1][0],
-        least[1],
-        exceeded and longer and poisson <= 1.0,
+    description = (
         f"m = {RECORDS}, delta = {DELTA:g}, sigma by Theorem 11, deadline of 0.4, replacement of "
-        f"one record:",
-        f"an attack on 100 rounds reaches epsilon {least[0]:.2f} where 1 is claimed, on 500 rounds "
-        f"{least[1]:.2f}",
-        f"where 1.5 is. Longer runs have more noise: the accountant has {most[0]:.2f} for 300 "
-        f"rounds at 1,",
-        f"{most[1]:.2f} for 700 at 1.5. With batches of 20 always an attack on 44 rounds reaches "
-        f"{least[2]:.2f}",
-        f"where 1.5 is claimed, and 60 rounds cost {most[2]:.2f}. Among neighbours that have a "
-        f"record more",
-        f"or less, and with each record drawn on its own (Lemma 8), 100 rounds at 1 cost "
-        f"{poisson:.2f}.",
+        f"one record: an attack on 100 rounds reaches epsilon {least[0]:.2f} where 1 is claimed, "
+        f"on 500 rounds {least[1]:.2f} where 1.5 is. Longer runs have more noise: the accountant "
+        f"has {most[0]:.2f} for 300 rounds at 1, {most[1]:.2f} for 700 at 1.5. With batches of 20 "
+        f"always an attack on 44 rounds reaches {least[2]:.2f} where 1.5 is claimed, and 60 rounds "
+        f"cost {most[2]:.2f}. Among neighbours that have a record more or less, and with each "
+        f"record drawn on its own (Lemma 8), 100 rounds at 1 cost {poisson:.2f}."
+    )
+    return finding(
+        "epsilon", broken[1][0], least[1], exceeded and longer and poisson <= 1.0, description
     )
 
 
@@ -67,8 +62,9 @@ def _granted(epsilon: float, rounds: int, law: Batches, sampling: str = "fixed_s
     return float(account(releases, DELTA).epsilon)
 
 
+@erratum("E4.8b")
 def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
-    """E4.8b: a record used once shifts every later message."""
+    """Sum the losses of all messages that a record shifts which is used once."""
     x = np.zeros(2)
     apart = np.empty(rounds)
     for t in range(rounds):
@@ -76,19 +72,23 @@ def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
         x = keep * x - 0.02 * gradient
         apart[t] = abs(x[0] - x[1])
     claimed, actual = (apart[0] ** 2, float(np.sum(apart**2)))
+    description = (
+        f"One agent that keeps {keep:g} of its own exact model; a record is used in round 1 only: "
+        f"{rounds} messages shift by {keep:g}^k of the first; together they cost "
+        f"{actual / claimed:.2f} times the message that Theorem 15 counts."
+    )
     return finding(
         "rho of one use of a record, relative",
         1.0,
         actual / claimed,
         actual > 2 * claimed,
-        f"One agent that keeps {keep:g} of its own exact model; a record is used in round 1 only:",
-        f"{rounds} messages shift by {keep:g}^k of the first; together they cost "
-        f"{actual / claimed:.2f} times the message that Theorem 15 counts.",
+        description,
     )
 
 
+@erratum("E4.8c")
 def discrete_gaussian(variance: float = 4.0) -> ErratumResult:
-    """E4.8c: the discrete Gaussian has the Renyi divergence of the continuous one at most."""
+    """Compare the Renyi divergence of discrete and continuous Gaussian noise."""
     k = np.arange(-60, 61)
     worst = 0.0
     for shift in (1, 2, 3):

@@ -10,97 +10,86 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.privacy import gaussian_epsilon
 
 from ..zeroth_order import deviation_of_the_output, noise_of_theorem_1
-from .base import ErratumResult, finding
+from .base import ErratumResult, erratum, finding
 
 DELTA = 1e-3
 
 
 def _level(epsilon: float) -> float:
-    """mu of the noise (25) at an iteration's epsilon."""
+    """Return mu of the noise (25) for an epsilon per iteration."""
     return epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
 
 
+@erratum("E2.1")
 def vanishing_noise(epsilon: float = 0.15) -> ErratumResult:
-    """E2.1: no noise is added; what randomness there is shrinks with every step of the loop."""
+    """Compute the randomness of the output, which shrinks with each step of the loop."""
     claimed, own = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
-    return finding(
-        "standard deviation of the output",
-        claimed,
-        own,
-        own < claimed / 2,
+    description = (
         f"The inner loop with the steps of (27) at epsilon {epsilon:g}, delta 1e-3, L = 1: its "
-        f"output",
-        f"has the deviation {own:.2g}, Theorem 1 counts on Gaussian noise of {claimed:.3f}. Each "
-        f"step",
-        "contracts what the steps before have drawn, and no draw is independent of the data.",
+        f"output has the deviation {own:.2g}, Theorem 1 counts on Gaussian noise of {claimed:.3f}. "
+        "Each step contracts what the steps before have drawn, and no draw is independent of the "
+        "data."
     )
+    return finding("standard deviation of the output", claimed, own, own < claimed / 2, description)
 
 
+@erratum("E2.2")
 def upper_bound_as_variance(epsilon: float = 0.15) -> ErratumResult:
-    """E2.2: at the deviation that the output has, the same shift is far more than epsilon."""
+    """Compute epsilon for the standard deviation that the output has."""
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
     found = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
-    return finding(
-        "epsilon of an iteration",
-        epsilon,
-        found,
-        found > epsilon,
+    description = (
         f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of what the upper bound "
-        f"of",
-        f"Lemma 2 says. Gaussian noise of that deviation has epsilon {found:.2f}.",
+        f"of Lemma 2 says. Gaussian noise of that deviation has epsilon {found:.2f}."
     )
+    return finding("epsilon of an iteration", epsilon, found, found > epsilon, description)
 
 
+@erratum("E2.4")
 def private_step() -> ErratumResult:
-    """E2.4: the public step length is computed from the optimum of the private data."""
+    """Compute the public step size from the private data of two neighbours."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     norms = [
         float(np.linalg.norm(np.linalg.lstsq(X, y, rcond=None)[0]))
         for y in (np.array([1.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0]))
     ]
-    return finding(
-        "epsilon",
-        0.15,
-        math.inf,
-        abs(norms[0] - norms[1]) > 1e-3,
-        "Neighbouring data of three records, one response 2 or 1:",
-        f"norms of the optimum {norms[0]:.4f} and {norms[1]:.4f}, which enter the step of (27)",
-        "without noise: whoever knows the step knows which.",
+    description = (
+        "Neighbouring data of three records, one response 2 or 1: norms of the optimum "
+        f"{norms[0]:.4f} and {norms[1]:.4f}, which enter the step of (27) without noise: whoever "
+        "knows the step knows which."
     )
+    return finding("epsilon", 0.15, math.inf, abs(norms[0] - norms[1]) > 1e-3, description)
 
 
+@erratum("E2.5")
 def composition() -> ErratumResult:
-    """E2.5: (29) is below the exact total of Gaussian noise."""
+    """Compare (29) with the exact total of Gaussian noise."""
     claimed = float(total_epsilon(1.0, DELTA, 200))
     exact = float(gaussian_epsilon(_level(1.0) * math.sqrt(200), DELTA))
     low = float(gaussian_epsilon(_level(0.15) * math.sqrt(200), DELTA))
-    return finding(
-        "total epsilon",
-        claimed,
-        exact,
-        exact > claimed,
-        f"200 iterations of epsilon 1, delta 1e-3, true Gaussian noise: (29) says {claimed:.1f},",
+    description = (
+        f"200 iterations of epsilon 1, delta 1e-3, true Gaussian noise: (29) says {claimed:.1f}, "
         f"exactly it is {exact:.1f}. At 0.15 an iteration (29) says "
-        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {low:.2f}: safe there.",
+        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {low:.2f}: safe there."
     )
+    return finding("total epsilon", claimed, exact, exact > claimed, description)
 
 
+@erratum("E2.6")
 def unbounded_gradient(response: float = 10.0) -> ErratumResult:
-    """E2.6: c1 = 1 bounds nothing if only the features are normalised."""
+    """Compute a gradient that exceeds c1 = 1 although all features are normalised."""
     norm = abs(2 * response)
     found = float(gaussian_epsilon(norm * _level(0.15), DELTA))
-    return finding(
-        "epsilon of an iteration",
-        0.15,
-        found,
-        found > 0.15,
-        f"|x| = 1, y = {response:g}, beta = 0: |2x(x'beta - y)| = {norm:g}, and c1 = 1 is assumed.",
-        f"Noise for c1 = 1 then gives epsilon {found:.2f}.",
+    description = (
+        f"|x| = 1, y = {response:g}, beta = 0: |2x(x'beta - y)| = {norm:g}, and c1 = 1 is assumed. "
+        f"Noise for c1 = 1 then gives epsilon {found:.2f}."
     )
+    return finding("epsilon of an iteration", 0.15, found, found > 0.15, description)
 
 
+@erratum("E2.7")
 def one_point_argument(samples: int = 500) -> ErratumResult:
-    """E2.7: both gradients are taken at one point, yet the bound holds by monotonicity."""
+    """Test the distance of two minimisers, whose bound follows from monotonicity."""
     rng = np.random.default_rng(6)
     worst = 0.0
     for _ in range(samples):
@@ -110,11 +99,14 @@ def one_point_argument(samples: int = 500) -> ErratumResult:
         at_second = [h @ x[1] + linear for h, linear in zip(hessians, c, strict=True)]
         change = np.linalg.norm(at_second[0] - at_second[1])
         worst = max(worst, float(np.linalg.norm(x[0] - x[1]) * r / change))
+    description = (
+        f"{samples} pairs of strongly convex quadratics: at most {worst:.3f} of the bound, which "
+        "monotonicity proves; the printed argument, which equates the two minimisers, does not."
+    )
     return finding(
         "distance of minimisers / (change of gradient / curvature)",
         1.0,
         worst,
         worst <= 1 + 1e-9,
-        f"{samples} pairs of strongly convex quadratics: at most {worst:.3f} of the bound, which",
-        "monotonicity proves; the printed argument, which equates the two minimisers, does not.",
+        description,
     )
