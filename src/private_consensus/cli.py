@@ -49,7 +49,7 @@ MAX_MESSAGE = 10_000
 def main(arguments: Sequence[str] | None = None) -> int:
     """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used.
 
-    ``compare`` gives 1 if numbers moved, ``audit`` if anything speaks against a claim.
+    ``compare`` gives 1 if numbers changed, ``audit`` if anything speaks against a claim.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -171,7 +171,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_data_options(ranking)
     ranking.set_defaults(command=_rank, seed=0)
 
-    comparing = commands.add_parser("compare", help="which numbers of a run moved")
+    comparing = commands.add_parser("compare", help="compare a run with the reference results")
     comparing.add_argument("run", nargs="?", default="results/paper")
     comparing.add_argument("--reference", default="results/reference")
     comparing.add_argument(

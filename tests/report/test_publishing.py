@@ -15,18 +15,17 @@ from scipy.stats import t
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
 from private_consensus.reproduction.experiments.numbers import INTERVAL, QUARTILES, RANGE, SPREAD
-from private_consensus.reproduction.plotting.vectors import small_svg
+from private_consensus.reproduction.plotting.drawings import small_svg
 from private_consensus.reproduction.publishing import (
     beyond_limits,
     compare,
-    compare_exactly,
     profile_table,
     publish,
     require_aggregates,
 )
 from private_consensus.reproduction.publishing import reference as reference_of_runs
 from private_consensus.reproduction.publishing.aggregates import LARGEST
-from private_consensus.reproduction.publishing.comparison import moved, paired, quantile
+from private_consensus.reproduction.publishing.comparison import changed, paired, quantile
 
 from .conftest import MADE_UP
 
@@ -239,7 +238,7 @@ def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
 
 def test_the_same_run_has_not_moved(run, reference, capsys):
     assert cli.main(["compare", str(run[1]), "--reference", str(reference)]) == 0
-    assert "0 moved" in capsys.readouterr().out
+    assert "0 changed" in capsys.readouterr().out
 
 
 def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference, capsys):
@@ -254,9 +253,9 @@ def test_a_number_a_verdict_and_an_epsilon_that_change_are_named(run, reference,
     flagged = pl.DataFrame(AUDITED | {"flagged": [True]})
     flagged.write_parquet(made / "audit" / "audits.parquet")
     found = compare(made, reference)
-    assert sum(line.startswith("first_fig1:") for line in found.moved) == 2
-    assert any("epsilon_accountant" in line for line in found.moved)
-    assert found.missing == ("second_fig1: not in the run",)
+    assert sum(line.startswith("first_fig1:") for line in found.changed) == 2
+    assert any("epsilon_accountant" in line for line in found.changed)
+    assert found.missing == ("data/second_fig1.parquet: not in the run",)
     assert len(found.verdicts) == (claims["verdict"] != "held").sum() + 1  # and the audit
     audit = "one (representative, transcript, correct): not flagged became flagged"
     assert audit in found.verdicts
@@ -270,12 +269,12 @@ def test_a_lower_bound_that_moved_or_is_gone_is_named(run, reference, column):
     known = [pl.read_parquet(folder / "privacy.parquet") for folder in (reference, made)]
     for folder, privacy, bound in zip((reference, made), known, (1.0, 1.1), strict=True):
         privacy.with_columns(pl.lit(bound).alias(column)).write_parquet(folder / "privacy.parquet")
-    assert all(f"{column} differs" in line for line in compare(made, reference).moved)
+    assert all(f"{column} differs" in line for line in compare(made, reference).changed)
     known[1].drop(column, strict=False).write_parquet(made / "privacy.parquet")
-    assert all(f"{column} is missing" in line for line in compare(made, reference).moved)
-    assert compare(made, reference).moved
+    assert all(f"{column} is missing" in line for line in compare(made, reference).changed)
+    assert compare(made, reference).changed
     known[0].with_columns(pl.lit(1.0).alias(column)).write_parquet(made / "privacy.parquet")
-    assert compare(made, reference).moved == ()
+    assert compare(made, reference).changed == ()
 
 
 def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, reference, capsys):
@@ -285,16 +284,17 @@ def test_an_exact_comparison_finds_changes_below_the_monte_carlo_error(run, refe
     numbers = pl.read_parquet(file)
     for factor, same in ((1 + 1e-9, True), (1 + 1e-5, False)):
         numbers.with_columns(y=pl.col("y") * factor).write_parquet(file)
-        assert compare_exactly(made, reference).same is same
-    (line,) = compare_exactly(made, reference).different
+        assert compare(made, reference, exact=True).same is same
+    (line,) = compare(made, reference, exact=True).changed
     assert line.startswith("data/first_fig1.parquet: y differs in ")
     assert cli.main(["compare", str(made), "--reference", str(reference), "--exact"]) == 1
     numbers.reverse().write_parquet(file)
-    assert not compare_exactly(made, reference).same
+    assert not compare(made, reference, exact=True).same
     numbers.head(1).write_parquet(file)
-    assert f"{numbers.height} rows became 1" in compare_exactly(made, reference).different[0]
+    assert f"{numbers.height} rows became 1" in compare(made, reference, exact=True).changed[0]
     file.unlink()
-    assert compare_exactly(made, reference).missing == ("data/first_fig1.parquet: not in the run",)
+    missing = compare(made, reference, exact=True).missing
+    assert missing == ("data/first_fig1.parquet: not in the run",)
     capsys.readouterr()
 
 
@@ -308,7 +308,7 @@ def test_means_move_at_the_quantile_of_student():
     allowed = t.isf(0.05 / (2 * 3), 24) * np.hypot(0.1, 0.1)
     for shift, count in ((0.999 * allowed, 0), (1.001 * allowed + 1e-5, 1)):
         both = paired(points([1, 2, 3], 0.1), points([1 + shift, 2, 3], 0.1), "f")
-        assert len(moved(both)) == count
+        assert len(changed(both)) == count
 
 
 def test_two_runs_of_one_truth_move_in_five_percent_at_most():
@@ -316,7 +316,7 @@ def test_two_runs_of_one_truth_move_in_five_percent_at_most():
     for _ in range(200):
         first, second = draws.normal(0, 1, (2, 20, 25))
         frames = [points(v.mean(1), v.std(1, ddof=1) / 5) for v in (first, second)]
-        count += bool(moved(paired(*frames, "f")))
+        count += bool(changed(paired(*frames, "f")))
     assert count <= 20
 
 
@@ -329,8 +329,8 @@ def test_other_intervals_give_at_least_the_error_of_their_centre(kind, half):
 
 def test_an_exact_number_may_move_by_rounding_only():
     exact = points([1.0], 0.0, "")
-    assert not moved(paired(exact, points([1.0 + 1e-8], 0.0, ""), "f"))
-    assert moved(paired(exact, points([1.001], 0.0, ""), "f"))
+    assert not changed(paired(exact, points([1.0 + 1e-8], 0.0, ""), "f"))
+    assert changed(paired(exact, points([1.001], 0.0, ""), "f"))
 
 
 def test_one_run_has_no_student_law():

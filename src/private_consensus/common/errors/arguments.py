@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from types import UnionType
 from typing import Any
 
@@ -170,6 +171,26 @@ def text(key: str, value: Any) -> str:
     """
     require(isinstance(value, str), key, value, "a text")
     return value
+
+
+def path(key: str, value: Any, expected: str) -> Path:
+    """Return the path of a file or folder.
+
+    Parameters
+    ----------
+    key : str
+        Name of the argument.
+    value : str or Path
+    expected : str
+        Description of the file or folder, for the message.
+
+    Returns
+    -------
+    Path
+    """
+    is_path = isinstance(value, str | Path) and "\0" not in str(value)
+    require(is_path, key, value, expected)
+    return Path(value)
 
 
 def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:

@@ -2,23 +2,19 @@
 
 ``reference`` writes the folder, ``aggregates`` excludes individual records, and ``manifest``
 describes how the results were computed. ``comparison`` finds the numbers of a later run that
-changed significantly, ``exact`` those that changed at all, and ``profile`` the jobs with the
-largest CPU time.
+changed, and ``profile`` the jobs with the largest CPU time.
 """
 
 from .aggregates import require_aggregates
 from .comparison import Comparison, compare
-from .exact import ExactComparison, compare_exactly
 from .manifest import manifest
 from .profile import beyond_limits, heaviest, profile_table
 from .reference import publish
 
 __all__ = [
     "Comparison",
-    "ExactComparison",
     "beyond_limits",
     "compare",
-    "compare_exactly",
     "heaviest",
     "manifest",
     "profile_table",
