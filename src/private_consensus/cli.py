@@ -195,7 +195,6 @@ def _parser() -> argparse.ArgumentParser:
 
     profiling = commands.add_parser("profile", help="the heaviest jobs of a run, as Markdown")
     profiling.add_argument("run", nargs="?", default="results/paper")
-    profiling.add_argument("--before", help="an older run to compare with")
     profiling.add_argument("--count", type=int, default=10)
     profiling.set_defaults(command=_profile)
 
@@ -1026,7 +1025,7 @@ def _migrate(options) -> None:
 def _profile(options) -> None:
     from .reproduction.publishing import beyond_limits, profile_table
 
-    table = profile_table(options.run, options.before, options.count)
+    table = profile_table(options.run, options.count)
     sentences = list(beyond_limits(options.run))
     text = table + "".join(f"{sentence}\n" for sentence in sentences)
     contents = {"table": table, "beyond_limits": sentences}

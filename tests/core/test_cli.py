@@ -303,7 +303,6 @@ def test_schemas_are_written_into_a_folder_of_schemas_only(call, tmp_path):
     ["compare", "http://user:password@host/run"],
     ["compare", "results/reference", "--reference", "http://user:password@host/run"],
     ["profile", "https://user:password@host/run"],
-    ["profile", ".", "--before", "https://user:password@host/run"],
     ["describe", "https://user:password@host"],
 ])  # fmt: skip
 def test_no_command_repeats_a_password(call, command):

@@ -362,19 +362,6 @@ def test_jobs_and_cells_above_a_limit_are_named(tmp_path):
     ]  # fmt: skip
 
 
-def test_two_runs_stand_side_by_side_and_a_job_of_one_alone_is_there(tmp_path):
-    for run, name, cpu in (("old", "gone", 3.0), ("old", "kept", 9.0), ("new", "kept", 1.0),
-                           ("new", "added", 5.0)):  # fmt: skip
-        folder = tmp_path / run / "timings"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.tsv").write_text(f"s\tmax_rss\tcpu_time\n2.0\t100\t{cpu}\n")
-    lines = profile_table(tmp_path / "new", tmp_path / "old").splitlines()[2:]
-    assert lines == [
-        "| kept | 9.0 | 1.0 | 2.0 | 2.0 |", "| added | - | 5.0 | - | 2.0 |",
-        "| gone | 3.0 | - | 2.0 | - |", "| all 2 and 2 | 12.0 | 6.0 | 4.0 | 4.0 |",
-    ]  # fmt: skip
-
-
 def test_a_small_svg_moves_no_mark_by_more_than_a_twentieth_of_a_pixel():
     svg = (
         '<path aria-label="a" d="M1.2345,-9.876" opacity="0.25" transform="translate(3.14159,2)"/>'

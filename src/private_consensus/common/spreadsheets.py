@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 import polars as pl
 
@@ -20,6 +21,25 @@ def csv(frame: pl.DataFrame) -> str:
     ]
     titles = {name: f"'{name}" for name in frame.columns if re.match(FORMULA, name)}
     return frame.with_columns(escaped).rename(titles).write_csv()
+
+
+def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Format a Markdown table.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        Heads of the columns.
+    rows : iterable of iterable of str
+        Cells, with marks that :func:`markdown` has escaped.
+
+    Returns
+    -------
+    str
+        Lines of the table, each with a line end.
+    """
+    lines = [titles, ["---"] * len(titles), *rows]
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def markdown(text: str) -> str:

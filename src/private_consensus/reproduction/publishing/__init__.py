@@ -8,14 +8,13 @@ changed, and ``profile`` the jobs with the largest CPU time.
 from .aggregates import require_aggregates
 from .comparison import Comparison, compare
 from .manifest import manifest
-from .profile import beyond_limits, heaviest, profile_table
+from .profile import beyond_limits, profile_table
 from .reference import publish
 
 __all__ = [
     "Comparison",
     "beyond_limits",
     "compare",
-    "heaviest",
     "manifest",
     "profile_table",
     "publish",

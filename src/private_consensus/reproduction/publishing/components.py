@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.provenance import write_json, write_text
-from private_consensus.common.spreadsheets import markdown
+from private_consensus.common.spreadsheets import markdown, markdown_table
 
 LOCKED = re.compile(r"^([\w.-]+)==([^\s;\\]+)[^\n]*((?:\n +--hash=sha256:[^\n]*)*)", re.M)
 UNSAID = "not said"
@@ -97,12 +97,9 @@ def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 def table(rows: Iterable[Mapping[str, Any]]) -> str:
     """Format the packages as a Markdown table, one row per package."""
-    lines = ["| package | version | licence |", "|---|---|---|"]
-    lines += [
-        f"| {' | '.join(markdown(row[key]) for key in ('name', 'version', 'licence'))} |"
-        for row in rows
-    ]
-    return "\n".join(lines) + "\n"
+    keys = ("name", "version", "licence")
+    cells = ((markdown(row[key]) for key in keys) for row in rows)
+    return markdown_table(("package", *keys[1:]), cells)
 
 
 def main(folder: str, lock: str = "requirements.txt") -> None:

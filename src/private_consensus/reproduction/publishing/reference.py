@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -10,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.provenance import atomic_write, write_json, write_text
+from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
 
 from ..experiments.results import rows_of
-from ..plotting.rasters import compact
-from ..plotting.vectors import small_svg
+from ..plotting.drawings import png_of, small_svg
 from ..report.freshness import found_stamp
 from ..report.page import scored
 from ..report.reading import Results, svg_size
@@ -88,14 +86,15 @@ def publish(
         _keep_bench(folder, new)
         _keep_comparison(made, folder, new)
         stamps = {str(path): found_stamp(path) for path in stamped}
+        files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             scale=results.scale, commit=results.commit, config=config, missing=missing,
-            cards=results.cards, timings=results.timings, files=checksums(new),
+            cards=results.cards, timings=results.timings, files=checksums(files, new),
             stamps={path: {k: s[k] for k in ("settings", "code", "data") if k in s}
                     for path, s in stamps.items()},
         )  # fmt: skip
         write_json(new / "manifest.json", content)
-        if (size := _size(new)) > BIGGEST:
+        if (size := sum(path.stat().st_size for path in files)) > BIGGEST:
             raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} to be kept")
         shutil.rmtree(folder, ignore_errors=True)
         new.replace(folder)
@@ -150,15 +149,12 @@ def _surrogates(results: Results) -> str:
 
 
 def _write(results: Results, run: Path, folder: Path) -> None:
-    for name in results.facts:
-        svg = (run / "figures" / f"{name}.svg").read_text(encoding="utf-8")
-        write_text(folder / "figures" / f"{name}.svg", small_svg(svg))
-        with atomic_write(folder / "figures" / f"{name}.png") as temporary:
-            temporary.write_bytes(small_png(svg))
-    if (run / "audit" / f"{REPAIRS}.svg").is_file():
-        svg = (run / "audit" / f"{REPAIRS}.svg").read_text(encoding="utf-8")
-        write_text(folder / "figures" / f"{REPAIRS}.svg", small_svg(svg))
-        with atomic_write(folder / "figures" / f"{REPAIRS}.png") as temporary:
+    figures = [run / "figures" / f"{name}.svg" for name in results.facts]
+    repairs = run / "audit" / f"{REPAIRS}.svg"
+    for file in [*figures, *filter(Path.is_file, [repairs])]:
+        svg = file.read_text(encoding="utf-8")
+        write_text(folder / "figures" / file.name, small_svg(svg))
+        with atomic_write(folder / "figures" / f"{file.stem}.png") as temporary:
             temporary.write_bytes(small_png(svg))
     for name in results.tables:
         for kind in TABLES:
@@ -205,17 +201,9 @@ def _keep_comparison(run: Path, old: Path, new: Path) -> None:
         write_json(new / COMPARED / "published.json", {"date": today})
 
 
-def _size(folder: Path) -> int:
-    """Return the total size of all files of a folder in bytes."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
 def small_png(svg: str) -> bytes:
     """Render a figure as PNG, for slides and pages without SVG support."""
-    import vl_convert as vlc
-
-    width = svg_size(svg).get("width", WIDTH)
-    return compact(vlc.svg_to_png(svg, scale=WIDTH / width), effort=9)
+    return png_of(svg, WIDTH / svg_size(svg).get("width", WIDTH))
 
 
 def gallery(results: Results) -> str:
@@ -240,15 +228,6 @@ def gallery(results: Results) -> str:
                       f"[![{title}](figures/{name}.png)](figures/{name}.svg)", "",
                       f"`snakemake --cores 2 {name}`"]  # fmt: skip
     return "\n".join(lines) + "\n"
-
-
-def checksums(folder: Path) -> dict[str, str]:
-    """Compute the SHA-256 of every file of a folder."""
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def _copy(source: Path, target: Path) -> None:

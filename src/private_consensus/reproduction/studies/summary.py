@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from private_consensus.common.spreadsheets import markdown
+from private_consensus.common.spreadsheets import markdown, markdown_table
 from private_consensus.privacy import DIFFERS
 
 from ..audits.errata import Erratum
@@ -96,12 +96,8 @@ def _names(files: Iterable[str]) -> str:
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     if not rows:
         return ""
-    lines = [
-        f"| {' | '.join(name.replace('_', ' ') for name in columns)} |",
-        "|---" * len(columns) + "|",
-    ]
-    lines += [f"| {' | '.join(_cell(row.get(name)) for name in columns)} |" for row in rows]
-    return "\n".join(lines) + "\n"
+    titles = [name.replace("_", " ") for name in columns]
+    return markdown_table(titles, ([_cell(row.get(name)) for name in columns] for row in rows))
 
 
 def _cell(value: Any) -> str:
