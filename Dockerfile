@@ -2,7 +2,7 @@
 FROM python:3.11-slim-bookworm
 
 RUN apt-get update \
-    && apt-get install --yes --no-install-recommends git make \
+    && apt-get install --yes --no-install-recommends fonts-dejavu-core git make \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home researcher
 

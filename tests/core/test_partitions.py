@@ -86,6 +86,6 @@ def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
     assert set(numbers["panel"]) == set(KINDS)
     assert set(numbers["source"]) == {"adult (surrogate)"}
     figure = {"title": "Shares", "panels": panels}
-    chart = plotting.draw("data_extra_partitions", "data", numbers, figure, {}).to_dict()
+    chart = plotting.draw("data_extra_partitions", "data", numbers, figure, {})
     assert chart["title"]["subtitle"][0].startswith("SURROGATE DATA")
     assert '["label -1", "label +1"]' in json.dumps(chart)

@@ -245,7 +245,7 @@ def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
     shown = shown.with_columns(pl.when(first).then(np.inf).otherwise(pl.col(column)).alias(column))
     numbers = figure_numbers(panels, {}, source=COMPUTED, others=shown)
     figure = {"title": "Views", "panels": panels, "columns": 2}
-    chart = plotting.draw(f"observers_extra_{kind}", "observers", numbers, figure, {}).to_dict()
+    chart = plotting.draw(f"observers_extra_{kind}", "observers", numbers, figure, {})
     text = json.dumps(chart, allow_nan=False)
     assert f"data: {COMPUTED}" in text
     assert all(f'"{p["title"]}"' in text for p in panels)

@@ -620,7 +620,7 @@ def test_the_drawing_of_secret_sharing_delivers_each_share_once_and_relays_to_it
     plan = planning.load(read_yaml(CONFIG / "config.yaml"), CONFIG)
     figure = plan.drawing("xiao_figA")
     numbers = figure_numbers(figure["panels"], {}, source="drawn")
-    chart = plotting.draw("xiao_figA", "xiao", numbers, figure, {}).to_dict()
+    chart = plotting.draw("xiao_figA", "xiao", numbers, figure, {})
     assert [panel["title"] for panel in chart["hconcat"]] == [
         panel["title"] for panel in figure["panels"]
     ]

@@ -79,7 +79,7 @@ def test_an_assumed_graph_is_called_assumed_in_print_too(plan, name):
     """Print has no heading."""
     drawing = plan.drawing(name)
     numbers = figure_numbers(drawing["panels"], {}, source="sampled")
-    printed = sized(plotting.draw(name, plan.paper_of(name), numbers, drawing, {}).to_dict(), 3.3)
+    printed = sized(plotting.draw(name, plan.paper_of(name), numbers, drawing, {}), 3.3)
     assert "assumed" in json.dumps(printed)
 
 

@@ -12,8 +12,8 @@ from private_consensus.reproduction.experiments.results import (
     stamp,
     write,
 )
+from private_consensus.reproduction.plotting.drawings import save
 from private_consensus.reproduction.plotting.repairs import draw
-from private_consensus.reproduction.plotting.theme import save
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,

@@ -11,7 +11,7 @@ from private_consensus.reproduction.experiments.results import (
     stamp,
     write,
 )
-from private_consensus.reproduction.plotting.theme import save
+from private_consensus.reproduction.plotting.drawings import save
 
 name, figure = snakemake.wildcards.figure, snakemake.params.figure
 with job_logging(snakemake.log[0], figure, snakemake.log.usage):

@@ -12,6 +12,8 @@ EXTRA_OF = {
     "ipumspy": "data",
     "jinja2": "report",
     "latex2mathml": "report",
+    "markdown_it": "report",
+    "PIL": "report",
     "pooch": "data",
     "requests": "data",
     "snakemake": "workflow",

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from .specifications import Specification
-
 SHARED = {
-    "axes", "captions", "coinciding", "curves", "documents", "figure_styles", "printing", "rasters",
-    "repairs", "specifications", "theme", "vectors",
+    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "printing", "repairs",
+    "specifications", "theme",
 }  # fmt: skip
 """Modules of all papers."""
 
@@ -31,7 +29,7 @@ def draw(
     numbers: pl.DataFrame,
     figure: Mapping[str, Any],
     styles: Mapping[str, Mapping[str, Any]],
-) -> Specification:
+) -> dict[str, Any]:
     """Draw a figure by the paper's function of that name, or as curves if there is none.
 
     Parameters
@@ -49,7 +47,8 @@ def draw(
 
     Returns
     -------
-    Specification
+    dict
+        Vega-Lite specification.
     """
     # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
     from altair.utils.schemapi import debug_mode

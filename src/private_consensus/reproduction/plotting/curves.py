@@ -15,7 +15,7 @@ from .axes import STRIP, Extent, common, extent
 from .captions import facts, marks
 from .coinciding import coinciding
 from .figure_styles import CurveStyles, Styles, curve_styles, named
-from .specifications import Specification, field, named_data
+from .specifications import field, named_data
 from .theme import HEIGHT, INK, WIDTH, finish
 
 MOST_POINTS = 200
@@ -65,7 +65,7 @@ class Panel:
     size: tuple[int, int] = (WIDTH, HEIGHT)
 
 
-def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification:
+def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any]:
     """Draw all panels of a figure, with tooltips and a legend that hides curves.
 
     Parameters
@@ -79,7 +79,8 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> Specification
 
     Returns
     -------
-    Specification
+    dict
+        Vega-Lite specification.
     """
     shown = thinned(named(numbers, styles))
     panels = [
@@ -359,11 +360,11 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
         ),
         layer(
             {"type": "point", "filled": True, "size": 26},
-            y=field("dot", scale=y_scale), tooltip=tooltip,
+            y=field(_value("dot", shown), scale=y_scale), tooltip=tooltip,
             opacity=seen(1.0) if _dotted(shown) else {"value": 0.0},
         ),
     ]  # fmt: skip
-    if (shown["place"] != ON).any():
+    if _leaves_axis(shown):
         shapes = {"domain": [BELOW, ABOVE], "range": ["triangle-down", "triangle-up"]}
         layers.append(
             layer(
@@ -380,24 +381,33 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _columns(shown: pl.DataFrame) -> pl.DataFrame:
-    kept = ["curve", "x", "y", "low", "high", "dot", "exact", "runs"]
-    if (shown["place"] != ON).any():
-        kept += ["beyond", "place"]
-    return shown.select(*kept, *(["diverged"] if "diverged" in shown.columns else []))
+    names = ["curve", "x", "y", "low", "high", "runs"]
+    if _leaves_axis(shown):
+        names += ["dot", "exact", "beyond", "place"]
+    return shown.select(*names, *(["diverged"] if "diverged" in shown.columns else []))
+
+
+def _leaves_axis(shown: pl.DataFrame) -> bool:
+    return bool((shown["place"] != ON).any())
+
+
+def _value(column: str, shown: pl.DataFrame) -> str:
+    """Return the column of a value; ``y`` if all points are on the axis, since all are equal."""
+    return column if _leaves_axis(shown) else "y"
 
 
 def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[dict[str, Any]]:
-    found = [
+    fields = [
         field("curve", "nominal", title="curve"),
         field("x", title=typeset(spec["x_title"]), format=".4~g"),
-        field("exact", title=typeset(spec["y_title"]), format=".4~g"),
+        field(_value("exact", shown), title=typeset(spec["y_title"]), format=".4~g"),
         field("low", format=".4~g"),
         field("high", format=".4~g"),
         field("runs"),
     ]
     if "diverged" in shown.columns:
-        found.append(field("diverged", title="runs without a finite value"))
-    return found
+        fields.append(field("diverged", title="runs without a finite value"))
+    return fields
 
 
 def _dotted(shown: pl.DataFrame) -> bool:

@@ -17,7 +17,7 @@ WIDTH = 300
 COLUMNS = 2
 
 
-def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw the records of each agent as bars by label, with the fraction of the last label.
 
     Parameters
@@ -31,7 +31,8 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     top = 1.12 * float(numbers["size"].max())
     names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()

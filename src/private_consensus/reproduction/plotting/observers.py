@@ -57,7 +57,7 @@ TOGETHER = {
 }
 
 
-def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw, per algorithm, the graph with one agent's view and the map of all pairs.
 
     Parameters
@@ -71,7 +71,8 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> al
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     top = _budget(figure)
     colour = alt.Color("shown:Q").title("ε").scale(
@@ -87,7 +88,7 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> al
     return finish(chart, figure["title"], numbers["source"][0], facts(figure), note)
 
 
-def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw pairs as dots over their distance, with the median and the central 80 %.
 
     Parameters
@@ -101,12 +102,13 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     return _side_by_side(_distances, numbers, figure, FLOOR)
 
 
-def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw one line per kind of observer over the number of rounds.
 
     Parameters
@@ -120,12 +122,13 @@ def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) ->
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     return _side_by_side(_rounds, numbers, figure, 10 * FLOOR)
 
 
-def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw one line per way to choose a coalition, over its size.
 
     Parameters
@@ -139,7 +142,8 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     return _side_by_side(_together, numbers, figure, 10 * FLOOR)
 
@@ -149,7 +153,7 @@ def _side_by_side(
     numbers: pl.DataFrame,
     figure: Spec,
     floor: float,
-) -> alt.Chart:
+) -> dict[str, Any]:
     """The panels of a figure, in which nothing is drawn below ``floor``."""
     panels = [drawn(_points(numbers, panel), panel) for panel in figure["panels"]]
     chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)

@@ -12,6 +12,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+from .drawings import pdf_of
 from .theme import FONT
 
 POINTS_PER_INCH = 72
@@ -43,7 +44,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     Parameters
     ----------
     specification : dict
-        As :func:`.theme.save` writes it.
+        As :func:`.drawings.save` writes it.
     inches : float
         Width of the whole drawing.
     """
@@ -95,12 +96,6 @@ def _svg(specification: dict[str, Any]) -> str:
     import vl_convert as vlc
 
     return vlc.vegalite_to_svg(json.dumps(specification))
-
-
-def _pdf(specification: dict[str, Any]) -> bytes:
-    import vl_convert as vlc
-
-    return vlc.svg_to_pdf(_svg(specification))
 
 
 def _config(config: dict[str, Any]) -> dict[str, Any]:
@@ -226,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 print(f"{target.name}: not written, {height:.1f} inches high", file=sys.stderr)
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(_pdf(drawing))
+            target.write_bytes(pdf_of(_svg(drawing)))
             print(target)
 
 

@@ -25,7 +25,7 @@ ARROW_SHORT = 0.012
 
 def draw(
     rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
-) -> alt.Chart:
+) -> dict[str, Any]:
     """Draw one arrow per pair, from the true epsilon as published to that of the correction.
 
     Each pair shows the setting whose claimed epsilon is closest to 1, with finite means if
@@ -42,7 +42,8 @@ def draw(
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     if not rows.height:
         nothing = alt.Chart(

@@ -8,23 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
 import polars as pl
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
-
-
-@dataclass(frozen=True)
-class Specification:
-    """A figure, ready to be drawn."""
-
-    content: Mapping[str, Any]
-
-    def to_dict(self) -> dict[str, Any]:
-        return dict(self.content)
 
 
 def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, Any]:

@@ -29,7 +29,7 @@ EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 Spec = Mapping[str, Any]
 
 
-def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw the nodes and edges of the communication graph.
 
     Parameters
@@ -43,7 +43,8 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     place = {
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
@@ -66,7 +67,7 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
     return finish(alt.hconcat(panel), figure["title"], numbers["source"][0], facts(figure))
 
 
-def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw the trajectories of the agents' estimates, two panels per row, each in two views.
 
     Parameters
@@ -80,7 +81,8 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     columns = [
         _trajectories(numbers.filter(pl.col("panel") == panel["title"]), panel)
@@ -94,7 +96,7 @@ wang_fig3 = wang_fig2
 wang_extra_fig2_before_noise = wang_fig2
 
 
-def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Chart:
+def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
     """Draw mean square errors, exact as lines and measured as points, with the theorem's slope.
 
     Parameters
@@ -108,7 +110,8 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> alt.Cha
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     parts = [numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]]
     ends = common([extent([*part["low"], *_guide(part)["y"]], log=True) for part in parts])
@@ -156,11 +159,13 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
     colour = alt.Color("series:N").scale(domain=names, range=list(AGENTS[: len(names)]))
-    line = _chart(agents).mark_line(strokeWidth=1.3)
+    line = _chart(agents, "x", "y", "exact", "series", "variant").mark_line(strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
-    band = _chart(exact).mark_area(color=GREY, opacity=0.22)
+    band = _chart(exact, "x", "low", "high", "variant").mark_area(color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
-    rule = _chart(truth.sort("variant")).mark_rule(strokeDash=[4, 3], color=INK, strokeWidth=1.2)
+    rule = _chart(truth.sort("variant"), "y").mark_rule(
+        strokeDash=[4, 3], color=INK, strokeWidth=1.2
+    )
     value = alt.Tooltip("exact:Q", title="estimate", format=".4~g")
     tooltip = ["series:N", "variant:N", alt.Tooltip("x:Q", title="t"), value]
     return alt.layer(
@@ -172,9 +177,8 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     ).properties(width=WIDTH, height=height)
 
 
-def _chart(points: pl.DataFrame) -> alt.Chart:
-    drawn = points.select("x", "y", "low", "high", "exact", "series", "variant")
-    return alt.Chart(drawn.to_pandas())
+def _chart(points: pl.DataFrame, *columns: str) -> alt.Chart:
+    return alt.Chart(points.select(columns).to_pandas())
 
 
 # --- Error curves ---------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×1
 
 def xiao_fig1(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
-) -> alt.Chart:
+) -> dict[str, Any]:
     """Draw heat maps of bound, expectation and difference.
 
     Bound and expectation share a colour scale. In the scale of the difference, zero is white.
@@ -47,7 +47,8 @@ def xiao_fig1(
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     shared = _range(numbers.filter(pl.col("variant") != "excess"))
     maps = []
@@ -67,7 +68,7 @@ def xiao_fig1(
 
 def xiao_figA(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
-) -> alt.Chart:
+) -> dict[str, Any]:
     """Draw the shares that agents exchange and the sums that they broadcast or relay.
 
     Parameters
@@ -81,7 +82,8 @@ def xiao_figA(
 
     Returns
     -------
-    altair.Chart
+    dict
+        Vega-Lite specification.
     """
     titles = [panel["title"] for panel in figure["panels"]]
     nodes = [numbers.filter(pl.col("panel") == title, pl.col("kind") == "node") for title in titles]

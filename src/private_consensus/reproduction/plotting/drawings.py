@@ -1,0 +1,150 @@
+"""Files of a figure: specification, SVG, PNG and PDF."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from private_consensus.common.provenance import atomic_write
+
+DIGITS = 6
+"""Significant digits of numbers in a specification."""
+PIXELS, LEAST_SCALE = 1600, 1.5
+"""Width of a PNG in pixels, and its smallest number of pixels per unit of the drawing."""
+COLOURS = 256
+"""Colours of a PNG; a chart has few."""
+PAGE = """#set document(date: none)
+#set page(width: auto, height: auto, margin: 0pt)
+#image("drawing.svg")"""
+"""Typst document without a date, with a page that is as large as the drawing."""
+
+WIDTH = re.compile(r'width="([\d.]+)"')
+HIDDEN = re.compile(r'<(path|rect|line|text|circle)\b[^>]*? opacity="0"[^>]*?(?:/>|>[^<]*</\1>)')
+"""Marks that only a pointer finds. The points of long curves are two thirds of a drawing."""
+FOR_SCREEN_READERS = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
+"""Attributes of single marks; a page has one alternative text per figure instead."""
+POSITIONS = re.compile(r' (?:d|transform)="[^"]*"')
+LONG = re.compile(r"-?\d+\.\d{2,}")
+OPAQUE = ' opacity="1"'
+OPACITY = re.compile(r'(<(?:path|rect|line|text|circle)\b[^>]*?) opacity="([\d.]+)"')
+
+
+def save(
+    chart: Mapping[str, Any], *, json_path: Path, svg: Path, png: Path, pdf: Path,
+    png_scale: float = 2,
+) -> None:  # fmt: skip
+    """Write a chart in four formats, each of them atomically.
+
+    Parameters
+    ----------
+    chart : mapping
+        Finished Vega-Lite specification.
+    json_path : Path
+        Target of the specification.
+    svg : Path
+        Target of the SVG.
+    png : Path
+        Target of the PNG.
+    pdf : Path
+        Target of the PDF.
+    png_scale : float, default 2
+        Pixels per unit if less than ``LEAST_SCALE``; else the PNG is ``PIXELS`` wide or wider.
+    """
+    specification = json.dumps(rounded(chart), sort_keys=True, separators=(",", ":"))
+    drawing = drawn(specification)
+    scale = png_scale
+    if scale >= LEAST_SCALE:
+        scale = max(LEAST_SCALE, PIXELS / float(WIDTH.search(drawing)[1]))
+    for path, content in (
+        (json_path, specification.encode()),
+        (svg, drawing.encode()),
+        (png, png_of(drawing, scale)),
+        (pdf, pdf_of(drawing)),
+    ):
+        with atomic_write(path) as part:
+            part.write_bytes(content)
+
+
+def drawn(specification: str) -> str:
+    """Draw a Vega-Lite specification as SVG, without marks that nobody sees."""
+    import vl_convert
+
+    svg = HIDDEN.sub("", _renumbered(vl_convert.vegalite_to_svg(specification)))
+    # The opacity of a whole mark would be a group of its own in a PDF.
+    transparent = r'\1 fill-opacity="\2" stroke-opacity="\2"'
+    return small_svg(OPACITY.sub(transparent, svg.replace(OPAQUE, "")))
+
+
+def small_svg(svg: str) -> str:
+    """Round positions to a tenth of a pixel and remove what marks tell a screen reader."""
+    placed = POSITIONS.sub(
+        lambda part: part[0] if "scale" in part[0] else LONG.sub(_tenths, part[0]), svg
+    )
+    return FOR_SCREEN_READERS.sub("", placed)
+
+
+def _tenths(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.1f}"
+
+
+def _renumbered(svg: str) -> str:
+    """Number clip paths and gradients from 0; the renderer counts on from chart to chart."""
+    order: dict[str, str] = {}
+    for kind in ("clip", "gradient_"):
+        names = dict.fromkeys(re.findall(rf'id="({kind}\d+)"', svg))
+        order |= {name: f"{kind}{position}" for position, name in enumerate(names)}
+    return re.sub(r"\b(?:clip|gradient_)\d+\b", lambda name: order.get(name[0], name[0]), svg)
+
+
+def png_of(svg: str, scale: float) -> bytes:
+    """Convert an SVG to a PNG on white with a palette of colours.
+
+    Parameters
+    ----------
+    svg : str
+        Drawing.
+    scale : float
+        Pixels per unit of the drawing.
+
+    Returns
+    -------
+    bytes
+    """
+    import vl_convert
+    from PIL import Image
+
+    pixels = Image.open(BytesIO(vl_convert.svg_to_png(svg, scale=scale)))
+    picture = Image.new("RGB", pixels.size, "white")
+    picture.paste(pixels, mask=pixels.getchannel("A"))
+    palette = picture.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    content = BytesIO()
+    palette.save(content, "PNG", optimize=True)
+    return content.getvalue()
+
+
+def pdf_of(svg: str) -> bytes:
+    """Convert an SVG to a PDF of its size, with byte-identical output every time."""
+    import typst
+
+    with TemporaryDirectory() as folder:
+        Path(folder, "drawing.svg").write_text(svg, encoding="utf-8")
+        Path(folder, "page.typ").write_text(PAGE, encoding="utf-8")
+        return typst.compile(str(Path(folder, "page.typ")), root=folder)
+
+
+def rounded(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """Round the data of a Vega-Lite specification to six significant digits."""
+    data = {
+        name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
+        for name, rows in specification.get("datasets", {}).items()
+    }
+    return {**specification, "datasets": data} if data else dict(specification)
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
