@@ -354,7 +354,7 @@ def _waiting(description: str) -> Generator[None]:
 
 def _schema(options) -> None:
     from .common.provenance import write_text
-    from .reproduction.experiments.shorthand import schemas
+    from .reproduction.experiments.files import schemas
 
     require("\0" not in options.folder, "folder", options.folder, "a folder")
     folder, written = Path(options.folder), schemas()

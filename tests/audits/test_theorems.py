@@ -18,8 +18,8 @@ from private_consensus.reproduction.claims.words import (
     UNDECIDED,
     UNTESTABLE,
 )
+from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.results import rows_of
-from private_consensus.reproduction.experiments.shorthand import read_paper
 from private_consensus.reproduction.report.views import theorems as view
 from private_consensus.reproduction.statements import COMPUTATIONS, compute
 from private_consensus.reproduction.statements.base import (
@@ -233,7 +233,7 @@ def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
     named = {
         (name, statement)
         for name, claim in claims.items()
-        for statement in named_statements(paper, f"{claim['place']}; {claim['because']}")
+        for statement in named_statements(paper, f"{claim['location']}; {claim['because']}")
     }
     listed = {(claim, s) for s, entry in RAW[paper].items() for claim in entry.get("claims", ())}
     assert named <= listed and {claim for claim, _ in listed} <= claims.keys()

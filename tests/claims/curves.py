@@ -44,12 +44,12 @@ def layout(cells: Cells, test: Test) -> list[np.ndarray]:
 
 def axes(cells: Cells, series: Series) -> dict[str, list[Any]]:
     """Values of all axes, and of t, that a series keeps."""
-    cell = cells.cell(series.experiment, series.algorithm)
-    settings = [s for s in cell["settings"] if s["variant"] == series.run]
+    cell = cells.cell(series.experiment, series.method)
+    settings = [s for s in cell["settings"] if s["variant"] == series.variant]
     horizon = max(setting["horizon"] for setting in settings)
     found = {name: [s["columns"][name] for s in settings] for name in settings[0]["columns"]}
     times = sorted({t for t in cell["iterations"] if t <= horizon} | {horizon})
-    if series.last:
+    if series.last_iteration_only:
         times = times[-1:]
     found = {name: sorted(set(values)) for name, values in {**found, "t": times}.items()}
     return {
@@ -216,7 +216,7 @@ def _not_monotone(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _peaked(test: Test, x: np.ndarray, sign: float) -> np.ndarray:
-    best = np.isclose(x, test.at, rtol=1e-9)
+    best = np.isclose(x, test.best_at, rtol=1e-9)
     return np.where(best, 2.0**sign, 1.0)
 
 

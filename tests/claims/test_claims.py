@@ -60,9 +60,7 @@ NO_PRIVACY = pl.DataFrame(
 
 
 def series(run="one", **where):
-    return Series(
-        experiment="e", algorithm="a", run=run, quantity="released", metric="error", where=where
-    )
+    return Series(experiment="e", method="a", variant=run, measure="released.error", where=where)
 
 
 def verdict(test: Test, *frames: pl.DataFrame, privacy=NO_PRIVACY) -> str:
@@ -144,7 +142,7 @@ def test_the_last_iteration_is_that_of_each_horizon():
     """Along an axis of horizons no point is lost, and earlier iterations are at none of them."""
     steps = [(1.0, 10), (2.0, 10), (2.0, 20)]
     frames = [measurements("one", [k + 1.0], x=[x], t=t) for k, (x, t) in enumerate(steps)]
-    last = series("one").model_copy(update={"last": True})
+    last = series("one").model_copy(update={"last_iteration_only": True})
     [label], values, [grid] = measured(last, pl.concat(frames), "x", [])
     assert (label, grid.tolist()) == ("", [1.0, 2.0])
     assert values.mean(1) == pytest.approx([1.0, 3.0], rel=0.05)
@@ -165,7 +163,7 @@ def test_the_average_along_an_axis_decides_what_no_point_of_it_does():
 
 
 def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
-    test = Test(kind="private", series=Series(experiment="e", algorithm="a", run="one"))
+    test = Test(kind="private", series=Series(experiment="e", method="a", variant="one"))
     frame = measurements("one", LEVEL)
     assert verdict(test, frame) == HELD
     for accounted in (1.1, float("inf")):
@@ -179,7 +177,7 @@ def test_privacy_holds_by_proof_and_fails_by_a_lower_bound_alone():
 
 def test_a_tight_claim_is_neither_exceeded_nor_generous():
     test = Test(
-        kind="tight", tolerance=0.01, series=Series(experiment="e", algorithm="a", run="one")
+        kind="tight", tolerance=0.01, series=Series(experiment="e", method="a", variant="one")
     )
     frame = measurements("one", LEVEL)
     for accounted, expected in ((1.0, HELD), (0.9, NOT_HELD), (1.1, NOT_HELD)):
@@ -309,7 +307,7 @@ def test_some_is_one_at_least_in_every_part():
 )
 def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
     """Exact ties are counted apart: what another value equals is not the best."""
-    test = Test(kind=kind, at=2.0, series=series(), x="x")
+    test = Test(kind=kind, best_at=2.0, series=series(), x="x")
     exact = measurements("one", means, spread=0.0)
     found = evaluate([test], exact, NO_PRIVACY)
     assert found.verdict == expected
@@ -318,11 +316,11 @@ def test_the_best_is_strictly_better_than_all_others(kind, means, expected):
 
 
 def test_on_a_plateau_no_other_value_is_better_by_more_than_the_tolerance():
-    test = Test(kind="largest", at=2.0, tolerance=0.05, series=series(), x="x")
+    test = Test(kind="largest", best_at=2.0, tolerance=0.05, series=series(), x="x")
     assert verdict(test, measurements("one", [1, 2, 2.05, 2])) == HELD
     assert verdict(test, measurements("one", [1, 2, 2.2, 2])) == NOT_HELD
-    with pytest.raises(InvalidInput, match=r"test\.at"):
-        verdict(test.model_copy(update={"at": 3.0}), measurements("one", [1, 2, 3, 4]))
+    with pytest.raises(InvalidInput, match=r"test\.best_at"):
+        verdict(test.model_copy(update={"best_at": 3.0}), measurements("one", [1, 2, 3, 4]))
 
 
 def test_a_steady_trend_is_no_power_law():
@@ -421,12 +419,14 @@ def test_verdicts_are_the_same_however_often_asked():
 def test_rows_name_headline_reading_and_source():
     claim = Claim(
         claim="falls",
-        place="here",
+        location="here",
         figure="f",
         because="wording",
-        headline="one",
-        variants={"one": [Test(kind="falls", series=series(), x="x")], "two": []},
-        reading={"two": "literal"},
+        primary_variant="one",
+        variants={
+            "one": {"tests": [Test(kind="falls", series=series(), x="x")]},
+            "two": {"tests": [], "interpretation": "literal"},
+        },
     )
     table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
     assert table["verdict"].to_list() == [HELD, UNTESTABLE]
@@ -441,8 +441,8 @@ def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
     """Rows are found by experiment, algorithm and variant, in blocks as cells write them or not."""
     one, two = series("one"), series("two")
     tests = [Test(kind="below", series=one, against=two, x="x")]
-    fields = {"claim": "", "place": "here", "figure": "f", "because": "wording", "headline": "v"}
-    claim = Claim(variants={"v": tests}, **fields)
+    fields = {"claim": "", "location": "here", "figure": "f", "because": "w"}
+    claim = Claim(variants={"v": {"tests": tests}}, primary_variant="v", **fields)
     less, more = measurements("one", LEVEL), measurements("two", RISING)
     strange = [
         less.with_columns(pl.lit("other").alias(column), value=pl.lit(100.0))
@@ -464,8 +464,8 @@ def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
 def test_smaller_experiments_decide_nothing_and_show_their_numbers():
     tests = [Test(kind="falls", series=series(), x="x")]
     claim = Claim(
-        claim="falls", place="here", figure="f", because="wording", headline="one",
-        variants={"one": tests},
+        claim="falls", location="here", figure="f", because="wording", primary_variant="one",
+        variants={"one": {"tests": tests}},
     )  # fmt: skip
     frame = measurements("one", FALLING)
     full, small = (
@@ -487,8 +487,8 @@ def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
     """Only an experiment of its full size has few runs by design."""
     tests = [Test(kind="below", series=series("one"), against=series("two"), x="x")]
     claim = Claim(
-        claim="below", place="here", figure="f", because="wording", headline="v",
-        variants={"v": tests},
+        claim="below", location="here", figure="f", because="wording", primary_variant="v",
+        variants={"v": {"tests": tests}},
     )  # fmt: skip
     frame = pl.concat([measurements("one", LEVEL), measurements("two", RISING, seed=1)])
     few = frame.filter(pl.col("run") < runs)
@@ -543,10 +543,10 @@ def test_the_series_that_shrinks_faster_arrives_sooner(first, state):
          "run": run, "t": int(i), "value": rate ** float(i) * rng.uniform(0.9, 1.1)}
         for name, rate in (("one", first), ("two", 0.7)) for run in range(8) for i in steps
     ]  # fmt: skip
-    series = {"experiment": "e", "run": "v", "quantity": "q", "metric": "m"}
+    series = {"experiment": "e", "variant": "v", "measure": "q.m"}
     test = Test(
         kind="reaches_earlier", x="t", goal=0.1,
-        series={**series, "algorithm": "one"}, against={**series, "algorithm": "two"},
+        series={**series, "method": "one"}, against={**series, "method": "two"},
     )  # fmt: skip
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state
@@ -558,7 +558,7 @@ def test_infinite_values_count_as_huge_and_decide():
          "run": run, "x": x, "value": np.inf if x == 2.0 and run == 0 else 1.0}
         for run in range(6) for x in (1.0, 2.0)
     ]  # fmt: skip
-    series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
+    series = {"experiment": "e", "method": "a", "variant": "v", "measure": "q.m"}
     level = Test(kind="level", x="x", series=series, at_most=10.0)
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     verdict = evaluate([level], pl.DataFrame(rows), privacy)
@@ -573,7 +573,7 @@ def test_a_series_may_be_its_last_iteration_alone(last, state):
          "run": run, "t": t, "value": 1.0 / t}
         for run in range(4) for t in (1, 2, 10)
     ]  # fmt: skip
-    series = {"experiment": "e", "algorithm": "a", "run": "v", "quantity": "q", "metric": "m"}
-    test = Test(kind="level", x="t", at_most=0.2, series={**series, "last": last})
+    series = {"experiment": "e", "method": "a", "variant": "v", "measure": "q.m"}
+    test = Test(kind="level", x="t", at_most=0.2, series={**series, "last_iteration_only": last})
     privacy = pl.DataFrame(schema={"experiment": pl.String})
     assert evaluate([test], pl.DataFrame(rows), privacy).verdict == state

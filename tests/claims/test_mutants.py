@@ -27,9 +27,9 @@ def asked(claim):
     """All tests of what is judged: of a claim that cannot be tested not those of its headline."""
     return [
         (variant, test)
-        for variant, tests in claim.variants.items()
-        for test in tests
-        if not (claim.untestable and variant == claim.headline)
+        for variant, tested in claim.variants.items()
+        for test in tested.tests
+        if not (claim.untestable and variant == claim.primary_variant)
     ]
 
 
@@ -69,8 +69,8 @@ def privacy(test, factor: float) -> pl.DataFrame:
     """One row of an accountant that finds a multiple of what is claimed."""
     series = test.series
     return pl.DataFrame({
-        "experiment": [series.experiment], "algorithm": [series.algorithm],
-        "variant": [series.run], "epsilon_claimed": [0.5], "epsilon_accountant": [0.5 * factor],
+        "experiment": [series.experiment], "algorithm": [series.method],
+        "variant": [series.variant], "epsilon_claimed": [0.5], "epsilon_accountant": [0.5 * factor],
         "epsilon_lower": [0.25], "proven": [True], "source": ["made"],
         **{key: [v[0] if isinstance(v, list | tuple) else v] for key, v in series.where.items()},
     })  # fmt: skip
@@ -78,13 +78,16 @@ def privacy(test, factor: float) -> pl.DataFrame:
 
 def test_what_cannot_be_tested_says_so_whatever_is_measured():
     """The loss is clipped at the bound that it is compared with."""
-    [test] = CLAIMS["xiao_c16"].variants["resolved"]
-    below = dict(vars(test.series), variant=test.series.run, t=1, run=0, value=0.5)
-    other = {"metric": test.against.metric, "quantity": test.against.quantity}
-    bound = {**below, **other, "value": 1.0}
-    runs = pl.DataFrame([below, bound]).drop("where", "last")
+    [test] = CLAIMS["xiao_c16"].variants["resolved"].tests
+    below, bound = (
+        {"experiment": series.experiment, "algorithm": series.method, "variant": series.variant,
+         "quantity": series.measure[0], "metric": series.measure[1], "t": 1, "run": 0,
+         "value": value}
+        for series, value in ((test.series, 0.5), (test.against, 1.0))
+    )  # fmt: skip
+    runs = pl.DataFrame([below, bound])
     [row] = judge_all({"c": CLAIMS["xiao_c16"]}, runs, privacy(test, 1.0), paper="xiao",
-                      deterministic={test.series.algorithm}).to_dicts()  # fmt: skip
+                      deterministic={test.series.method}).to_dicts()  # fmt: skip
     assert row["confirmed"] == row["elements"] == 1
     assert row["verdict"] == UNTESTABLE
     assert row["untestable"] == CLAIMS["xiao_c16"].untestable
@@ -103,7 +106,7 @@ def test_what_cannot_be_tested_says_so_whatever_is_measured():
 )
 def test_a_test_that_cannot_fail_is_found_by_a_mutant(kind, options, mutant):
     """Regions that let another rate or a flat line through, as some of ours once did."""
-    series = {"experiment": "e", "algorithm": "a", "run": "r"}
+    series = {"experiment": "e", "method": "a", "variant": "r"}
     test = Test(kind=kind, series=series, x="t", **options)
     x = [np.arange(20.0, 61.0)]
     found = dict(mutants(test, x))

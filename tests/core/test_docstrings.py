@@ -21,7 +21,7 @@ SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
     "api", "audits", "cli.py", "common/multiplicity.py", "common/spreadsheets.py",
     "core/library.py", "privacy/aggregation.py", "privacy/audit", "privacy/observers",
-    "reproduction/audits", "reproduction/claims", "reproduction/experiments/shorthand",
+    "reproduction/audits", "reproduction/claims", "reproduction/experiments",
     "reproduction/observers", "reproduction/publishing", "reproduction/report",
     "reproduction/statements",
 )  # fmt: skip

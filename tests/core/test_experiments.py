@@ -19,6 +19,7 @@ from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.checks import require_settings
+from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import (
     curve_points,
     figure_numbers,
@@ -30,11 +31,10 @@ from private_consensus.reproduction.experiments.schema import (
     ConfigurationError,
     Figure,
     Paper,
-    Reduced,
+    Scale,
     read_yaml,
     validate,
 )
-from private_consensus.reproduction.experiments.shorthand import read_paper
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALL = read_yaml(CONFIG / "config.yaml")
@@ -58,12 +58,12 @@ def test_at_smoke_scale_no_run_is_computed_that_nobody_reads():
 def test_a_scale_changes_the_runs_of_a_block(scale):
     paper = planning.load(ONE, CONFIG).papers["showkatbakhsh"]
     experiment = paper.experiments["showkatbakhsh_fig1"].model_copy(
-        update={"scales": {"smoke": Reduced(runs=6, block=3)}}
+        update={"scales": {"smoke": Scale(runs=6, runs_per_batch=3)}}
     )
     config = validate(Config, {**ONE, "scale": scale})
     cell = planning.expand(experiment, "showkatbakhsh_fig1", "gradient_descent", config)
     assert (cell["runs"], cell["block"]) == {
-        "paper": (experiment.runs, experiment.block), "smoke": (6, 3)
+        "paper": (experiment.runs, experiment.runs_per_batch), "smoke": (6, 3)
     }[scale]  # fmt: skip
 
 
@@ -157,9 +157,10 @@ def test_scales_are_a_closed_list_and_only_numbers_are_numbers(spoilt, path, val
     assert any(re.search(message, line) for line in spoilt(path, value).lines)
 
 
-AXIS = {"set": "budget.epsilon", "values": [1.0], "source": "printed"}
+AXIS = {"set": "budget.epsilon", "values": [1.0]}
 REPAIRED = f"{FIG1}/algorithms/gradient_descent/repaired"
 PANEL = "figures/showkatbakhsh_fig1/panels/0"
+BEFORE_THE_END = f"{FIG1}/intermediate_measures"
 
 
 @pytest.mark.parametrize(
@@ -187,24 +188,24 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{FIG1}/scales/smoke/set", {"problem.recrods": 1}, "found 'problem.recrods', expected"),
         (f"{FIG1}/problem/size", 3, "found 'problem.size', expected one of problem.name, "),
         (f"{FIG1}/network/edges_", 3, "found 'network.edges_', expected one of network.name"),
-        (f"{FIG1}/measures", [["released", "eror"]], "released: found 'eror', expected one of"),
+        (f"{FIG1}/measures", ["released.eror"], "released: found 'eror', expected one of"),
         (f"{FIG1}/iterations", [0], "iterations: found 0, expected a whole number"),
         (f"{FIG1}/iterations", [9000], "iterations: found 9000, expected .* within the horizon, "),
         (
-            f"{FIG1}/courses",
-            {"measures": [["consensus", "eror"]]},
-            "courses.measures: found 'consensus eror', expected one of internal normalised_error",
+            BEFORE_THE_END,
+            {"measures": ["consensus.eror"]},
+            "measures: found 'consensus.eror', expected one of internal.normalised_error",
         ),
         (
-            f"{FIG1}/courses",
+            BEFORE_THE_END,
             {"where": {"epsilom": 1.0}},
-            "courses.where: found 'epsilom', expected one of horizon",
+            "intermediate_measures.where: found 'epsilom', expected one of horizon",
         ),
-        (f"{FIG1}/courses", {"where": {"horizon": 4}}, r"where\.horizon: found 4, expected one of"),
-        (f"{FIG1}/courses", {"where": {"horizon": [1, 5]}}, "horizon: found .1, 5., expected one"),
+        (BEFORE_THE_END, {"where": {"horizon": 4}}, r"where\.horizon: found 4, expected one of"),
+        (BEFORE_THE_END, {"where": {"horizon": [1, 5]}}, "horizon: found .1, 5., expected one"),
         (
             f"{FIG1}/measures",
-            [["relaesed", "node_error"]],
+            ["relaesed.node_error"],
             "measures: found 'relaesed', expected one of internal, released, con",
         ),
         (f"{PANEL}/curves/0/where", {"t": "last"}, r"where\.t: found 'last', expected a whole"),
@@ -217,7 +218,7 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{PANEL}/where", {"t": 99999}, r"where\.t: found 99999, expected one of "),
         (f"{PANEL}/where", {"run": 100_000}, r"where\.run: found 100000, expected one of 0 to "),
         ("paper/key", "other", "paper.key: found 'other', expected 'showkatbakhsh'"),
-        (f"{FIG1}/block", 10**9, "block: .*10000.*found 1000000000"),
+        (f"{FIG1}/runs_per_batch", 10**9, "runs_per_batch: .*10000.*found 1000000000"),
         (f"{FIG1}/problem/records", -5, "problem.records: found -5, expected a whole number >= 1"),
         (f"{FIG1}/problem/box", 0.0, "problem.box: found 0.0, expected a finite number > 0"),
         (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected positive numbers, each once"),
@@ -226,7 +227,7 @@ PANEL = "figures/showkatbakhsh_fig1/panels/0"
         (f"{FIG1}/scales/smoke/set", {"horizon": 1.5}, "horizon: found 1.5, expected a whole"),
         (f"{PANEL}/x", "epsilom", "x: found 'epsilom', expected one of "),
         (f"{PANEL}/curves/0/by", "deltas", "by: found 'deltas', expected one of "),
-        (f"{PANEL}/curves/0/quantity", "nope", "found 'nope .*', expected one of "),
+        (f"{PANEL}/curves/0/measure", "nope", "found 'nope', expected one of "),
         (f"{PANEL}/curves/0/where", {"epsilom": 1.0}, "where: found 'epsilom', expected one of"),
         (f"{PANEL}/curves/0/where", {"horizon": 4}, r"where\.horizon: found 4, expected one of"),
     ],
@@ -329,11 +330,11 @@ def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
 def test_names_in_claims_and_tables_are_those_of_axes_and_measures(loaded):
     for claim, spoil, message in (
         (0, {"where": {"epsilom": 1}}, "where: found 'epsilom'"),
-        (0, {"quantity": "nope"}, "found 'nope "),
+        (0, {"measure": "nope.x"}, "found 'nope.x'"),
     ):
         paper = complete()
-        tests = next(iter(list(paper["claims"].values())[claim]["variants"].values()))
-        tests[0]["series"] |= spoil
+        variant = next(iter(list(paper["claims"].values())[claim]["variants"].values()))
+        variant["tests"][0]["series"] |= spoil
         with pytest.raises(ConfigurationError, match=message):
             loaded(paper)
 
@@ -374,11 +375,10 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
         (f"{FIG1}/horizon", 0, "horizon: .*found 0"),
         (f"{FIG1}/runs", "some", "runs: .*found 'some'"),
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
-        (f"{FIG1}/axes/horizon/because", "", "a chosen grid needs a reason"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
         (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes.gamma: unknown axis"),
         ("figures/showkatbakhsh_fig1/panels/0/experiment", "no", "found 'no', expected one of"),
-        ("figures/showkatbakhsh_fig1/panels/0/curves/0/run", "no", "found 'no', expected one of"),
+        (f"{PANEL}/curves/0/variant", "no", "found 'no', expected one of"),
         (
             "tables",
             {
@@ -387,14 +387,18 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
                     "caption": "",
                     "rows": "x",
                     "row_title": "x",
-                    "quantity": "q",
-                    "metric": "m",
+                    "measure": "q.m",
                     "blocks": [
                         {
                             "label": "",
                             "experiment": "no",
                             "methods": [
-                                {"label": "", "algorithm": "a", "run": "r", "reading": "resolved"}
+                                {
+                                    "label": "",
+                                    "method": "a",
+                                    "variant": "r",
+                                    "interpretation": "resolved",
+                                }
                             ],
                         }
                     ],
@@ -403,8 +407,8 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
             "tables.t: found 'no', expected one of",
         ),
         ("claims/showkatbakhsh_c01/figure", "no", "c01.figure: found 'no', expected one of"),
-        ("claims/showkatbakhsh_c01/headline", "no", "c01.headline: found 'no'"),
-        ("claims/showkatbakhsh_c01/variants/released/0/kind", "guess", "kind: .*found 'guess'"),
+        ("claims/showkatbakhsh_c01/primary_variant", "no", "c01.primary_variant: found 'no'"),
+        ("claims/showkatbakhsh_c01/variants/released/tests/0/kind", "guess", "kind: .*guess"),
     ],
 )
 def test_a_bad_paper_is_refused_by_key_and_value(spoilt, path, value, message):
@@ -595,7 +599,7 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
     """Figure 1 of paper 000 has a run for each horizon; here they are asked for on the way too."""
     paper = complete()
     experiment = paper["experiments"]["showkatbakhsh_fig1"]
-    experiment |= {"iterations": [1, 2], "courses": {"where": {"horizon": 1000}}}
+    experiment |= {"iterations": [1, 2], "intermediate_measures": {"where": {"horizon": 1000}}}
     with pytest.raises(ConfigurationError) as caught:
         loaded(paper)
     assert any(
@@ -604,20 +608,21 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
         for line in caught.value.lines
     )  # fmt: skip
     for part in ("figures", "claims"):
-        assert any(f".{part}." in line and "or last: true" in line for line in caught.value.lines)
-    experiment["courses"] = {"measures": [["internal", "normalised_error"]]}
+        expected = "or last_iteration_only: true"
+        assert any(f".{part}." in line and expected in line for line in caught.value.lines)
+    experiment["intermediate_measures"] = {"measures": ["internal.normalised_error"]}
     with pytest.raises(ConfigurationError) as caught:
         loaded(paper)
-    message = "found 'consensus normalised_error', expected one of internal normalised_error, or"
+    message = "found 'consensus.normalised_error', expected one of internal.normalised_error, or"
     assert any(message in line for line in caught.value.lines)
     assert not any("found 'internal" in line for line in caught.value.lines)
     # What a curve is drawn against is read there, too.
-    experiment["courses"] = {"measures": [["consensus", "normalised_error"], ["expected", "value"]]}
+    experiment["intermediate_measures"] = {"measures": ["consensus.normalised_error", "expected"]}
     paper["figures"]["showkatbakhsh_fig1"]["panels"][0]["x"] = "bound"
     with pytest.raises(ConfigurationError) as caught:
         loaded(paper)
     assert any(
-        "showkatbakhsh_fig1: found 'bound value', expected one of consensus" in line
+        "showkatbakhsh_fig1: found 'bound', expected one of consensus" in line
         for line in caught.value.lines
     )
 
@@ -631,8 +636,8 @@ def test_a_curve_may_show_some_runs_and_their_range():
         }
     )  # fmt: skip
     curve = {
-        "algorithm": "a", "run": "v", "variant": "v", "reading": "resolved", "quantity": "q",
-        "metric": "m", "where": {"run": [0, 2]}, "by": None, "series": "", "low": None,
+        "method": "a", "variant": "v", "style": "v", "interpretation": "resolved",
+        "measure": "q.m", "where": {"run": [0, 2]}, "by": None, "label": "", "low": None,
         "interval": "range",
     }  # fmt: skip
     [point] = curve_points(runs, pl.DataFrame(), curve, "t").to_dicts()
@@ -652,11 +657,11 @@ def test_a_curve_may_show_some_runs_and_their_range():
         ({"where": {"epsilon": 1.0}}, "proven"),
         ({"where": {"epsilon": [1.0, 2.0]}}, "not proven"),  # one of two settings
         ({"where": {"epsilon": 2.0, "run": 0}}, "not proven"),
-        ({"run": "open"}, ""),  # claims nothing
-        ({"quantity": "messages"}, "not proven"),
-        ({"quantity": "internal", "where": {"epsilon": 1.0}}, ""),  # nobody sends it
-        ({"metric": "majority_test_error"}, ""),
-        ({"metric": "origin_log_distance"}, ""),
+        ({"variant": "open"}, ""),  # claims nothing
+        ({"measure": "messages"}, "not proven"),
+        ({"measure": "internal.test_error", "where": {"epsilon": 1.0}}, ""),  # nobody sends it
+        ({"measure": "released.majority_test_error"}, ""),
+        ({"measure": "released.origin_log_distance"}, ""),
     ],
 )
 def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, found):
@@ -664,7 +669,7 @@ def test_a_curve_is_marked_unless_all_of_its_settings_are_proven(changes, found)
         {"variant": ["main", "main", "open"], "epsilon": [1.0, 2.0, np.inf],
          "verdict": ["holds by slack", "not proven", "not private"]}
     )  # fmt: skip
-    curve = {"run": "main", "quantity": "released", "metric": "test_error", "where": {}}
+    curve = {"variant": "main", "measure": "released.test_error", "where": {}}
     assert guarantee_of(privacy, curve | changes) == found
 
 
@@ -672,7 +677,7 @@ def test_panels_of_one_title_are_refused():
     panel = {"title": "C = 1", "experiment": "e", "graph": True}
     figure = {"title": "t", "caption": "c", "panels": [panel, {**panel, "title": "C = 2"}]}
     assert Figure.model_validate(figure)
-    with pytest.raises(ValueError, match=r"a title of its own for each panel.*C = 1"):
+    with pytest.raises(ValueError, match=r"another title for each panel.*C = 1"):
         Figure.model_validate(figure | {"panels": [panel, panel]})
 
 

@@ -45,10 +45,10 @@ def made_up(plan, name) -> pl.DataFrame:
             axes = plan.experiments[curve.experiment or panel.experiment].axes
             values = axes[curve.by].values if curve.by in axes else [0] if curve.by else [None]
             for rank, value in enumerate(values):
-                series = f"{curve.by_title or curve.by} = {value}" if curve.by else curve.series
+                series = f"{curve.by_title or curve.by} = {value}" if curve.by else curve.label
                 rows += [
-                    {"panel": panel.title, "algorithm": curve.algorithm, "variant": curve.variant,
-                     "reading": curve.reading, "series": series, "guarantee": "", "x": x,
+                    {"panel": panel.title, "algorithm": curve.method, "variant": curve.style,
+                     "reading": curve.interpretation, "series": series, "guarantee": "", "x": x,
                      "y": x * (1 + place + rank), "low": 0.9 * x, "high": 20.0 * x, "runs": 2,
                      "interval": "mean +- standard error", "source": "made"}
                     for x in (1.0, 10.0)
@@ -127,7 +127,7 @@ def test_nothing_on_a_figure_is_spelled_or_internal(plan):
         texts |= {figure.title, figure.note}
         for panel in figure.panels:
             texts |= {panel.title, panel.x_title, panel.y_title}
-            texts |= {text for curve in panel.curves for text in (curve.series, curve.by_title)}
+            texts |= {text for curve in panel.curves for text in (curve.label, curve.by_title)}
     assert {text for text in texts if SPELLED.search(typeset(text))} == set()
 
 

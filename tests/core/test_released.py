@@ -225,7 +225,7 @@ def last_round(name: str, **options):
     )
     algorithm = stack([calibrated])
     if hasattr(algorithm, "T"):
-        algorithm = algorithm.for_horizon(np.array([float(HORIZON)]))
+        algorithm = replace(algorithm, T=np.array([float(HORIZON)]))
     draws = algorithm.draws(problem, STREAMS)
     state = algorithm.start(problem, NETWORK, STREAMS, 1)
     for t in range(1, HORIZON):
@@ -329,10 +329,12 @@ def test_curves_of_what_is_not_released_are_no_headline(plan):
         for panel in spec.panels:
             for curve in panel.curves:
                 experiment = curve.experiment or panel.experiment
-                if kept(curve.quantity) and private(plan, experiment, curve.algorithm, curve.run):
+                if kept(curve.measure[0]) and private(
+                    plan, experiment, curve.method, curve.variant
+                ):
                     seen += 1
-                    if curve.reading == "resolved":
-                        wrong.append((figure, panel.title, curve.algorithm, curve.run))
+                    if curve.interpretation == "resolved":
+                        wrong.append((figure, panel.title, curve.method, curve.variant))
     assert wrong == []
     assert seen > 0
 
@@ -346,19 +348,21 @@ def test_claims_are_judged_by_what_is_released(plan):
     for paper in plan.papers.values():
         for name, claim in paper.claims.items():
             if name in OF_STATES:
-                (test,) = claim.variants[claim.headline]
+                (test,) = claim.variants[claim.primary_variant].tests
                 assert (test.kind, test.expected) == ("ratio", 1.0) and test.tolerance <= 1e-6
                 continue
-            for variant, tests in claim.variants.items():
-                sides = [s for test in tests for s in (test.series, test.against) if s]
+            for variant, tested in claim.variants.items():
+                sides = [s for test in tested.tests for s in (test.series, test.against) if s]
                 if not any(
-                    kept(s.quantity) and private(plan, s.experiment, s.algorithm, s.run)
+                    s.measure
+                    and kept(s.measure[0])
+                    and private(plan, s.experiment, s.method, s.variant)
                     for s in sides
                 ):
                     continue
                 seen += 1
-                labelled = claim.reading.get(variant) in ("literal", "ablation")
-                if variant == claim.headline or not labelled:
+                labelled = tested.interpretation in ("literal", "ablation")
+                if variant == claim.primary_variant or not labelled:
                     wrong.append((name, variant))
     assert wrong == []
     assert seen > 0
@@ -366,13 +370,13 @@ def test_claims_are_judged_by_what_is_released(plan):
 
 def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
     tuned = [
-        variant.tuned.quantity
+        variant.tuned.measure[0]
         for experiment in plan.experiments.values()
         for variants in experiment.algorithms.values()
         for variant in variants.values()
         if variant.tuned
     ]
-    tables = [table.quantity for table in plan.tables.values()]
+    tables = [table.measure[0] for table in plan.tables.values()]
     assert tuned and tables
     assert not any(map(kept, (*QUANTITIES, *tuned, *tables)))
 

@@ -9,17 +9,16 @@ from jsonschema import Draft202012Validator
 
 from private_consensus import cli
 from private_consensus.common.errors import InvalidInput
+from private_consensus.reproduction.experiments.file_figures import ADDED, points
+from private_consensus.reproduction.experiments.files import complete, read_paper, schemas
 from private_consensus.reproduction.experiments.migration import migrated, old_keys
 from private_consensus.reproduction.experiments.schema import (
     ConfigurationError,
+    File,
     Paper,
     read_yaml,
     validate,
 )
-from private_consensus.reproduction.experiments.shorthand import read_paper, schemas
-from private_consensus.reproduction.experiments.shorthand.drawings import ADDED, points
-from private_consensus.reproduction.experiments.shorthand.files import complete
-from private_consensus.reproduction.experiments.shorthand.models import File
 
 CONFIG = Path(__file__).parents[2] / "config"
 PAPERS = sorted((CONFIG / "papers").rglob("*.yaml"))
@@ -83,6 +82,7 @@ figures:
   fig1:
     title: First
     caption: first
+    note: a remark
     grid: {epsilon: [0.5, 1.0]}
     panel_title: "{title}, epsilon = {epsilon}"
     measure: released.normalised_error
@@ -134,14 +134,12 @@ def test_an_experiment_refines_what_its_file_and_its_model_say(whole):
     first, second = whole["experiments"].values()
     assert first["problem"] == {"name": "mean_estimation", "records": 100, "dim": 5, "box": 5.0}
     assert second["problem"] == {"name": "mean_estimation", "records": 100, "dim": 3}
-    assert (second["title"], second["place"]) == ("Second", "Figure 2")
-    assert first["choices"] == [
-        {"about": "noise", "literal": "not given", "resolved": "Gaussian", "because": "simple"}
-    ]
-    assert "choices" not in second  # they are about the experiment that has them
+    assert (second["title"], second["location"]) == ("Second", "Figure 2")
+    assert first["unspecified_details"] == {"noise": {"resolved": "Gaussian", "because": "simple"}}
+    assert "unspecified_details" not in second  # they are about the experiment that has them
     assert first["iterations"] == second["iterations"] == [1, 3, 5, 10]
     assert second["scales"] == {"smoke": {"runs": 2, "axes": {"epsilon": [2.0]}}}
-    assert first["measures"] == [["released", "normalised_error"], ["seconds", "value"]]
+    assert first["measures"] == ["released.normalised_error", "seconds"]
 
 
 def test_another_problem_has_nothing_of_the_default():
@@ -152,25 +150,23 @@ def test_another_problem_has_nothing_of_the_default():
 
 def test_an_axis_has_a_name_and_new_values_have_reasons_of_their_own(whole):
     first, second = (e["axes"] for e in whole["experiments"].values())
-    printed = {"set": "budget.epsilon", "values": [0.5, 1.0], "source": "printed"}
+    printed = {"set": "budget.epsilon", "values": [0.5, 1.0]}
     assert first["epsilon"] == printed
-    assert first["steps"]["source"] == "chosen"
-    assert second == {
-        "epsilon": {**printed, "values": [2.0], "source": "chosen", "because": "larger"}
-    }
+    assert first["steps"]["because"] == "decades"
+    assert second == {"epsilon": {**printed, "values": [2.0], "because": "larger"}}
     file = short()
     file["experiments"]["fig1"]["axes"] = {"steps": {"values": [5]}}
     assert complete(file, "mine")["experiments"]["fig1"]["axes"]["steps"] == {
-        "set": "horizon", "values": [5], "source": "printed"
+        "set": "horizon", "values": [5]
     }  # fmt: skip
 
 
 def test_a_variant_has_what_it_changes_another_by(whole):
     variants = whole["experiments"]["fig2"]["algorithms"]["gradient_descent"]
     changed = {"algorithm.calibration": "gaussian_dp"}
-    assert variants["exact"] == {"reading": "ablation", "because": "exact", "set": changed}
+    assert variants["exact"] == {"interpretation": "ablation", "because": "exact", "set": changed}
     assert variants["again"] == {
-        "reading": "resolved", "because": "a neighbour",
+        "interpretation": "resolved", "because": "a neighbour",
         "set": {**changed, "algorithm.decay": 2.0},
     }  # fmt: skip
     file = short()
@@ -190,6 +186,7 @@ def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(whole):
     assert [p["title"] for p in more["panels"]] == ["all, epsilon = 0.25", "one, epsilon = 0.25"]
     assert {p["experiment"] for p in (*first["panels"], *more["panels"])} == {"fig1"}
     assert (first["added"], more["added"]) == (False, True)
+    assert first["note"] == "a remark" and "note" not in more
     one = first["panels"][1]
     assert (one["x_title"], one["y_title"], one["log_x"]) == ("privacy", "error", False)
     assert first["panels"][0]["x_title"] == "steps"
@@ -197,16 +194,16 @@ def test_panels_are_products_and_a_figure_like_another_has_its_own_grid(whole):
 
 def test_sets_of_curves_have_names_and_products_have_labels(whole):
     every, product = (p["curves"] for p in whole["figures"]["fig1"]["panels"][:2])
-    assert [(c["algorithm"], c["run"], c["variant"], c["reading"]) for c in every] == [
+    assert [(c["method"], c["variant"], c["style"], c["interpretation"]) for c in every] == [
         ("gradient_descent", "plain", "plain", "resolved"),
         ("gradient_descent", "exact", "tight", "ablation"),
         ("dgd", "network", "network", "literal"),
     ]
     assert every[1]["where"] == {"steps": 1}
-    assert [(c["run"], c["quantity"], c["series"]) for c in product] == [
-        ("plain", "released", "plain, error"),
+    assert [(c["variant"], c["measure"], c["label"]) for c in product] == [
+        ("plain", "released.normalised_error", "plain, error"),
         ("plain", "seconds", "plain, time"),
-        ("exact", "released", "exact, error"),
+        ("exact", "released.normalised_error", "exact, error"),
         ("exact", "seconds", "exact, time"),
     ]
 
@@ -226,19 +223,19 @@ def test_a_panel_says_for_its_curves_what_they_leave_open():
         }
     ]
     curves = complete(file, "mine")["figures"]["fig1"]["panels"][0]["curves"]
-    assert [(c["run"], c["quantity"], c["metric"]) for c in curves] == [
-        ("plain", "released", "normalised_error"),
-        ("exact", "internal", "normalised_error"),
-        ("exact", "seconds", "value"),
+    assert [(c["variant"], c["measure"]) for c in curves] == [
+        ("plain", "released.normalised_error"),
+        ("exact", "internal.normalised_error"),
+        ("exact", "seconds"),
     ]
-    assert all(c["last"] and c["experiment"] == "fig1" for c in curves)
+    assert all(c["last_iteration_only"] and c["experiment"] == "fig1" for c in curves)
 
 
 def test_a_test_is_the_product_of_what_it_lists(whole):
     claim = whole["claims"]["c01"]
     names = [
-        (t["series"]["run"], t["against"]["run"], t["series"]["where"])
-        for t in claim["variants"]["one"]
+        (t["series"]["variant"], t["against"]["variant"], t["series"]["where"])
+        for t in claim["variants"]["one"]["tests"]
     ]
     # What is written first varies slowest.
     assert names == [
@@ -246,19 +243,27 @@ def test_a_test_is_the_product_of_what_it_lists(whole):
         for run in ("exact", "plain") for other in ("network", "plain")
     ]  # fmt: skip
     assert list(claim["variants"]) == ["one", "ten", "one_last", "ten_last", "other"]
-    assert claim["headline"] == "one"
-    assert claim["reading"] == {"ten": "ablation", "ten_last": "ablation", "other": "literal"}
-    assert all(t["series"]["last"] and t["against"]["last"] for t in claim["variants"]["ten_last"])
-    first = claim["variants"]["other"][0]
+    assert claim["primary_variant"] == "one"
+    interpretations = {n: v.get("interpretation") for n, v in claim["variants"].items()}
+    assert interpretations == {
+        "one": None, "ten": "ablation", "one_last": None, "ten_last": "ablation",
+        "other": "literal",
+    }  # fmt: skip
+    assert all(
+        t[side]["last_iteration_only"]
+        for t in claim["variants"]["ten_last"]["tests"]
+        for side in ("series", "against")
+    )
+    first = claim["variants"]["other"]["tests"][0]
     assert first["series"]["experiment"] == first["against"]["experiment"] == "fig2"
     assert first["against"]["where"] == {"epsilon": 2.0}
 
 
 def test_what_is_best_is_asked_of_every_point_of_a_grid(whole):
     found = whole["claims"]["c02"]
-    assert (found["headline"], list(found["variants"])) == ("resolved", ["resolved"])
-    asked = found["variants"]["resolved"]
-    assert [(t["kind"], t["at"]) for t in asked] == [("largest", 3)] * 2
+    assert (found["primary_variant"], list(found["variants"])) == ("resolved", ["resolved"])
+    asked = found["variants"]["resolved"]["tests"]
+    assert [(t["kind"], t["best_at"]) for t in asked] == [("largest", 3)] * 2
     assert [t["series"]["where"] for t in asked] == [
         {"steps": [1, 10], "epsilon": epsilon} for epsilon in (0.5, 1.0)
     ]
@@ -274,15 +279,29 @@ def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a
         },
         "tests": [{}],
     }  # fmt: skip
-    first, second = complete(file, "mine")["claims"]["c02"]["variants"]["resolved"]
+    first, second = complete(file, "mine")["claims"]["c02"]["variants"]["resolved"]["tests"]
     assert first["against"] == {**first["series"], "where": {"epsilon": 1.0}}
-    assert second["against"] == {**first["series"], "algorithm": "dgd"}
+    assert second["against"] == {**first["series"], "method": "dgd"}
 
 
 def test_what_a_short_file_stands_for_is_a_paper():
     about = {"key": "mine", "number": "9", "title": "t", "authors": [], "where": "here"}
     paper = validate(Paper, complete(short(paper=about), "mine"))
-    assert [len(c.variants["one"]) for c in list(paper.claims.values())[:1]] == [4]
+    assert [len(c.variants["one"].tests) for c in list(paper.claims.values())[:1]] == [4]
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=lambda path: path.name)
+def test_complete_experiments_figures_and_tables_stand_for_themselves(path):
+    """The complete form has the keys of a file; only ``added`` is derived from the name."""
+
+    def drawn(file: dict) -> dict:
+        sections = {key: file.get(key, {}) for key in ("experiments", "figures", "tables")}
+        for figure in sections["figures"].values():
+            figure.pop("added", None)
+        return sections
+
+    first = drawn(complete({"experiments": {}, **read_yaml(path)}, path.stem))
+    assert drawn(complete(first, path.stem)) == first
 
 
 NOTHING = object()

@@ -14,10 +14,10 @@ VALUES = np.array([0.1, 0.2, 0.4, 0.3])
 METHODS = [
     {
         "label": "ours & theirs",
-        "algorithm": "a",
-        "run": "one",
-        "reading": "resolved",
-        "printed": [(1.0, 0.2, 0.06)],
+        "method": "a",
+        "variant": "one",
+        "interpretation": "resolved",
+        "published": [(1.0, 0.2, 0.06)],
     }
 ]
 
@@ -29,10 +29,9 @@ def spec(**changes):
         "caption": "What is shown.",
         "rows": "epsilon",
         "row_title": "epsilon",
-        "quantity": "released",
-        "metric": "error",
-        "beside": {"share": ("released", "share")},
-        "printed_runs": 9,
+        "measure": "released.error",
+        "extra_columns": {"share": "released.share"},
+        "published_runs": 9,
         "blocks": [block, {**block, "label": "Aardvark"}],
         **changes,
     }
@@ -93,7 +92,7 @@ def test_three_formats_hold_the_same_cells(cells):
     [
         ({"rows": "weather"}, "table.rows: found 'weather'"),
         ({"values": [3.0]}, r"table.values: found \[3.0\]"),
-        ({"metric": "luck"}, "table: found 'released, luck'"),
+        ({"measure": "released.luck"}, "table: found 'released, luck'"),
     ],
 )
 def test_a_table_of_what_was_not_measured_is_refused(cells, changes, message):

@@ -66,8 +66,8 @@ def points(values, **changes):
         "quantity": "q", "metric": "m", "t": 1, "x": 1.0, "run": range(len(values)),
         "value": values,
     })  # fmt: skip
-    curve = {"algorithm": "a", "run": "v", "variant": "v", "reading": "resolved", "quantity": "q",
-             "metric": "m", "where": {}, "by": None, "series": "", "low": None,
+    curve = {"method": "a", "variant": "v", "style": "v", "interpretation": "resolved",
+             "measure": "q.m", "where": {}, "by": None, "label": "", "low": None,
              **changes}  # fmt: skip
     return curve_points(runs, pl.DataFrame(), curve, "x").row(0, named=True)
 
@@ -124,12 +124,12 @@ def test_a_tuned_cell_waits_for_its_grid_and_no_other_does(configuration):
             "found 'no_tuning'",
         ),
         ("        variant: resolved\n", "        variant: best\n", "found 'best'"),
-        ("axes: {rho: ", "axes: {rhu: ", r"tuned.over.*found 'rhu'"),
+        ("axes: {rho: ", "axes: {rhu: ", r"tuned.axes.*found 'rhu'"),
         ("criterion: last\n", "criterion: least\n", "criterion: .*found 'least'"),
         (
             "averages: [released.normalised_error]\n",
             "averages: [released.squared_error]\n",
-            r"tuned.metric: found \['released', 'normalised_error'\]",
+            "tuned.measure: found 'released.normalised_error'",
         ),
     ],
 )

@@ -12,7 +12,7 @@ from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_mu
 from private_consensus.privacy.observers import agent, all_victims
-from private_consensus.reproduction.experiments.shorthand import read_paper
+from private_consensus.reproduction.experiments.files import read_paper
 
 EXPERIMENTS = read_paper(Path(__file__).parents[2] / "config" / "papers" / "observers.yaml")[
     "experiments"

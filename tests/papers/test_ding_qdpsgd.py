@@ -18,8 +18,8 @@ from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 from private_consensus.reproduction.analyses.canary_audit import guessed
+from private_consensus.reproduction.experiments.files import read_paper
 from private_consensus.reproduction.experiments.numbers import curve_points
-from private_consensus.reproduction.experiments.shorthand import read_paper
 
 PAPER = Path(__file__).parents[2] / "config" / "papers" / "ding.yaml"
 GROUPS = dict.fromkeys(("data", "graph", "noise", "sampling"), "test")
@@ -188,15 +188,15 @@ def test_a_curve_runs_along_a_measured_cost_and_ends_where_its_run_ends():
         for q, m, v in (("internal", "loss", 10.0 * T + t), ("seconds", "value", t + 0.5 * run))
     ]
     curve = {
-        "algorithm": "a", "variant": "main", "run": "main", "reading": "resolved", "series": "",
-        "quantity": "internal", "metric": "loss", "where": {}, "by": None, "low": None,
-        "last": True,
+        "method": "a", "style": "main", "variant": "main", "interpretation": "resolved",
+        "label": "", "measure": "internal.loss", "where": {}, "by": None, "low": None,
+        "last_iteration_only": True,
     }  # fmt: skip
     frame = pl.DataFrame(rows)
     points = curve_points(frame, pl.DataFrame(), curve, "seconds")
     assert points["x"].to_list() == [2.25, 4.25]
     assert points["y"].to_list() == [22.0, 44.0]
-    whole = {**curve, "last": False, "where": {"rounds": 4}}
+    whole = {**curve, "last_iteration_only": False, "where": {"rounds": 4}}
     course = curve_points(frame, pl.DataFrame(), whole, "seconds")
     assert course["x"].to_list() == [1.25, 2.25, 3.25, 4.25]
 

@@ -532,7 +532,7 @@ def plan():
 def test_figures_of_the_paper_are_all_there(plan):
     printed = {f"xiao_fig{name}" for name in ("1", "2a", "2b", "A", "B", "C", "D1", "D2")}
     assert printed == {name for name, f in plan.figures.items() if not f.added}
-    variants = {c.variant for p in plan.figures["xiao_fig2b"].panels for c in p.curves}
+    variants = {c.style for p in plan.figures["xiao_fig2b"].panels for c in p.curves}
     assert {"realised", "worst_case"} <= variants
 
 
@@ -541,7 +541,7 @@ def test_a_claim_about_figure_1_is_held_and_its_opposite_is_not(plan):
     runs, privacy = (f.with_columns(source=pl.lit("made")) for f in (runs, privacy))
     claim = plan.papers["xiao"].claims["xiao_c01"]
     assert isinstance(claim, Claim)
-    tests = claim.variants["exact"]
+    tests = claim.variants["exact"].tests
     assert evaluate(tests, runs, privacy).verdict == HELD
     opposite = [t.model_copy(update={"kind": "increasing"}) for t in tests]
     assert evaluate(opposite, runs, privacy).verdict == NOT_HELD

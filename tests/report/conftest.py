@@ -20,26 +20,26 @@ DRAWN, REAL, MADE_UP = "drawn as the paper describes", "adult (mirror)", "adult 
 VERDICTS = ("held", "held in part", "did not hold", "undecided", "cannot be tested")
 
 
-def variant(reading: str = "resolved") -> dict[str, Any]:
-    return {"reading": reading, "because": "a reason", "set": {}}
+def variant(interpretation: str = "resolved") -> dict[str, Any]:
+    return {"interpretation": interpretation, "because": "a reason", "set": {}}
 
 
 def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
     """A paper as the configuration's model dumps it."""
     names = [f"{key}_fig{i + 1}" for i in range(figures)]
-    curve = {"algorithm": "descent", "run": "repaired", "variant": "released", "by": None}
+    curve = {"method": "descent", "variant": "repaired", "style": "released", "by": None}
     panel = {
         "experiment": names[0], "x": "epsilon", "x_title": "epsilon", "y_title": "error",
-        "curves": [curve, {**curve, "by": "delta_power", "variant": "printed"}],
+        "curves": [curve, {**curve, "by": "delta_power", "style": "printed"}],
     }  # fmt: skip
     experiment = {
         "title": "Error against epsilon",
-        "place": "Figure 1",
-        "axes": {"epsilon": {"set": "budget.epsilon", "source": "printed", "because": ""}},
+        "location": "Figure 1",
+        "axes": {"epsilon": {"set": "budget.epsilon", "because": ""}},
         "algorithms": {"descent": {"repaired": variant(), "literal": variant("literal")}},
-        "choices": [
-            {"about": "noise", "literal": "a < b & c", "resolved": "c", "because": "<b>why</b>"}
-        ],
+        "unspecified_details": {
+            "noise": {"literal": "a < b & c", "resolved": "c", "because": "<b>why</b>"}
+        },
         "scales": {"smoke": {"runs": 3, "axes": {"epsilon": [0.1, 1.0]}, "set": {}}},
     }
     test = {"kind": "below", "tolerance": 0.0}

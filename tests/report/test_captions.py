@@ -62,7 +62,7 @@ def test_a_panel_of_a_figure_of_a_paper_has_at_most_six_curves(plan):
         for name, figure in plan.figures.items()
         for panel in figure.panels
         if not figure.added and plan.paper_of(name) != "wang"
-        for curves in [[c for c in panel.curves if c.variant not in REFERENCES]]
+        for curves in [[c for c in panel.curves if c.style not in REFERENCES]]
         if len(curves) > MAX_CURVES
     }
     assert crowded == {}
@@ -86,4 +86,4 @@ def test_an_assumed_graph_is_called_assumed_in_print_too(plan, name):
 def test_figures_17_and_18_show_the_majority_class_in_each_panel(plan):
     for name in ("ding_fig17", "ding_fig18"):
         for panel in plan.figures[name].panels:
-            assert [c.metric for c in panel.curves].count("majority_accuracy") == 1
+            assert [c.measure[1] for c in panel.curves].count("majority_accuracy") == 1

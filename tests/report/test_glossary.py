@@ -9,11 +9,11 @@ import pytest
 
 from private_consensus import cli
 from private_consensus.audits.views.epsilon import LABELS
+from private_consensus.common.fields import Interpretation
 from private_consensus.privacy import AUDIT_VERDICTS, VERDICTS
 from private_consensus.privacy.budget import CHANGES, UNITS
 from private_consensus.reproduction.claims.schema import Quantifier
 from private_consensus.reproduction.claims.words import CONFIRMED, CONTRADICTED, MEANINGS, TIED
-from private_consensus.reproduction.experiments.schema import Reading
 from private_consensus.reproduction.observers.drawn import SHOWN
 
 ROOT = Path(__file__).parents[2]
@@ -51,8 +51,8 @@ def printed() -> set[str]:
     observers = {re.sub(r" of \d+$", "", name) for name in SHOWN}
     audited = {"flagged", "not flagged", *AUDIT_VERDICTS, "note"}
     states = {CONFIRMED, CONTRADICTED, TIED}
-    words = {*MEANINGS, *VERDICTS, *LABELS.values(), *get_args(Quantifier), *get_args(Reading)}
-    return words | observers | audited | states
+    chosen = {*get_args(Quantifier), *get_args(Interpretation)}
+    return {*MEANINGS, *VERDICTS, *LABELS.values()} | chosen | observers | audited | states
 
 
 def test_every_word_that_the_report_prints_is_defined():

@@ -52,11 +52,11 @@ def test_the_librarys_documentation_is_linked_from_every_page_where_it_was_made(
 
 def test_a_table_is_shown_with_its_claims():
     found = paper("first", "000")
-    method = {"label": "descent <b>", "algorithm": "descent", "run": "repaired"}
+    method = {"label": "descent <b>", "method": "descent", "variant": "repaired"}
     found["tables"] = {
         "first_table1": {
             "title": "Paper 000, Table 1: errors", "caption": "In short.", "added": False,
-            "row_title": "epsilon", "beside": {"share": ("released", "share")},
+            "row_title": "epsilon", "extra_columns": {"share": "released.share"},
             "blocks": [{"label": "Adult", "experiment": "first_fig1", "methods": [method]}],
         }
     }  # fmt: skip

@@ -20,7 +20,7 @@ rule judge_claims:
         runtime=10,
     params:
         claims=lambda w: {
-            name: claim.model_dump(mode="json")
+            name: claim.model_dump(mode="json", exclude_none=True)
             for name, claim in PLAN.papers[w.paper].claims.items()
         },
         code=lambda w: code_of("judge_claims.py"),

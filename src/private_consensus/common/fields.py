@@ -7,10 +7,22 @@ of ``"1"``, so that a slip of the pen would be a setting.
 from __future__ import annotations
 
 import math
-from typing import Annotated
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Strict
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic import Strict as NotConverted
 
+MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
 INFINITE = 1e300
 """Number that stands for infinity in JSON, which has none."""
 
@@ -21,6 +33,67 @@ def _a_number(value: float) -> float:
     return value
 
 
-Whole = Annotated[int, Strict()]
-Number = Annotated[float, Strict(), AfterValidator(_a_number)]
-Flag = Annotated[bool, Strict()]
+Whole = Annotated[int, NotConverted()]
+Number = Annotated[float, NotConverted(), AfterValidator(_a_number)]
+Flag = Annotated[bool, NotConverted()]
+
+
+def split_measure(measure: Any) -> tuple[str, str]:
+    """Split a measure into quantity and metric; the default metric is ``value``."""
+    if not isinstance(measure, str) or not MEASURE.fullmatch(measure):
+        raise ValueError("expected quantity.metric")
+    quantity, _, metric = measure.partition(".")
+    return quantity, metric or "value"
+
+
+def measure_text(measure: tuple[str, str]) -> str:
+    """Format a measure as a file states it."""
+    return ".".join(measure).removesuffix(".value")
+
+
+def present(value: Any) -> Any:
+    """Refuse a key without a value."""
+    if value is None:
+        raise ValueError("expected a value, or no such key")
+    return value
+
+
+Interpretation = Literal["resolved", "literal", "ablation"]
+Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,99}$")]
+"""Name of a figure, a table or a claim, and of its file, its target and its place on a page."""
+Measure = Annotated[
+    tuple[str, str],
+    BeforeValidator(split_measure),
+    PlainSerializer(measure_text),
+    WithJsonSchema({"type": "string", "pattern": f"^{MEASURE.pattern}$"}),
+]
+"""``quantity.metric``; the name alone for a quantity that is a number."""
+Reference = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
+"""``algorithm.variant``, or the algorithm if the key ``variant`` names the variant."""
+References = Annotated[list[Reference], Field(min_length=1)]
+Names = Annotated[list[str], Field(min_length=1)]
+Positive = Annotated[Whole, Field(ge=1)]
+BatchSize = Annotated[Whole, Field(ge=1, le=10_000)]
+Values = Annotated[list[Number | Whole | str], Field(min_length=1)]
+Grid = dict[Slug, Values]
+Selection = dict[str, Any]
+"""Values of axes; a pair is a range."""
+
+
+class Strict(BaseModel):
+    """Mapping with known keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Open(BaseModel):
+    """Named object; keys that are not listed are its parameters."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Entry(Strict):
+    """Mapping of a file with known keys; an absent key has no value."""
+
+    _each_key_has_a_value = field_validator("*", mode="before")(present)

@@ -375,7 +375,7 @@ def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha:
 
 def _exact(test: Test, deterministic: Collection[str]) -> bool:
     sides = [side for side in (test.series, test.against) if side]
-    return test.kind in ("private", "tight") or all(s.algorithm in deterministic for s in sides)
+    return test.kind in ("private", "tight") or all(s.method in deterministic for s in sides)
 
 
 def _universal(states: Sequence[str]) -> str:

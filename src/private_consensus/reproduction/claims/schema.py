@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from private_consensus.common.fields import Flag, Number
+from private_consensus.common.fields import (
+    Entry,
+    Flag,
+    Grid,
+    Interpretation,
+    Measure,
+    Names,
+    Number,
+    Reference,
+    References,
+    Selection,
+    Slug,
+)
 
 Kind = Literal[
     "decreasing",
@@ -35,21 +47,59 @@ COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "
 Quantifier = Literal["each", "universal", "most", "some"]
 
 
-class Series(BaseModel):
-    """Measurements of one algorithm, run variant, quantity and metric."""
+class SeriesEntry(Entry):
+    """Measurements of a variant in a file; lists give one test per entry."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    experiment: str | Names | None = Field(
+        default=None, description="experiment with the measurements"
+    )
+    method: Reference | References | None = Field(
+        default=None, description="algorithm.variant, or the algorithm"
+    )
+    variant: str | Names | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = Field(
+        default=None, description="measure of the series"
+    )
+    where: Selection = Field(default={}, description="values of axes")
+    last_iteration_only: Flag = Field(
+        default=False, description="true: use the last iteration of each point only"
+    )
+
+
+class Series(SeriesEntry):
+    """Measurements of one variant of an algorithm in an experiment."""
 
     experiment: str
-    algorithm: str
-    run: str
-    quantity: str = ""
-    metric: str = ""
-    where: dict[str, Any] = Field(default_factory=dict)
-    last: Flag = Field(default=False, description="at each point only the last iteration")
+    method: str
+    variant: str
+    measure: Measure | None = None
 
 
-class Test(BaseModel):
+class TestFields(Entry):
+    """Keys of a test that have one value."""
+
+    best_at: Number | None = Field(
+        default=None, description="value of x at which the measure is best"
+    )
+    quantifier: Quantifier = Field(
+        default="each", description="number of points that must agree: each, all, most or some"
+    )
+    part: str = Field(
+        default="", description="part of a compound claim, whose points are counted together"
+    )
+    x: str | None = Field(default=None, description="axis with one point per value")
+    each: list[str] = Field(
+        default=[], description="further axes with one point per combination of values"
+    )
+    expected: Number = Field(default=1.0, description="expected value")
+    tolerance: Number = Field(default=0.0, ge=0, description="allowed difference")
+    at_least: Number = Field(default=-np.inf, description="lower bound")
+    at_most: Number = Field(default=np.inf, description="upper bound")
+
+
+class Test(TestFields):
     """Statement of one kind about one series or about two.
 
     ``decreasing``, ``increasing``: each mean along ``x`` against the previous mean, strictly, or
@@ -58,19 +108,19 @@ class Test(BaseModel):
     ``tolerance``. If ``at_least`` or ``at_most`` is set, it lies between these instead. ``trend``:
     like ``slope``, for the slope of the mean on ``x``, without logarithms. ``steady``: in the first
     and in the second half of the grid, the trend is at least ``1 - tolerance`` of that over the
-    entire grid, in the direction of ``expected``. ``largest``, ``smallest``: the mean at x = ``at``
-    is strictly larger (smaller) than every other mean. With a ``tolerance``, no other mean is
-    better by more than that, relatively. ``below``: the mean of the series is at most ``expected``
-    times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``: like ``below``,
-    for the geometric mean along ``x``. ``steadier``: like ``below``, for the standard deviation
-    over runs. ``ratio``: series over ``against`` is ``expected`` within a relative ``tolerance``.
-    ``differs``: the two series differ, in either direction, by more than a relative ``tolerance``.
-    ``difference``: series minus ``against`` lies between ``at_least`` and ``at_most``.
-    ``reaches_earlier``: along ``x``, the series reaches its goal permanently before ``against``
-    reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the respective
-    series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``: the true
-    epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon lies
-    between a proven lower bound and the accountant's. ``tight``: like ``private``, and the
+    entire grid, in the direction of ``expected``. ``largest``, ``smallest``: the mean at x =
+    ``best_at`` is strictly larger (smaller) than every other mean. With a ``tolerance``, no other
+    mean is better by more than that, relatively. ``below``: the mean of the series is at most
+    ``expected`` times that of ``against``. If ``expected`` is 1, it is strictly less. ``lower``:
+    like ``below``, for the geometric mean along ``x``. ``steadier``: like ``below``, for the
+    standard deviation over runs. ``ratio``: series over ``against`` is ``expected`` within a
+    relative ``tolerance``. ``differs``: the two series differ, in either direction, by more than a
+    relative ``tolerance``. ``difference``: series minus ``against`` lies between ``at_least`` and
+    ``at_most``. ``reaches_earlier``: along ``x``, the series reaches its goal permanently before
+    ``against`` reaches its goal. The goal is ``goal``, or ``expected`` times the last mean of the
+    respective series. ``level``: the means lie between ``at_least`` and ``at_most``. ``private``:
+    the true epsilon is at most the claimed one, relatively within ``tolerance``. The true epsilon
+    lies between a proven lower bound and the accountant's. ``tight``: like ``private``, and the
     accountant's epsilon is not less than the claimed one either.
 
     The ``quantifier`` determines what is stated about the points of a test. ``each``: every point
@@ -84,38 +134,92 @@ class Test(BaseModel):
     """
 
     __test__ = False
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind
     series: Series
     against: Series | None = None
-    x: str | None = None
-    each: list[str] = Field(default_factory=list)
-    quantifier: Quantifier = "each"
-    part: str = Field(default="", description="of a compound claim, where points are counted")
-    at: Number | None = None
-    expected: Number = 1.0
     goal: Number | None = None
-    tolerance: Number = Field(default=0.0, ge=0)
-    at_least: Number = -np.inf
-    at_most: Number = np.inf
 
 
-class Claim(BaseModel):
-    """Statement of a paper, in our words, with the tests of each of its variants."""
+Against = Reference | SeriesEntry | Annotated[list[Reference | SeriesEntry], Field(min_length=1)]
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    claim: str
-    place: str
-    figure: str
-    because: str = Field(description="where the tolerance comes from")
-    headline: str = Field(description="the variant whose verdict counts")
-    variants: dict[str, list[Test]]
-    reading: dict[str, str] = Field(default_factory=dict)
-    sentences: dict[str, str] = Field(
-        default_factory=dict, description="what a variant tests, if it is not the claim itself"
+class TestEntry(TestFields, SeriesEntry):
+    """Statement about one series or two in a file; lists and grids are products of statements."""
+
+    __test__ = False
+
+    kind: Kind | None = Field(default=None, description="kind of the statement")
+    grid: Grid = Field(default={}, description="values of axes, one test per point")
+    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = Field(
+        default=None, description="value of the measure that has to be reached"
     )
-    untestable: str = Field(
-        default="", description="why the headline cannot be tested, however many runs there are"
+    series: SeriesEntry | None = Field(default=None, description="tested series, as a mapping")
+    against: Against | None = Field(
+        default=None, description="second series; absent keys are those of the first series"
+    )
+
+
+class TestedVariant(Entry):
+    """Tests of one variant of a claim."""
+
+    __test__ = False
+
+    interpretation: Interpretation = "resolved"
+    claim: str = Field(
+        default="", description="sentence that this variant tests, if it differs from the claim's"
+    )
+    tests: list[Test]
+
+
+class TestedVariantEntry(TestEntry):
+    """Changes of a claim's tests in one variant."""
+
+    claim: str | None = Field(
+        default=None, description="sentence that this variant tests, if it differs from the claim's"
+    )
+    interpretation: Interpretation | None = Field(
+        default=None, description="literal, resolved or ablation"
+    )
+    for_each_variant_of: Slug | None = Field(
+        default=None, description="set of claim variants; gives one variant `that_this` for each"
+    )
+    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = Field(
+        default=None, description="list of tests"
+    )
+
+
+class ClaimFields(Entry):
+    """Keys of a claim that have one value."""
+
+    claim: str = Field(description="sentence that is tested, in our words")
+    location: str = Field(description="location in the paper")
+    figure: str = Field(description="figure that shows the measurements")
+    because: str = Field(description="origin of the tolerance")
+    untestable: str = Field(default="", description="reason why no runs can test it")
+
+
+class Claim(ClaimFields):
+    """Complete claim, with the tests of each of its variants."""
+
+    primary_variant: str
+    variants: dict[str, TestedVariant]
+
+
+class ClaimEntry(ClaimFields):
+    """Claim of a paper in a file, and its test in each variant."""
+
+    primary_variant: str | None = Field(
+        default=None, description="variant that decides the verdict; default: the first"
+    )
+    test: TestEntry | None = Field(
+        default=None, description="common keys of all tests; the only test without `tests`"
+    )
+    series: SeriesEntry | None = Field(default=None, description="tested series of all tests")
+    against: Against | None = Field(default=None, description="second series of all tests")
+    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = Field(
+        default=None, description="list of tests"
+    )
+    variants: str | dict[str, TestedVariantEntry | None] = Field(
+        default={}, description="variants by name, or the name of a set of variants"
     )

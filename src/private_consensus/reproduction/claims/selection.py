@@ -54,7 +54,7 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
         Rows with the columns of ``none``.
     """
     requested = [series for test in tests for series in (test.series, test.against) if series]
-    keys = dict.fromkeys((one.experiment, one.algorithm, one.run) for one in requested)
+    keys = dict.fromkeys((one.experiment, one.method, one.variant) for one in requested)
     return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
@@ -80,8 +80,8 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     """
     rows = frame.filter(
         (pl.col("experiment") == series.experiment)
-        & (pl.col("algorithm") == series.algorithm)
-        & (pl.col("variant") == series.run)
+        & (pl.col("algorithm") == series.method)
+        & (pl.col("variant") == series.variant)
     )
     for column in series.where:
         if column not in rows.columns:
@@ -125,11 +125,12 @@ def measured(
     """
     if x is None:
         raise InvalidInput("test.x", x, "the name of an axis")
+    quantity, metric = series.measure or ("", "")
     rows = rows_of(series, runs).filter(
-        (pl.col("quantity") == series.quantity) & (pl.col("metric") == series.metric)
+        (pl.col("quantity") == quantity) & (pl.col("metric") == metric)
     )
     require(rows.height > 0, "series", series.model_dump(), "at least one measurement")
-    if series.last:
+    if series.last_iteration_only:
         # Along an axis of horizons the last iteration is another at each point.
         axes = [name for name in (x, *each) if name != "t"]
         last = pl.col("t").max()

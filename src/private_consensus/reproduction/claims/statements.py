@@ -194,8 +194,15 @@ def _at_most(factor: float) -> Region:
 
 
 def _best(test: Test, x: np.ndarray) -> Contrast:
-    best_index = np.flatnonzero(np.isclose(x, np.nan if test.at is None else test.at, rtol=1e-9))
-    require(len(best_index) == 1, "test.at", test.at, f"one of {', '.join(f'{v:g}' for v in x)}")
+    best_index = np.flatnonzero(
+        np.isclose(x, np.nan if test.best_at is None else test.best_at, rtol=1e-9)
+    )
+    require(
+        len(best_index) == 1,
+        "test.best_at",
+        test.best_at,
+        f"one of {', '.join(f'{v:g}' for v in x)}",
+    )
     other_indices = np.delete(np.arange(len(x)), best_index)
     eye = np.eye(len(x))
     sign = 1.0 if test.kind == "largest" else -1.0
@@ -281,7 +288,7 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
     labels, first, x = measured(test.series, runs, test.x, test.each)
     _, second, other_x = measured(test.against, runs, test.x, test.each)
     if [list(points) for points in x] != [list(points) for points in other_x]:
-        raise InvalidInput("test.against", test.against.run, "the same grid as the series")
+        raise InvalidInput("test.against", test.against.variant, "the same grid as the series")
     return labels, np.concatenate(paired(first, second)), x
 
 

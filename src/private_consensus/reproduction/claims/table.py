@@ -10,7 +10,7 @@ import polars as pl
 
 from .intervals import MIN_RUNS, too_few_runs
 from .judging import NEVER, NOTHING, Verdict, evaluate
-from .schema import Claim, Test
+from .schema import Claim, Test, TestedVariant
 from .selection import by_curve, rows_for
 from .words import CONFIRMED, CONTRADICTED, TIED, UNDECIDED, UNTESTABLE
 
@@ -90,9 +90,15 @@ def judge_all(
             **(_OPEN if reduced and not _never(claim, variant) else {}),
         }
         for identity, claim in claims.items()
-        for variant, tests in (claim.variants or {claim.headline: []}).items()
+        for variant, tests in _tests_of(claim).items()
     ]
     return pl.DataFrame(rows, schema=SCHEMA)
+
+
+def _tests_of(claim: Claim) -> dict[str, list[Test]]:
+    if not claim.variants:
+        return {claim.primary_variant: []}
+    return {name: variant.tests for name, variant in claim.variants.items()}
 
 
 _OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None, "untestable": ""}
@@ -100,19 +106,20 @@ _OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None, "untest
 
 def _never(claim: Claim, variant: str) -> bool:
     """Return True if no measurement can decide the claim: it states a reason, or has no test."""
-    return not claim.variants or bool(claim.untestable and variant == claim.headline)
+    return not claim.variants or bool(claim.untestable and variant == claim.primary_variant)
 
 
 def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
-    headline = variant == claim.headline
+    headline = variant == claim.primary_variant
+    tested = claim.variants.get(variant, TestedVariant(tests=[]))
     return {
         "id": identity,
         "figure": claim.figure,
-        "claim": claim.sentences.get(variant, claim.claim),
-        "place": claim.place,
+        "claim": tested.claim or claim.claim,
+        "place": claim.location,
         "variant": variant,
         "headline": headline,
-        "reading": claim.reading.get(variant, "resolved"),
+        "reading": tested.interpretation,
         "because": claim.because,
         "untestable": claim.untestable if headline else "",
     }

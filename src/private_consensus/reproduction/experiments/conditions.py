@@ -103,12 +103,12 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
 
 def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveConditions:
     name = curve.experiment or panel.experiment
-    experiment, cell = plan.experiments[name], plan.cell(name, curve.algorithm)
+    experiment, cell = plan.experiments[name], plan.cell(name, curve.method)
     where = {**panel.where, **curve.where}
     settings = [
         setting
         for setting in cell["settings"]
-        if setting["variant"] == curve.run and _matches(setting["columns"], where)
+        if setting["variant"] == curve.variant and _matches(setting["columns"], where)
     ]
     axis = experiment.axes.get(curve.x or panel.x)
     target = axis.set if axis else ""

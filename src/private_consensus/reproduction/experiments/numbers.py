@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import require
+from private_consensus.common.fields import split_measure
 from private_consensus.core import networks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy.verdicts import HOLDS, HOLDS_BY_SLACK, NOT_PRIVATE
@@ -70,7 +71,7 @@ def figure_numbers(
     for panel in panels:
         for curve in panel["curves"]:
             experiment = curve.get("experiment") or panel["experiment"]
-            runs, privacy = cells[experiment, curve["algorithm"]]
+            runs, privacy = cells[experiment, curve["method"]]
             where = {**panel["where"], **curve["where"]}
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
             filtered_curve = {**curve, "where": where, "statistic": statistic}
@@ -117,11 +118,11 @@ def curve_points(
         One row per point, in ascending order of x within each series.
     """
     axes = [column for column in runs.columns if column not in FIXED]
-    values = _measured(runs, curve, (curve["quantity"], curve["metric"]))
-    if curve.get("last"):
+    values = _measured(runs, curve, curve["measure"])
+    if curve.get("last_iteration_only"):
         values = values.filter(pl.col("t") == pl.col("t").max().over(["run", *axes]))
     if x not in values.columns and x in runs["quantity"]:
-        cost = _measured(runs, curve, (x, "value")).group_by("t", *axes)
+        cost = _measured(runs, curve, x).group_by("t", *axes)
         values = values.join(cost.agg(pl.col("value").mean().alias(x)), on=["t", *axes])
     elif x not in values.columns:
         keys = ["variant", *axes]
@@ -147,12 +148,12 @@ def curve_points(
         .agg(y=y, low=low, high=high, runs=pl.len(), **diverged)
         .with_columns(
             pl.col(x).cast(float).alias("x"),
-            algorithm=pl.lit(curve["algorithm"]),
-            variant=pl.lit(curve["variant"]),
-            reading=pl.lit(curve["reading"]),
+            algorithm=pl.lit(curve["method"]),
+            variant=pl.lit(curve["style"]),
+            reading=pl.lit(curve["interpretation"]),
             series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
             if by
-            else pl.lit(curve["series"]),
+            else pl.lit(curve["label"]),
             interval=pl.when(pl.col("runs") > 1).then(pl.lit(interval)).otherwise(pl.lit("")),
         )
     )
@@ -181,9 +182,10 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
         ``PROVEN``, ``UNPROVEN`` or the empty string. The string is empty if the metric belongs to
         no model, or if the settings claim no guarantee.
     """
-    if curve["metric"].startswith(DATA_FREE):
+    quantity, metric = split_measure(curve["measure"])
+    if metric.startswith(DATA_FREE):
         return ""
-    rows = privacy.filter(pl.col("variant") == curve["run"])
+    rows = privacy.filter(pl.col("variant") == curve["variant"])
     for column, value in curve["where"].items():
         if column in rows.columns:
             column_values = pl.col(column)
@@ -197,7 +199,7 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
         return ""
     if not verdicts <= {HOLDS, HOLDS_BY_SLACK}:
         return UNPROVEN
-    return PROVEN if curve["quantity"] in SENT else ""
+    return PROVEN if quantity in SENT else ""
 
 
 def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
@@ -257,10 +259,10 @@ def _interval(kind: str) -> tuple[pl.Expr, pl.Expr, str]:
     return value.mean() - error, value.mean() + error, INTERVAL
 
 
-def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: Sequence[str]) -> pl.DataFrame:
-    quantity, metric = measure
+def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.DataFrame:
+    quantity, metric = split_measure(measure)
     rows = runs.filter(
-        (pl.col("variant") == curve["run"])
+        (pl.col("variant") == curve["variant"])
         & (pl.col("quantity") == quantity)
         & (pl.col("metric") == metric)
     )

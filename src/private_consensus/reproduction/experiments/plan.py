@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, problems
 
 from ..datasets import DATA_SETS, PREPARATIONS
 from . import sharing
 from .checks import too_many, wrong_horizon, wrong_settings
 from .conditions import conditions_of
+from .files import read_paper
 from .references import PARTS, expected, wrong_references
 from .schema import (
     SCALES,
@@ -30,14 +32,14 @@ from .schema import (
     Experiment,
     Figure,
     Paper,
-    Reduced,
+    Scale,
     Style,
     Table,
+    Tuning,
     read_yaml,
     resolve_delta,
     validate,
 )
-from .shorthand import read_paper
 
 # The registry looks into the folder of algorithms each time; a plan asks it hundreds of times.
 _module_of = cache(algorithms.module_of)
@@ -179,10 +181,10 @@ class Plan:
         """Return the cells whose numbers a figure or table shows."""
         if figure in self.tables:
             blocks = self.tables[figure].blocks
-            pairs = [(b.experiment, method.algorithm) for b in blocks for method in b.methods]
+            pairs = [(b.experiment, method.method) for b in blocks for method in b.methods]
             return sorted(set(pairs))
         pairs = [
-            (curve.experiment or panel.experiment, curve.algorithm)
+            (curve.experiment or panel.experiment, curve.method)
             for panel in self.figures[figure].panels
             for curve in panel.curves
         ]
@@ -192,10 +194,10 @@ class Plan:
         """Return the cells whose numbers the claims of a paper use."""
         return sorted(
             {
-                (series.experiment, series.algorithm)
+                (series.experiment, series.method)
                 for claim in self.papers[paper].claims.values()
-                for tests in claim.variants.values()
-                for test in tests
+                for variant in claim.variants.values()
+                for test in variant.tests
                 for series in (test.series, test.against)
                 if series
             }
@@ -282,7 +284,7 @@ class Plan:
     def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
         """Return the styles of the curves of a figure; other styles do not affect the figure."""
         panels = self.figures[figure].panels
-        used = {style_key(c.algorithm, c.variant) for panel in panels for c in panel.curves}
+        used = {style_key(c.method, c.style) for panel in panels for c in panel.curves}
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
@@ -434,17 +436,17 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
             # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
             setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
-            if experiment.oracles:
-                setting["oracles"] = list(experiment.oracles)
+            if experiment.unaccounted_data_use:
+                setting["oracles"] = list(experiment.unaccounted_data_use)
             if not _has_course(experiment, columns):
                 setting["course"] = False
             if variant_model.tuned:
-                setting["tuned"] = variant_model.tuned.model_dump(mode="json")
+                setting["tuned"] = _tuned(variant_model.tuned)
             settings.append(
                 {
                     "columns": columns,
                     "variant": variant,
-                    "reading": variant_model.reading,
+                    "reading": variant_model.interpretation,
                     **setting,
                 }
             )
@@ -452,8 +454,8 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
-    if experiment.courses and experiment.courses.measures:
-        special["courses"] = [list(measure) for measure in experiment.courses.measures]
+    if experiment.intermediate_measures and experiment.intermediate_measures.measures:
+        special["courses"] = list(map(list, experiment.intermediate_measures.measures))
     groups = {
         "data": name,
         "graph": name,
@@ -465,7 +467,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "algorithm": algorithm,
         "seed": config.seed,
         "runs": config.runs or reduced.runs or experiment.runs,
-        "block": reduced.block or experiment.block,
+        "block": reduced.runs_per_batch or experiment.runs_per_batch,
         "measures": [list(measure) for measure in experiment.measures],
         "iterations": _iterations(experiment, settings),
         "groups": groups | _groups(experiment, algorithm),
@@ -476,8 +478,17 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
 
 def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
     """Return True if a setting is measured at intermediate iterations."""
-    courses = experiment.courses
-    return courses is None or courses.where.items() <= columns.items()
+    restriction = experiment.intermediate_measures
+    return restriction is None or restriction.where.items() <= columns.items()
+
+
+def _tuned(tuned: Tuning) -> dict[str, Any]:
+    """Return the selection of tuned parameters as a cell describes it."""
+    quantity, metric = tuned.measure
+    return {
+        "experiment": tuned.experiment, "run": tuned.variant, "quantity": quantity,
+        "metric": metric, "criterion": tuned.criterion, "over": tuned.axes,
+    }  # fmt: skip
 
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
@@ -487,9 +498,9 @@ def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
     return {key: name for key, name in names.items() if name is not None}
 
 
-def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Reduced]:
+def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Scale]:
     """Return the axes of an experiment at a scale, and the other changes of the scale."""
-    reduced = experiment.scales.get(scale, Reduced())
+    reduced = experiment.scales.get(scale, Scale())
     grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
     return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
 
@@ -561,7 +572,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                     yield expected(f"{key}.figures.{name}", curve_experiment, paper.experiments)
                     continue
                 yield from unknown_run(
-                    f"{key}.figures.{name}", curve.algorithm, curve.run, experiment
+                    f"{key}.figures.{name}", curve.method, curve.variant, experiment
                 )
     for name, table in paper.tables.items():
         for block in table.blocks:
@@ -571,7 +582,7 @@ def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
                 continue
             for method in block.methods:
                 yield from unknown_run(
-                    f"{key}.tables.{name}", method.algorithm, method.run, experiment
+                    f"{key}.tables.{name}", method.method, method.variant, experiment
                 )
     for name, claim in paper.claims.items():
         yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
@@ -623,30 +634,35 @@ def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) ->
             if grid is None:
                 yield expected(where, variant.tuned.experiment, paper.experiments)
                 continue
-            yield from unknown_run(where, algorithm, variant.tuned.run, grid)
-            for axis in variant.tuned.over:
+            yield from unknown_run(where, algorithm, variant.tuned.variant, grid)
+            for axis in variant.tuned.axes:
                 if axis not in grid.axes:
-                    yield expected(f"{where}.tuned.over", axis, grid.axes)
-            measure = variant.tuned.quantity, variant.tuned.metric
+                    yield expected(f"{where}.tuned.axes", axis, grid.axes)
             known = grid.averages if variant.tuned.criterion == "mean" else grid.measures
-            if measure not in known:
-                yield expected(f"{where}.tuned.metric", list(measure), map(str, known))
+            if variant.tuned.measure not in known:
+                yield expected(
+                    f"{where}.tuned.measure",
+                    measure_text(variant.tuned.measure),
+                    map(measure_text, known),
+                )
 
 
 def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
     known = {**paper.figures, **paper.tables}
     if claim.figure not in known:
         yield expected(f"{where}.figure", claim.figure, known)
-    if claim.headline not in claim.variants and not (claim.untestable and not claim.variants):
-        yield expected(f"{where}.headline", claim.headline, claim.variants)
-    for tests in claim.variants.values():
-        for test in tests:
+    if claim.primary_variant not in claim.variants and not (
+        claim.untestable and not claim.variants
+    ):
+        yield expected(f"{where}.primary_variant", claim.primary_variant, claim.variants)
+    for variant in claim.variants.values():
+        for test in variant.tests:
             for series in filter(None, (test.series, test.against)):
                 experiment = paper.experiments.get(series.experiment)
                 if experiment is None:
                     yield expected(where, series.experiment, paper.experiments)
                 else:
-                    yield from unknown_run(where, series.algorithm, series.run, experiment)
+                    yield from unknown_run(where, series.method, series.variant, experiment)
 
 
 def unknown_run(
@@ -697,11 +713,11 @@ def style_key(algorithm: str, variant: str) -> str:
 
 def _missing_styles(key: str, paper: Paper, styles: Mapping[str, Style]) -> Iterator[str]:
     needed = {
-        style_key(curve.algorithm, curve.variant): name
+        style_key(curve.method, curve.style): name
         for name, figure in paper.figures.items()
         for panel in figure.panels
         for curve in panel.curves
-        if curve.by is None and not curve.series
+        if curve.by is None and not curve.label
     }
     for style, figure in needed.items():
         if style not in styles:

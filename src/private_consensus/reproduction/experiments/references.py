@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, problems
 from private_consensus.core.networks import GRAPHS, MIXINGS
 
@@ -80,8 +81,7 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
             for variant in variants.values():
                 if variant.tuned and variant.tuned.experiment in paper.experiments:
                     grid = paper.experiments[variant.tuned.experiment]
-                    measure = (variant.tuned.quantity, variant.tuned.metric)
-                    yield from _unmeasured(f"{where}.tuned", measure, grid)
+                    yield from _unmeasured(f"{where}.tuned", variant.tuned.measure, grid)
     for name, figure in paper.figures.items():
         for panel in figure.panels:
             for curve in panel.curves:
@@ -94,10 +94,10 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
                 where = f"{key}.tables.{name}"
                 row_values = {table.rows: table.values}
                 yield from _wrong_where(f"{where}.rows", row_values, experiment, rows=True)
-                for measure in [(table.quantity, table.metric), *table.beside.values()]:
+                for measure in [table.measure, *table.extra_columns.values()]:
                     yield from _unmeasured(where, measure, experiment)
                 for method in block.methods:
-                    yield from _never_shown(where, method.algorithm, table.quantity)
+                    yield from _never_shown(where, method.method, table.measure[0])
                     yield from _wrong_where(f"{where}.where", method.where, experiment)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
@@ -119,7 +119,7 @@ def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
         for name, variant in variants.items():
             paths[f"algorithms.{algorithm}.{name}.set"] = variant.set
             if variant.tuned:
-                paths[f"algorithms.{algorithm}.{name}.tuned.over"] = variant.tuned.over.values()
+                paths[f"algorithms.{algorithm}.{name}.tuned.axes"] = variant.tuned.axes.values()
         for location, values in paths.items():
             for path in values:
                 yield from _wrong_path(f"{where}.{location}", path, allowed)
@@ -187,17 +187,19 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
 
 
 def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
-    if experiment.courses is None:
+    restriction = experiment.intermediate_measures
+    if restriction is None:
         return
-    for measure in experiment.courses.measures:
-        yield from _unmeasured(f"{where}.courses.measures", measure, experiment)
-    for name, value in experiment.courses.where.items():
+    where = f"{where}.intermediate_measures"
+    for measure in restriction.measures or ():
+        yield from _unmeasured(f"{where}.measures", measure, experiment)
+    for name, value in restriction.where.items():
         if name not in experiment.axes:
-            yield expected(f"{where}.courses.where", name, experiment.axes)
+            yield expected(f"{where}.where", name, experiment.axes)
         elif isinstance(value, list):
-            yield f"{where}.courses.where.{name}: found {value!r}, expected one value"
+            yield f"{where}.where.{name}: found {value!r}, expected one value"
         else:
-            yield from _wrong_where(f"{where}.courses.where", {name: value}, experiment)
+            yield from _wrong_where(f"{where}.where", {name: value}, experiment)
 
 
 def _no_course(
@@ -207,17 +209,18 @@ def _no_course(
     experiment: Experiment,
 ) -> Iterator[str]:
     """Yield one line per value read at intermediate iterations but recorded only at the last."""
-    courses = experiment.courses
-    if courses is None or not experiment.iterations:
+    restriction = experiment.intermediate_measures
+    if restriction is None or not experiment.iterations:
         return
     for measure in measures:
-        if courses.measures and tuple(measure) not in courses.measures:
-            measured_pairs = [" ".join(pair) for pair in courses.measures]
-            yield f"{expected(where, ' '.join(measure), measured_pairs)}, or last: true"
-    for name, value in courses.where.items():
+        if restriction.measures and measure not in restriction.measures:
+            line = expected(where, measure_text(measure), map(measure_text, restriction.measures))
+            yield f"{line}, or last_iteration_only: true"
+    for name, value in restriction.where.items():
         if selection.get(name) != value:
             selected = selection.get(name, "all values")
-            yield f"{where}.where.{name}: found {selected!r}, expected {value!r}, or last: true"
+            line = f"{where}.where.{name}: found {selected!r}, expected {value!r}"
+            yield f"{line}, or last_iteration_only: true"
 
 
 def _horizons(experiment: Experiment) -> list[Any]:
@@ -236,22 +239,21 @@ def _horizons(experiment: Experiment) -> list[Any]:
 
 
 def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
-    if tuple(measure) not in experiment.measures:
-        measured_pairs = [" ".join(pair) for pair in experiment.measures]
-        yield expected(where, " ".join(measure), measured_pairs)
+    if measure not in experiment.measures:
+        yield expected(where, measure_text(measure), map(measure_text, experiment.measures))
 
 
 def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
-    for measure in filter(None, [(curve.quantity, curve.metric), curve.low, curve.high]):
+    measures = [curve.measure, *filter(None, (curve.low, curve.high))]
+    for measure in measures:
         yield from _unmeasured(where, measure, experiment)
-        yield from _never_shown(where, curve.algorithm, measure[0])
+        yield from _never_shown(where, curve.method, measure[0])
     costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
     x = curve.x or panel.x
-    if not curve.last:
+    if not curve.last_iteration_only:
         selection = {**panel.where, **curve.where}
-        plotted = [(curve.quantity, curve.metric), *filter(None, (curve.low, curve.high))]
         along = [(x, WHOLE)] if x in costs else []
-        yield from _no_course(where, selection, [*plotted, *along], experiment)
+        yield from _no_course(where, selection, [*measures, *along], experiment)
     yield from _wrong_goals(where, panel)
     yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
     if curve.by is not None and curve.by not in experiment.axes:
@@ -329,21 +331,20 @@ def _is_range(value: list) -> bool:
 
 
 def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
-    for tests in claim.variants.values():
-        for test in tests:
+    for variant in claim.variants.values():
+        for test in variant.tests:
             for series in filter(None, (test.series, test.against)):
                 experiment = paper.experiments.get(series.experiment)
                 if experiment is None:
                     continue
                 about_privacy = test.kind in ("private", "tight")
                 if not about_privacy:
-                    yield from _unmeasured(where, (series.quantity, series.metric), experiment)
-                    yield from _never_shown(where, series.algorithm, series.quantity)
+                    yield from _unmeasured(where, series.measure, experiment)
+                    yield from _never_shown(where, series.method, series.measure[0])
                 privacy_columns = PRIVACY_COLUMNS if about_privacy else set()
                 selection = {k: v for k, v in series.where.items() if k not in privacy_columns}
-                if not about_privacy and not series.last:
-                    measure = (series.quantity, series.metric)
-                    yield from _no_course(where, selection, [measure], experiment)
+                if not about_privacy and not series.last_iteration_only:
+                    yield from _no_course(where, selection, [series.measure], experiment)
                 yield from _wrong_where(f"{where}.where", selection, experiment)
                 allowed = [*experiment.axes, "t"]
                 for name in filter(None, (test.x, *test.each)):

@@ -1,4 +1,11 @@
-"""Define the keys and values that a configuration may contain; unknown keys are errors."""
+"""Define the keys and values of the configuration; unknown keys are errors.
+
+A file of ``config/papers`` names its shared parts, and its experiments, figures and claims refer to
+these names. The classes ``...Entry`` describe what a file may contain. :func:`.files.read_paper`
+replaces each name by the part that it stands for. The result has the same keys. The classes
+:class:`Experiment`, :class:`Figure`, :class:`Table` and :class:`.Claim` describe it: they refine
+the entries by the keys that have to be present.
+"""
 
 from __future__ import annotations
 
@@ -20,28 +27,46 @@ from pydantic import (
 from private_consensus.common import yamls
 from private_consensus.common.errors import Refused as ConfigurationError
 from private_consensus.common.errors import require
-from private_consensus.common.fields import Flag, Number, Whole
+from private_consensus.common.fields import (
+    BatchSize,
+    Entry,
+    Flag,
+    Grid,
+    Interpretation,
+    Measure,
+    Name,
+    Number,
+    Open,
+    Positive,
+    Reference,
+    References,
+    Selection,
+    Slug,
+    Strict,
+    Values,
+    Whole,
+    present,
+    split_measure,
+)
 from private_consensus.common.secrets import redacted
 from private_consensus.core import algorithms, problems
 from private_consensus.core.networks import GRAPHS, MIXINGS
 
 from ..claims import Claim
+from ..claims.schema import ClaimEntry, TestedVariantEntry
 from ..datasets import PREPARATIONS
 from .citations import cited
 
-Reading = Literal["resolved", "literal", "ablation"]
-Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,99}$")]
-"""Of a figure, a table or a claim: of a file, a target and a place on a page too."""
 M = TypeVar("M", bound=BaseModel)
 TOPOLOGIES = (*GRAPHS, "single")
 SMOKE = "smoke"
 SCALES = ("paper", SMOKE)
-"""Scales that there always are; a study may declare others. ``results/reference`` is none of them:
-only publishing writes there."""
+"""Scales that always exist; a study may declare others. ``results/reference`` belongs to none of
+them: only publishing writes there."""
+MAX_ITERATIONS = 100_000
 
 
-def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
+def one_of(names: Sequence[str] | Callable[[], Sequence[str]]) -> Callable[[str], str]:
     """Return a check that refuses all other names.
 
     Parameters
@@ -49,6 +74,11 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
     names : sequence of str or callable
         Allowed names. A callable is called by each check, because the modules that it imports may
         import this module.
+
+    Returns
+    -------
+    callable
+        Returns an allowed name, and raises ``ValueError`` for another.
     """
 
     def check(name: str) -> str:
@@ -60,14 +90,10 @@ def one_of(names: Sequence[str] | Callable[[], Sequence[str]]):
     return check
 
 
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Open(BaseModel):
-    """A named thing whose further keys are parameters of what the name stands for."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
+Algorithm = Annotated[Slug, AfterValidator(one_of(algorithms.names))]
+PreparedName = Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
+Stream = Literal["data", "graph", "noise", "sampling"]
+Statistic = Literal["mean", "median"]
 
 
 class RecordsPower(Strict):
@@ -90,37 +116,44 @@ class BudgetConfig(Strict):
 
 class ProblemConfig(Open):
     name: Annotated[str, AfterValidator(one_of(problems.names()))]
-    prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))] | None = None
+    prepared: PreparedName | None = None
 
 
 class NetworkConfig(Open):
     name: Annotated[str, AfterValidator(one_of(TOPOLOGIES))]
-    agents: Whole = Field(ge=1)
+    agents: Positive
     weights: Annotated[str, AfterValidator(one_of(tuple(MIXINGS)))] = "laplacian"
     probability: Number | None = Field(default=None, gt=0, le=1)
 
     @field_validator("agents")
     @classmethod
-    def _alone_or_not(cls, agents, info):
+    def _one_agent_or_several(cls, agents, info):
         single = info.data.get("name") == "single"
         if single != (agents == 1):
             raise ValueError("expected 1 for single" if single else "expected 2 or more")
         return agents
 
 
-class Axis(Strict):
-    """A grid: what the columns of a figure's numbers are."""
+# --- Experiments ----------------------------------------------------------------------------------
 
-    set: str = Field(description="dotted path of the value that the axis sets, e.g. budget.epsilon")
-    values: list[Number | Whole | str] = Field(min_length=1)
-    source: Literal["printed", "chosen"]
-    because: str = ""
 
-    @model_validator(mode="after")
-    def _chosen_for_a_reason(self):
-        if self.source == "chosen" and not self.because:
-            raise ValueError("because: a chosen grid needs a reason")
-        return self
+class AxisEntry(Entry):
+    """Grid of values, or changes of a named grid."""
+
+    set: str | None = Field(
+        default=None, description="dotted path of the value that the axis sets: budget.epsilon"
+    )
+    values: Values | None = Field(default=None, description="values of the grid")
+    because: str = Field(
+        default="", description="reason for these values, if the paper does not state them"
+    )
+
+
+class Axis(AxisEntry):
+    """Grid of values of one parameter."""
+
+    set: str
+    values: Values
 
     @field_validator("values")
     @classmethod
@@ -130,145 +163,262 @@ class Axis(Strict):
         return values
 
 
-class Tuned(Strict):
-    """Parameters selected by a grid search of the same algorithm in another experiment.
+class UnspecifiedDetail(Entry):
+    """Detail that a paper omits or contradicts, with its literal and its resolved form."""
+
+    literal: str = Field(default="not given", description="text of the paper")
+    resolved: str = Field(description="what this reproduction does")
+    because: str = Field(description="reason for the resolution")
+
+
+class TuningEntry(Entry):
+    """Parameters selected on a grid of the same algorithm, in an experiment with separate runs.
 
     For each point of the axes that both experiments have, the grid point with the smallest mean
-    error is selected. The error is that of the last iteration, or its mean over all iterations. The
-    grid then has this mean among its ``averages``.
+    error is selected. If the criterion is ``mean``, the measure is among the grid's ``averages``.
     """
 
-    experiment: str
-    run: str = Field(description="variant of that experiment")
-    quantity: str
-    metric: str
-    criterion: Literal["last", "mean"]
-    over: dict[str, str] = Field(
-        min_length=1, description="axes of the grid, each with the path of the value that it sets"
+    experiment: str | None = Field(default=None, description="experiment that runs the grid")
+    variant: str | None = Field(default=None, description="variant of the algorithm on the grid")
+    measure: Measure | None = Field(default=None, description="measure that is minimised")
+    criterion: Literal["last", "mean"] | None = Field(
+        default=None, description="measure at the last iteration, or its mean over all iterations"
+    )
+    axes: dict[str, str] | None = Field(
+        default=None, description="axes of the grid, each with the path of the value that it sets"
     )
 
 
-class Variant(Strict):
-    """Named combination of an algorithm's parameters, with its interpretation of the paper."""
+class Tuning(TuningEntry):
+    """Complete selection of parameters on a grid."""
 
-    reading: Reading
+    experiment: str
+    variant: str
+    measure: Measure
+    criterion: Literal["last", "mean"]
+    axes: Annotated[dict[str, str], Field(min_length=1)]
+
+
+class VariantEntry(Open):
+    """Variant of an algorithm; keys that are not listed are parameters of the algorithm."""
+
+    _each_key_has_a_value = field_validator("*", mode="before")(present)
+
+    extends: Reference | None = Field(
+        default=None, description="variant whose parameters this one changes"
+    )
+    interpretation: Interpretation | None = Field(
+        default=None, description="default: resolved, or ablation if the variant extends another"
+    )
+    because: str | None = Field(default=None, description="reason for the variant")
+    set: dict[str, Any] = Field(default={}, description="values outside the algorithm, by path")
+    tuned: TuningEntry | None = Field(default=None, description="parameters selected on a grid")
+
+
+class Variant(VariantEntry):
+    """Complete variant: ``set`` has the parameters of the algorithm, too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    interpretation: Interpretation
     because: str
-    set: dict[str, Any] = Field(default_factory=dict)
-    tuned: Tuned | None = None
+    tuned: Tuning | None = None
 
 
-class Reduced(Strict):
+class Span(Entry):
+    """Range of iterations with a step."""
+
+    from_: Positive = Field(alias="from", description="first iteration")
+    to: Positive = Field(description="last iteration")
+    by: Positive = Field(default=1, description="step")
+
+    @model_validator(mode="after")
+    def _not_empty(self):
+        if not 0 < len(range(self.from_, self.to + 1, self.by)) <= MAX_ITERATIONS:
+            raise ValueError(f"expected 1 to {MAX_ITERATIONS} iterations")
+        return self
+
+
+class Scale(Entry):
     """Changes of an experiment at a smaller scale."""
 
-    runs: Whole | None = Field(default=None, ge=1)
-    block: Whole | None = Field(default=None, ge=1, le=10_000)
-    axes: dict[str, list[Number | Whole | str]] = Field(default_factory=dict)
-    set: dict[str, Any] = Field(default_factory=dict)
+    runs: Positive | None = Field(default=None, description="number of Monte-Carlo runs")
+    runs_per_batch: BatchSize | None = Field(
+        default=None, description="runs computed together; the last batch is filled up"
+    )
+    axes: dict[str, list[Number | Whole | str]] = Field(default={}, description="values of axes")
+    set: dict[str, Any] = Field(default={}, description="values by dotted path")
 
 
-class Choice(Strict):
-    """Unspecified or contradictory detail of a paper: its text, and the resolution used here."""
+class IntermediateMeasures(Entry):
+    """Restriction of the measurements before the last iteration."""
 
-    about: str
-    literal: str
-    resolved: str
-    because: str
-
-
-class Courses(Strict):
-    """Measures and settings that are recorded at intermediate iterations of an experiment."""
-
-    where: dict[str, Any] = Field(
-        default_factory=dict,
+    where: Selection = Field(
+        default={},
         description="values of axes; other settings are measured at the last iteration only",
     )
-    measures: list[tuple[str, str]] = Field(
-        default_factory=list, description="(quantity, metric) pairs; default: all"
+    measures: Annotated[list[Measure], Field(min_length=1)] | None = Field(
+        default=None, description="measures at intermediate iterations; default: all"
     )
 
 
-class Experiment(Strict):
-    title: str
-    place: str = Field(description="location in the paper")
-    problem: ProblemConfig
-    network: NetworkConfig
-    budget: BudgetConfig
-    horizon: Whole = Field(ge=1)
-    runs: Whole = Field(ge=1)
-    block: Whole = Field(
-        default=10,
-        ge=1,
-        le=10_000,
-        description="runs computed together; more if there are few settings",
+class ExperimentEntry(Entry):
+    """Experiment: its keys override the defaults of the file or the extended experiment."""
+
+    extends: str | None = Field(
+        default=None,
+        description="experiment of this file whose keys are inherited, except title, location and "
+        "unspecified_details",
     )
-    axes: dict[Slug, Axis]
-    algorithms: dict[Annotated[str, AfterValidator(one_of(algorithms.names))], dict[Slug, Variant]]
-    measures: list[tuple[str, str]] = Field(min_length=1, description="(quantity, metric) pairs")
-    iterations: list[Whole] | Literal["all"] = Field(
-        default_factory=list, description="recorded iterations in addition to the last"
+    title: str | None = Field(default=None, description="what the experiment computes")
+    location: str | None = Field(default=None, description="location in the paper")
+    problem: dict[str, Any] | None = Field(default=None, description="name and parameters")
+    network: dict[str, Any] | None = Field(default=None, description="name and parameters")
+    budget: dict[str, Any] | None = Field(default=None, description="epsilon and delta")
+    horizon: Positive | None = Field(default=None, description="number of iterations")
+    runs: Positive | None = Field(default=None, description="number of Monte-Carlo runs")
+    runs_per_batch: BatchSize = Field(
+        default=10, description="runs computed together; more if there are few settings"
     )
-    courses: Courses | None = Field(
+    axes: list[Slug] | dict[Slug, AxisEntry | None] = Field(
+        default={}, description="names of grids, or grids by name"
+    )
+    algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = Field(
+        default=None, description="variants of each algorithm"
+    )
+    measures: Annotated[list[Measure], Field(min_length=1)] | None = Field(
+        default=None, description="recorded measures"
+    )
+    iterations: list[Whole | Span] | Literal["all"] = Field(
+        default=[], description="recorded iterations in addition to the last"
+    )
+    intermediate_measures: IntermediateMeasures | None = Field(
         default=None, description="restriction of the measurements before the last iteration"
     )
-    averages: list[tuple[str, str]] = Field(
-        default_factory=list,
-        description="(quantity, metric) pairs measured as their mean over all iterations",
+    averages: list[Measure] = Field(
+        default=[], description="measures recorded as their mean over all iterations"
     )
     divergence: Literal["raise", "record"] = Field(
         default="raise", description="treatment of runs whose values become infinite"
     )
-    groups: dict[Literal["data", "graph", "noise", "sampling"], str | dict[str, str]] = Field(
-        default_factory=dict, description="names of random streams, for all algorithms or for each"
+    groups: dict[Stream, str | dict[str, str] | None] = Field(
+        default={},
+        description="names of random streams that experiments share, for all algorithms or each",
     )
-    choices: list[Choice] = Field(default_factory=list)
-    oracles: list[str] = Field(
-        default_factory=list,
-        description="choices made with private outcomes and outside the budget",
+    unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] = Field(
+        default={}, description="details that the paper omits, by topic"
     )
-    scales: dict[str, Reduced] = Field(default_factory=dict)
+    unaccounted_data_use: list[str] = Field(
+        default=[], description="choices made with private outcomes and outside the budget"
+    )
+    scales: dict[str, Scale] = Field(default={}, description="smaller scales by name")
 
 
-class Curve(Strict):
-    """Specification of one curve: a run variant, its measure, and the displayed name."""
+class Experiment(ExperimentEntry):
+    """Complete experiment."""
 
-    algorithm: str
-    experiment: str = Field(default="", description="replaces that of the panel")
-    run: str = Field(description="variant of the experiment")
-    variant: str = Field(description="name of the curve's style")
-    reading: Reading
-    quantity: str
-    metric: str
-    where: dict[str, Any] = Field(
-        default_factory=dict, description="values of axes, t or run to show; a pair is a range"
+    title: str
+    location: str
+    problem: ProblemConfig
+    network: NetworkConfig
+    budget: BudgetConfig
+    horizon: Positive
+    runs: Positive
+    axes: dict[Slug, Axis]
+    algorithms: dict[Algorithm, dict[Slug, Variant]]
+    measures: Annotated[list[Measure], Field(min_length=1)]
+    iterations: list[Whole] | Literal["all"] = Field(default=[])
+    groups: dict[Stream, str | dict[str, str]] = Field(default={})
+    unspecified_details: dict[str, UnspecifiedDetail] = Field(default={})
+
+
+# --- Figures --------------------------------------------------------------------------------------
+
+
+class CurveKeys(Entry):
+    """Keys of a curve, which a panel or a figure may set for all of its curves."""
+
+    experiment: str = Field(default="", description="experiment with the measurements")
+    variant: str | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
     )
-    last: Flag = Field(default=False, description="true: use the last recorded iteration only")
-    series: str = Field(
-        default="", description="label that distinguishes the curves of one variant"
+    measure: Measure | None = Field(default=None, description="plotted measure")
+    interpretation: Interpretation | None = Field(
+        default=None, description="replaces the interpretation of the variant"
     )
-    low: tuple[str, str] | None = Field(
-        default=None,
-        description="(quantity, metric) of the band's lower end; requires high and band",
+    last_iteration_only: Flag = Field(
+        default=False, description="true: use the last iteration only"
     )
-    high: tuple[str, str] | None = None
-    band: str = Field(default="", description="meaning of low and high, in words")
     interval: Literal["standard error", "standard deviation", "range"] = Field(
-        default="standard error", description="error of the mean, or smallest and largest run"
+        default="standard error", description="band around the curve"
     )
+
+
+class MeasureParts(Entry):
+    """Changes of a measure."""
+
+    quantity: str | None = Field(default=None, description="replaces the quantity of the measure")
+    metric: str | None = Field(default=None, description="replaces the metric of the measure")
+
+
+class Curve(CurveKeys):
+    """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
+
+    method: Slug = Field(description="algorithm")
+    variant: str
+    measure: Measure
+    interpretation: Interpretation
+    style: Slug
+    label: str = Field(default="", description="replaces the label of the style")
+    where: Selection = Field(default={}, description="values of axes to plot")
+    x: str = Field(default="", description="axis or measure on the horizontal axis")
+    statistic: Statistic | None = Field(
+        default=None, description="mean with standard error, or median with quartiles"
+    )
+    low: Measure | None = Field(default=None, description="measure at the lower end of the band")
+    high: Measure | None = Field(default=None, description="measure at the upper end of the band")
+    band: str = Field(default="", description="meaning of the band, in words")
     by: str | None = Field(default=None, description="axis with one curve per value")
     by_title: str = Field(default="", description="title of that axis in the legend")
-    x: str | None = Field(default=None, description="x axis, replaces that of the panel")
-    statistic: Literal["mean", "median"] | None = Field(
-        default=None, description="replaces that of the panel"
+
+
+class CurveEntry(Curve, MeasureParts):
+    """Curve, or the product of several variants, measures and values of axes."""
+
+    method: (
+        Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
+    ) = Field(
+        description="algorithm.variant; several; each with its part of the label; or algorithms "
+        "with lists of variants"
     )
+    variant: str | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    measure: Measure | None = Field(default=None, description="plotted measure")
+    interpretation: Interpretation | None = Field(
+        default=None, description="replaces the interpretation of the variant"
+    )
+    style: Slug | None = Field(
+        default=None, description="name of the style, if it is not the name of the variant"
+    )
+    measures: dict[str, str] = Field(
+        default={}, description="several measures, each with its part of the label"
+    )
+    grid: Grid = Field(default={}, description="values of axes, one curve per point")
+
+    @field_validator("measures")
+    @classmethod
+    def _of_measures(cls, measures):
+        return {measure: label for measure, label in measures.items() if split_measure(measure)}
 
 
 class Partition(Strict):
     """A partition of prepared data to agents."""
 
-    prepared: Annotated[str, AfterValidator(one_of(tuple(PREPARATIONS)))]
+    prepared: PreparedName
     kind: Literal["iid", "dirichlet", "unequal"]
     agents: Whole = Field(ge=2)
-    records: Whole = Field(ge=1, description="mean number of records per agent")
+    records: Positive = Field(description="mean number of records per agent")
     concentration: Number | None = Field(
         default=None, gt=0, description="concentration of the labels (dirichlet) or sizes (unequal)"
     )
@@ -343,104 +493,186 @@ class Views(Strict):
         return request
 
 
-class Panel(Strict):
-    """Curves of one experiment, or a graph, a data partition, or views of observers."""
+class PanelFields(Entry):
+    """Axes and curves of a panel."""
 
-    title: str
-    experiment: str = ""
-    graph: Flag = Field(default=False, description="true: draw the communication graph")
-    partition: Partition | None = Field(
-        default=None, description="distribution of records to the agents"
-    )
-    views: Views | None = Field(default=None, description="privacy loss to observers")
-    where: dict[str, Any] = Field(default_factory=dict, description="values of axes for all curves")
+    experiment: str = Field(default="", description="experiment with the measurements")
+    where: Selection = Field(default={}, description="values of axes for all curves")
     x: str = Field(
-        default="", description="an axis, t, a column of the privacy table, or a measured quantity"
+        default="", description="an axis, t, a column of the privacy table, or a measure"
     )
-    x_title: str = ""
-    y_title: str = ""
-    log_x: Flag = True
-    log_y: Flag = True
-    y_domain: tuple[Number, Number] | None = None
-    statistic: Literal["mean", "median"] = Field(
+    x_title: str = Field(default="", description="title of the horizontal axis")
+    y_title: str = Field(default="", description="title of the vertical axis")
+    log_x: Flag = Field(default=True, description="true: logarithmic horizontal axis")
+    log_y: Flag = Field(default=True, description="true: logarithmic vertical axis")
+    y_domain: tuple[Number, Number] | None = Field(
+        default=None, description="range of the vertical axis"
+    )
+    statistic: Statistic = Field(
         default="mean", description="mean with standard error, or median with quartiles"
     )
     goals: list[Number] = Field(
-        default_factory=list,
-        description="cost to reach a goal: for each of these measurements, the least x that "
-        "reaches it for good",
+        default=[],
+        description="values of the measure; the figure shows the smallest x from which the curve "
+        "stays at or below each",
     )
-    curves: list[Curve] = Field(default_factory=list)
+
+
+class Panel(PanelFields):
+    """Complete panel: curves, a communication graph, a partition, or views of observers."""
+
+    title: str
+    graph: Flag = False
+    partition: Partition | None = None
+    views: Views | None = None
+    curves: list[Curve] = Field(default=[])
 
     @model_validator(mode="after")
     def _one_of_four(self):
-        alone = (self.partition is not None) + (self.views is not None)
-        drawn = self.graph + alone
+        without_experiment = (self.partition is not None) + (self.views is not None)
+        drawn = self.graph + without_experiment
         if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
             kinds = "graph: true, or partition, or views"
             raise ValueError(f"expected either x and at least one curve, or {kinds}")
-        if bool(self.experiment) == bool(alone):
+        if bool(self.experiment) == bool(without_experiment):
             raise ValueError("expected an experiment for curves and graphs, and none for others")
         return self
 
 
-class Figure(Strict):
-    title: str
-    caption: str
-    panels: list[Panel] = Field(min_length=1)
-    columns: Whole | None = Field(default=None, ge=1, description="panels per row")
+class PanelKeys(PanelFields, CurveKeys, MeasureParts):
+    """Keys of a panel, which a figure may set for all of its panels."""
+
+    experiments: dict[Algorithm, str] = Field(
+        default={}, description="experiments of single algorithms, instead of `experiment`"
+    )
+    grid: Grid = Field(default={}, description="values of axes, one panel per point")
+    curves: str | list[str | CurveEntry] | CurveEntry = Field(
+        default=[], description="names of sets, algorithm.variant, or curves"
+    )
+
+
+class PanelEntry(PanelKeys):
+    """Panel with curves, a communication graph, a partition, or views of observers."""
+
+    title: str = Field(default="", description="may contain {axis} of the grid")
+    graph: Flag = Field(default=False, description="true: draw the communication graph")
+    partition: Partition | None = Field(
+        default=None, description="distribution of the records to the agents"
+    )
+    views: dict[str, Any] = Field(
+        default={}, description="privacy loss to observers; merged with that of the figure"
+    )
+
+
+class FigureFields(Entry):
+    """Description of a figure."""
+
+    title: str = Field(description="quantity of which method against what")
+    caption: str = Field(description="complete description that can be read without the text")
+    columns: Positive | None = Field(default=None, description="panels per row")
     note: str = Field(default="", description="remark on the data, below the title")
-    added: Flag = Field(default=False, description="true: not a figure or table of the paper")
+
+
+class Figure(FigureFields):
+    """Complete figure."""
+
+    panels: Annotated[list[Panel], Field(min_length=1)]
+    added: Flag = Field(default=False, description="true: not a figure of the paper")
 
     @model_validator(mode="after")
     def _titles_differ(self):
         titles = [panel.title for panel in self.panels]
-        if twice := sorted({title for title in titles if titles.count(title) > 1}):
-            raise ValueError(f"expected a title of its own for each panel, found twice: {twice}")
+        if repeated := sorted({title for title in titles if titles.count(title) > 1}):
+            raise ValueError(f"expected another title for each panel, found twice: {repeated}")
         return self
 
 
-class Method(Strict):
-    """Single method of a table, with the numbers that the paper publishes for it."""
+class FigureEntry(FigureFields, PanelKeys):
+    """Figure: panels and their common keys."""
 
-    label: str
-    algorithm: str
-    run: str = Field(description="variant of the experiment")
-    reading: Reading
-    where: dict[str, Any] = Field(default_factory=dict, description="values of axes to show")
-    printed: list[tuple[Number, Number, Number]] = Field(
-        default_factory=list, description="value of the rows' axis, mean and standard deviation"
+    extends: str | None = Field(
+        default=None,
+        description="figure of this file whose keys are inherited, except title, caption and note",
+    )
+    panel_title: str = Field(
+        default="{title}", description="title of each panel; may contain {title} and {axis}"
+    )
+    graph: Flag = Field(default=False, description="true: draw the communication graph")
+    views: dict[str, Any] = Field(
+        default={}, description="privacy loss to observers, common keys of all panels"
+    )
+    panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = Field(
+        default=None, description="list of panels"
     )
 
 
-class Block(Strict):
+# --- Tables ---------------------------------------------------------------------------------------
+
+
+class MethodEntry(Entry):
+    """Method of a table, with the published values."""
+
+    label: str = Field(description="name in the table")
+    method: Reference = Field(description="algorithm.variant")
+    variant: str | None = Field(
+        default=None, description="variant, if `method` names an algorithm only"
+    )
+    interpretation: Interpretation | None = Field(
+        default=None, description="replaces the interpretation of the variant"
+    )
+    where: Selection = Field(default={}, description="values of axes")
+    published: list[tuple[Number, Number, Number]] = Field(
+        default=[], description="value of the rows' axis, mean and standard deviation"
+    )
+
+
+class MethodRows(MethodEntry):
+    """Complete method of a table."""
+
+    method: Slug
+    variant: str
+    interpretation: Interpretation
+
+
+class BlockEntry(Entry):
     """Rows of a table that share an experiment."""
 
-    label: str
-    experiment: str
-    methods: list[Method] = Field(min_length=1)
+    label: str = Field(description="title of the block")
+    experiment: str = Field(description="experiment with the measurements")
+    methods: Annotated[list[MethodEntry], Field(min_length=1)] = Field(
+        description="methods of the block"
+    )
 
 
-class Table(Strict):
-    """Computed and published measurements, one row per axis value and method."""
+class Block(BlockEntry):
+    """Complete rows of a table that share an experiment."""
 
-    title: str
-    caption: str
+    methods: Annotated[list[MethodRows], Field(min_length=1)]
+
+
+class TableEntry(Entry):
+    """Table of measurements next to the published values."""
+
+    title: str = Field(description="title of the table")
+    caption: str = Field(description="complete description that can be read without the text")
     rows: str = Field(description="axis with one row per value")
-    row_title: str
-    values: list[Number] = Field(
-        default_factory=list, description="rows to show; default: all values"
+    row_title: str = Field(description="title of that axis")
+    values: list[Number] = Field(default=[], description="values of that axis; default: all")
+    measure: Measure = Field(description="tabulated measure")
+    extra_columns: dict[str, Measure] = Field(
+        default={}, description="measures of further columns, by title"
     )
-    quantity: str
-    metric: str
-    beside: dict[str, tuple[str, str]] = Field(
-        default_factory=dict, description="(quantity, metric) of further columns, by title"
+    published_runs: Positive = Field(
+        default=1, description="number of runs behind the published values"
     )
-    printed_runs: Whole = Field(
-        default=1, ge=1, description="runs behind a published standard deviation"
-    )
-    blocks: list[Block] = Field(min_length=1)
-    added: Flag = Field(default=False, description="true: not a figure or table of the paper")
+    blocks: Annotated[list[BlockEntry], Field(min_length=1)] = Field(description="blocks of rows")
+
+
+class Table(TableEntry):
+    """Complete table."""
+
+    blocks: Annotated[list[Block], Field(min_length=1)]
+    added: Flag = Field(default=False, description="true: not a table of the paper")
 
 
 class PaperInfo(Strict):
@@ -456,6 +688,47 @@ class PaperInfo(Strict):
     def citation(self) -> str:
         """Authors and year, such as "Wang et al. 2022"; without authors the title."""
         return cited(self.model_dump())
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+class Defaults(Entry):
+    """Default keys of all experiments and panels of a file."""
+
+    experiment: ExperimentEntry | None = Field(default=None, description="defaults of experiments")
+    panel: PanelKeys | None = Field(default=None, description="defaults of panels")
+
+
+class File(Entry):
+    """File of ``config/papers``: a paper, or a part of one."""
+
+    paper: PaperInfo | None = Field(default=None, description="title, authors and source")
+    parts: list[str] | None = Field(default=None, description="files of the folder `<key>/`")
+    scales: list[Slug] | None = Field(
+        default=None, description="scales of a study in addition to smoke"
+    )
+    titles: dict[str, str] = Field(
+        default_factory=dict, description="default titles of x axes and measures"
+    )
+    defaults: Defaults = Field(default=Defaults(), description="defaults of experiments and panels")
+    axes: dict[Slug, AxisEntry] = Field(default_factory=dict, description="grids by name")
+    unspecified_details: dict[str, UnspecifiedDetail] = Field(
+        default_factory=dict, description="unspecified details of several experiments, by topic"
+    )
+    variants: dict[Algorithm, dict[Slug, VariantEntry]] = Field(
+        default_factory=dict, description="variants of algorithms, by name"
+    )
+    curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = Field(
+        default_factory=dict, description="sets of curves, by name"
+    )
+    claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = Field(
+        default_factory=dict, description="sets of claim variants, by name"
+    )
+    experiments: dict[Slug, ExperimentEntry] = Field(default_factory=dict, description="by name")
+    figures: dict[Name, FigureEntry] = Field(default_factory=dict, description="by name")
+    tables: dict[Name, TableEntry] = Field(default_factory=dict, description="by name")
+    claims: dict[Name, ClaimEntry] = Field(default_factory=dict, description="by name")
 
 
 class Paper(Strict):
@@ -496,9 +769,8 @@ class Config(Strict):
     scale: Slug
     seed: Whole = Field(ge=0)
     papers: list[Slug] = Field(min_length=1)
-    runs: Whole | None = Field(
+    runs: Positive | None = Field(
         default=None,
-        ge=1,
         description="number of runs of all experiments; default: that of each experiment",
     )
     data: DataConfig = DataConfig()

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from private_consensus.common.errors import require
+from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
 
 NONE = "–"
@@ -33,8 +34,8 @@ def table_numbers(
     DataFrame
         Mean over runs as ``value``, ``std`` over runs, ``se`` of the mean. ``difference`` is the
         distance to the published number in combined standard errors. Published spreads are
-        interpreted as standard deviations over the published number of runs. Measures in ``beside``
-        have separate columns.
+        interpreted as standard deviations over the published number of runs. Measures in
+        ``extra_columns`` have separate columns.
     """
     rows = [
         row
@@ -49,11 +50,11 @@ def table_numbers(
 
 
 def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
-    runs = cells[block["experiment"], method["algorithm"]]
-    runs = runs.filter(pl.col("variant") == method["run"])
+    runs = cells[block["experiment"], method["method"]]
+    runs = runs.filter(pl.col("variant") == method["variant"])
     for column, value in method["where"].items():
         runs = runs.filter(pl.col(column) == value)
-    printed = {row: (mean, std) for row, mean, std in method["printed"]}
+    printed = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["rows"]
     require(axis in runs.columns, "table.rows", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
@@ -64,9 +65,9 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             "block": block["label"],
             "row": float(level),
             "method": method["label"],
-            "algorithm": method["algorithm"],
-            "variant": method["run"],
-            "reading": method["reading"],
+            "algorithm": method["method"],
+            "variant": method["variant"],
+            "reading": method["interpretation"],
             **_compared(table, runs.filter(pl.col(axis) == level), printed.get(level)),
             "source": str(runs["source"][0]),
         }
@@ -75,29 +76,30 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
 
 
 def _compared(table, runs: pl.DataFrame, printed: tuple[float, float] | None) -> dict[str, Any]:
-    values = _measured(runs, (table["quantity"], table["metric"]))
+    values = _measured(runs, table["measure"])
     count = len(values)
     std = float(values.std()) if count > 1 else 0.0
     ours = {"value": float(values.mean()), "std": std, "se": std / math.sqrt(count), "runs": count}
-    beside = {
-        title: float(_measured(runs, measure).mean()) for title, measure in table["beside"].items()
+    extra = {
+        title: float(_measured(runs, measure).mean())
+        for title, measure in table["extra_columns"].items()
     }
     if printed is None:
-        return {"printed": None, "printed_std": None, **ours, "difference": None, **beside}
+        return {"printed": None, "printed_std": None, **ours, "difference": None, **extra}
     mean, spread = printed
-    combined = math.hypot(spread / math.sqrt(table["printed_runs"]), ours["se"])
+    combined = math.hypot(spread / math.sqrt(table["published_runs"]), ours["se"])
     difference = (ours["value"] - mean) / combined if combined else math.nan
     return {
         "printed": mean,
         "printed_std": spread,
         **ours,
         "difference": difference,
-        **beside,
+        **extra,
     }
 
 
-def _measured(runs: pl.DataFrame, measure: Sequence[str]) -> pl.Series:
-    quantity, metric = measure
+def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
+    quantity, metric = split_measure(measure)
     rows = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
     require(rows.height > 0, "table", f"{quantity}, {metric}", "at least one measurement")
     return rows["value"]
@@ -121,7 +123,7 @@ def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], l
         Text of each table cell.
     """
     titles = ["", table["row_title"], "", "printed", "ours", "s.e.", "difference / s.e."]
-    beside = list(table["beside"])
+    extra = list(table["extra_columns"])
     rows = [
         [
             row["block"],
@@ -131,11 +133,11 @@ def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], l
             _pair(row["value"], row["std"]),
             f"{row['se']:.4f}",
             NONE if row["difference"] is None else f"{row['difference']:+.1f}",
-            *(f"{row[title]:.3f}" for title in beside),
+            *(f"{row[title]:.3f}" for title in extra),
         ]
         for row in numbers.iter_rows(named=True)
     ]
-    return titles + beside, rows
+    return titles + extra, rows
 
 
 def _pair(mean: float | None, spread: float | None) -> str:

@@ -98,7 +98,7 @@ def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dic
          "cited": cited(paper["paper"])}
         for key, paper in papers.items()
         for figure, spec in paper["figures"].items()
-        if any(curve["algorithm"] == name for panel in spec["panels"] for curve in panel["curves"])
+        if any(curve["method"] == name for panel in spec["panels"] for curve in panel["curves"])
     ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def _names(text: str) -> list[str]:
 def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
     """(figure, algorithm, algorithm.run) of every curve."""
     return [
-        (name, curve["algorithm"], f"{curve['algorithm']}.{curve['run']}")
+        (name, curve["method"], f"{curve['method']}.{curve['variant']}")
         for paper in papers.values()
         for name, figure in paper["figures"].items()
         for panel in figure.get("panels", [])

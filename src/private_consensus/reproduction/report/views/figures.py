@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..commands import command
+from ...experiments.commands import command
 from ..formats import number, words
 from ..names import called
 
@@ -146,8 +146,8 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if views := panel.get("views"):
         return title + VIEWS[views["show"]]
     curves = [
-        labels.get(f"{curve['algorithm']}.{curve['variant']}", words(curve["variant"]))
-        + (f" {curve['series']}" if curve.get("series") else "")
+        labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
+        + (f" {curve['label']}" if curve.get("label") else "")
         + (f", one for each {words(curve['by'])}" if curve["by"] else "")
         for curve in panel["curves"]
     ]
@@ -174,12 +174,16 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
     return {
         "name": key,
         "title": spec["title"],
-        "place": spec["place"],
+        "place": spec["location"],
         "settings": settings(spec),
         "algorithms": list(spec["algorithms"]),
         "reduced": reductions(spec["scales"].get(scale)),
         "axes": [
-            {"name": words(name), "source": axis["source"], "because": axis["because"]}
+            {
+                "name": words(name),
+                "source": "chosen" if axis["because"] else "printed",
+                "because": axis["because"],
+            }
             for name, axis in spec["axes"].items()
         ],
         "variants": [
@@ -229,10 +233,9 @@ def _plain(value: Any) -> str:
 
 def choices(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
     """List each unspecified detail of the text once, with the settings that it affects."""
-    found: dict[tuple, dict[str, Any]] = {}
+    locations: dict[tuple, dict[str, None]] = {}
     for spec in paper["experiments"].values():
-        for choice in spec["choices"]:
-            key = tuple(sorted(choice.items()))
-            found.setdefault(key, {**choice, "places": []})["places"].append(spec["place"])
-    return [{**choice, "place": "; ".join(dict.fromkeys(choice["places"]))}
-            for choice in found.values()]  # fmt: skip
+        for topic, detail in spec["unspecified_details"].items():
+            key = ("about", topic), *detail.items()
+            locations.setdefault(key, {})[spec["location"]] = None
+    return [{**dict(key), "place": "; ".join(names)} for key, names in locations.items()]

@@ -73,11 +73,11 @@ OF_FIGURES = ("figure", "table", "summarize_partition", "compute_views")
 def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
     """The jobs behind a figure or table: cells, and its own drawing."""
     cells = {
-        f"{curve.get('experiment') or panel['experiment']}.{curve['algorithm']}"
+        f"{curve.get('experiment') or panel['experiment']}.{curve['method']}"
         for panel in spec.get("panels", ())
         for curve in panel["curves"]
     } | {
-        f"{block['experiment']}.{method['algorithm']}"
+        f"{block['experiment']}.{method['method']}"
         for block in spec.get("blocks", ())
         for method in block["methods"]
     }

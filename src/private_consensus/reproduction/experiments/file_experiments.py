@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .merging import chosen, measured, named, refined, renamed, without, wrong
+from .merging import chosen, named, refined, renamed, without, wrong
 
 DESCRIPTION = {"extends", "title", "location", "unspecified_details"}
 """Keys of an experiment that an extending experiment does not inherit."""
-SILENT = "not given"
 GRID = ("values", "because")
 """Keys of an axis that are replaced together, since other values have other reasons."""
 VARIANT = ("extends", "interpretation", "because", "set", "tuned")
@@ -43,7 +42,7 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
                 expected = "an experiment that extends no other"
                 raise wrong(f"{where}.extends", experiment["extends"], expected)
             base = without(_merged(default, model), DESCRIPTION)
-        expanded[name] = _spelled_out(_merged(base, without(experiment, {"extends"})), file, where)
+        expanded[name] = _resolved(_merged(base, without(experiment, {"extends"})), file, where)
     return expanded
 
 
@@ -60,15 +59,7 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _spelled_out(experiment: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
-    for key in ("measures", "averages"):
-        if key in experiment:
-            experiment[key] = [list(measured(measure)) for measure in experiment[key]]
-    if "intermediate_measures" in experiment:
-        experiment["courses"] = intermediate = experiment.pop("intermediate_measures")
-        if intermediate:
-            pairs = [list(measured(measure)) for measure in intermediate.get("measures", [])]
-            experiment["courses"] = {**intermediate, "measures": pairs}
+def _resolved(experiment: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
     if isinstance(experiment.get("iterations"), list):
         experiment["iterations"] = [
             t for entry in experiment["iterations"] for t in _iterations(entry)
@@ -77,36 +68,16 @@ def _spelled_out(experiment: dict[str, Any], file: Mapping[str, Any], where: str
         experiment["axes"] = _axes(experiment["axes"], file.get("axes", {}), f"{where}.axes")
     if "unspecified_details" in experiment:
         file_details = file.get("unspecified_details", {})
-        experiment["choices"] = [
-            {
-                "about": about,
-                "literal": SILENT,
-                **(detail or named(file_details, about, f"{where}.unspecified_details")),
-            }
-            for about, detail in _by_name(experiment.pop("unspecified_details")).items()
-        ]
-    if "scales" in experiment:
-        experiment["scales"] = {
-            scale: _stored_keys(changes) for scale, changes in experiment["scales"].items()
+        experiment["unspecified_details"] = {
+            topic: detail or named(file_details, topic, f"{where}.unspecified_details")
+            for topic, detail in _by_name(experiment["unspecified_details"]).items()
         }
     if "algorithms" in experiment:
         experiment["algorithms"] = {
             algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
             for algorithm, variants in experiment["algorithms"].items()
         }
-    return _stored_keys(experiment)
-
-
-STORED = {
-    "location": "place",
-    "runs_per_batch": "block",
-    "unaccounted_data_use": "oracles",
-}
-"""Keys of the complete form, by the keys of the file."""
-
-
-def _stored_keys(mapping: Mapping[str, Any]) -> dict[str, Any]:
-    return {STORED.get(key, key): value for key, value in mapping.items()}
+    return experiment
 
 
 def _iterations(entry: int | Mapping[str, int]) -> list[int]:
@@ -132,7 +103,7 @@ def _axes(entries: list[str] | Mapping[str, Any], file_axes: Mapping[str, Any], 
             axis = {**(without(base, GRID) if "values" in axis else base), **axis}
         else:
             axis = named(file_axes, name, where)
-        expanded[name] = {**axis, "source": "chosen" if axis.get("because") else "printed"}
+        expanded[name] = dict(axis)
     return expanded
 
 
@@ -148,7 +119,7 @@ def _variants(
             **file_variants,
             algorithm: without(local_variants, {name}) | file_variants.get(algorithm, {}),
         }
-        expanded[name] = _stored(
+        expanded[name] = _complete(
             _variant(algorithm, variant, near, f"{where}.{name}", ())
             if variant
             else _of(name, algorithm, file_variants, where, ())
@@ -186,24 +157,11 @@ def _variant(
     return merged
 
 
-def _stored(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a variant to the form of cells: one mapping of paths, and measures as two strings."""
-    changes = {
-        f"algorithm.{key}": value for key, value in variant.items() if key not in VARIANT
-    } | variant.get("set", {})
-    stored_variant = {
-        "reading": variant.get("interpretation", "resolved"),
-        **chosen(variant, ("because",)),
+def _complete(variant: Mapping[str, Any]) -> dict[str, Any]:
+    """Move the parameters of the algorithm to ``set``, and state the default interpretation."""
+    parameters = {f"algorithm.{key}": v for key, v in variant.items() if key not in VARIANT}
+    return {
+        "interpretation": "resolved",
+        **chosen(variant, ("interpretation", "because", "tuned")),
+        "set": {**parameters, **variant.get("set", {})},
     }
-    if changes:
-        stored_variant["set"] = changes
-    if tuned := variant.get("tuned"):
-        stored = {"variant": "run", "axes": "over"}
-        stored_variant["tuned"] = {
-            stored.get(key, key): tuned[key] for key in tuned if key != "measure"
-        }
-        if "measure" in tuned:
-            stored_variant["tuned"]["quantity"], stored_variant["tuned"]["metric"] = measured(
-                tuned["measure"]
-            )
-    return stored_variant

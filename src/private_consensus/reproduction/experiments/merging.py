@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
-from ..schema import ConfigurationError
+from .schema import ConfigurationError
 
 
 def refined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,22 +63,22 @@ def without(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]
     return {key: value for key, value in mapping.items() if key not in keys}
 
 
-def chosen(mapping: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
+def chosen(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     """Select some keys of a mapping.
 
     Parameters
     ----------
     mapping : mapping
         The mapping.
-    keys : iterable of str
-        Keys to select; absent keys are skipped.
+    keys : collection of str
+        Keys to select; they may be absent.
 
     Returns
     -------
     dict
-        Selected entries, in the order of ``keys``.
+        Selected entries, in the order of the mapping.
     """
-    return {key: mapping[key] for key in keys if key in mapping}
+    return {key: value for key, value in mapping.items() if key in keys}
 
 
 def named(entries: Mapping[str, Any], name: str, where: str) -> Any:
@@ -126,12 +126,6 @@ def wrong(where: str, value: object, expectation: str) -> ConfigurationError:
         The error, not raised.
     """
     return ConfigurationError([f"{where}: found {value!r}, expected {expectation}"])
-
-
-def measured(measure: str) -> tuple[str, str]:
-    """Split a measure into quantity and metric; the default metric is ``value``."""
-    quantity, _, metric = measure.partition(".")
-    return quantity, metric or "value"
 
 
 def shown(value: Any) -> str:

@@ -10,18 +10,17 @@ from pydantic import TypeAdapter, ValidationError
 
 from private_consensus.common.errors import InvalidInput
 
-from ..migration import old_keys
-from ..schema import Config, ConfigurationError, Style, line_of, read_yaml
-from .drawings import figures, tables
-from .models import File
-from .runs import experiments
-from .statements import claims
+from .file_claims import claims
+from .file_experiments import experiments
+from .file_figures import figures, tables
+from .migration import old_keys
+from .schema import Config, ConfigurationError, File, Style, line_of, read_yaml
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def read_paper(path: Path) -> dict[str, Any]:
-    """Read the file of a paper with its parts, and expand it for :class:`..schema.Paper`.
+    """Read the file of a paper with its parts, and expand it for :class:`.schema.Paper`.
 
     ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which extend the file. The names
     of variants, grids and sets of curves are local to one file. Claims of all parts are sorted by

@@ -6,23 +6,16 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from .drawings import points
-from .merging import chosen, measured, named, refined, without, wrong
+from ..claims import Claim, Series, Test
+from .file_figures import points
+from .merging import chosen, named, refined, without, wrong
 
-CLAIM = ("claim", "figure", "because", "untestable")
-KEPT = (
-    "x", "each", "quantifier", "part", "expected", "goal", "tolerance", "at_least", "at_most",
-)  # fmt: skip
 MANY = ("experiment", "method", "variant", "measure", "against", "goal", "grid")
 """Keys under which a test may list several values; the first written key varies slowest."""
-
-
-SERIES = ("experiment", "method", "variant", "measure", "where", "last_iteration_only")
-"""Keys of a series."""
 TESTED = ("test", "tests", "series", "variants")
 """Keys of a test; a claim without any of them cannot be tested."""
 
-ALONE = "resolved"
+ONLY_VARIANT = "resolved"
 """Name of the only variant of a claim that names none."""
 
 
@@ -55,20 +48,16 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
     if claim["figure"] in runs:
         common.setdefault("experiment", claim["figure"])
     expanded = {
-        **chosen(claim, CLAIM),
-        "place": claim["location"],
-        "headline": claim.get("primary_variant", next(iter(variants), ALONE)),
+        "primary_variant": next(iter(variants), ONLY_VARIANT),
+        **chosen(claim, Claim.model_fields),
     }
     expanded["variants"] = {
-        name: list(_tests(_over(common, variant), f"{where}.variants.{name}"))
+        name: {
+            **chosen(variant, ("interpretation", "claim")),
+            "tests": list(_tests(_over(common, variant), f"{where}.variants.{name}")),
+        }
         for name, variant in variants.items()
     }
-    expanded["reading"] = {
-        name: variant["interpretation"]
-        for name, variant in variants.items()
-        if "interpretation" in variant
-    }
-    expanded["sentences"] = {n: v["claim"] for n, v in variants.items() if "claim" in v}
     return expanded
 
 
@@ -87,7 +76,7 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     if isinstance(entries, str):
         return {name: v or {} for name, v in named(sets, entries, f"{where}.variants").items()}
     expanded = {}
-    for name, variant in (entries or {claim.get("primary_variant", ALONE): {}}).items():
+    for name, variant in (entries or {claim.get("primary_variant", ONLY_VARIANT): {}}).items():
         if variant is None and name in sets:
             expanded |= {member_name: member or {} for member_name, member in sets[name].items()}
         elif variant and "for_each_variant_of" in variant:
@@ -144,9 +133,7 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
     if "kind" not in test:
         raise wrong(f"{where}.kind", None, "a kind of test")
-    expanded = {"kind": test["kind"], "series": _series(test, where), **chosen(test, KEPT)}
-    if "best_at" in test:
-        expanded["at"] = test["best_at"]
+    expanded = {**chosen(test, Test.model_fields), "series": _series(test, where)}
     if "against" in test:
         expanded["against"] = _series(_other(test), where)
     return expanded
@@ -156,7 +143,7 @@ def _other(test: Mapping[str, Any]) -> dict[str, Any]:
     """Return the second series: the first series, changed by the keys of ``against``."""
     against = test["against"]
     second = {"method": against} if isinstance(against, str) else against
-    base = chosen(test, (*SERIES, "kind"))
+    base = chosen(test, (*Series.model_fields, "kind"))
     if "method" in second and "." not in second["method"] and "variant" not in second:
         # Another algorithm, the variant of the first.
         second = {**second, "variant": _variant_of(test)}
@@ -168,17 +155,12 @@ def _variant_of(test: Mapping[str, Any]) -> str | None:
 
 
 def _series(test: Mapping[str, Any], where: str) -> dict[str, Any]:
-    algorithm, _, run = test.get("method", "").partition(".")
-    run = run or test.get("variant")
-    if not (algorithm and run):
+    algorithm, _, variant = test.get("method", "").partition(".")
+    variant = variant or test.get("variant")
+    if not (algorithm and variant):
         raise wrong(f"{where}.method", test.get("method"), "algorithm.variant")
     if "experiment" not in test:
         raise wrong(f"{where}.experiment", None, "an experiment")
-    series = {"experiment": test["experiment"], "algorithm": algorithm, "run": run}
-    if "measure" in test:
-        series["quantity"], series["metric"] = measured(test["measure"])
-    elif test["kind"] not in ("private", "tight"):
+    if "measure" not in test and test["kind"] not in ("private", "tight"):
         raise wrong(f"{where}.measure", None, "quantity.metric")
-    if "last_iteration_only" in test:
-        series["last"] = test["last_iteration_only"]
-    return series | chosen(test, ("where",))
+    return {**chosen(test, Series.model_fields), "method": algorithm, "variant": variant}

@@ -6,29 +6,17 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from .merging import chosen, measured, named, shown, without, wrong
+from .merging import chosen, named, shown, without, wrong
+from .schema import Curve, CurveKeys, FigureFields, Panel, split_measure
 
+OF_CURVES = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
+"""Keys of a panel that apply to all of its curves."""
 DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys of a figure that an extending figure does not inherit."""
 FIGURE = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
-STORED = {
-    "extra_columns": "beside",
-    "published": "printed",
-    "published_runs": "printed_runs",
-}
-"""Keys of a table's complete form, by the keys of the file."""
+OF_PANELS = {*Panel.model_fields} - {"graph", "partition", "views", "curves"}
 ADDED = "_extra_"
 """In the name of a figure that is ours, not one of the paper's."""
-OF_CURVES = (
-    "variant", "measure", "quantity", "metric", "interpretation", "last_iteration_only", "interval",
-)  # fmt: skip
-"""Keys of a panel that apply to all of its curves."""
-OF_PANELS = (
-    "title", "x", "x_title", "y_title", "log_x", "log_y", "y_domain", "statistic", "goals",
-)  # fmt: skip
-BOTH = ("x", "statistic")
-"""Keys of a panel that a curve may have for itself."""
-AS_THEY_ARE = (*BOTH, "where", "band", "interval", "by", "by_title")
 Runs = Mapping[str, Mapping[str, Any]]
 
 
@@ -68,7 +56,7 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
             figure = {"experiment": name, **figure}
         panels = _Panels(file, runs, default, where).of(figure)
         expanded[name] = {
-            **chosen(figure, ("title", "caption", "columns")),
+            **chosen(figure, FigureFields.model_fields),
             "added": ADDED in name,
             "panels": list(panels),
         }
@@ -118,11 +106,9 @@ class _Panels:
         if "views" in panel:
             return chosen(panel, ("title", "x_title", "y_title", "views"))
         panel = {**self.default, **panel}
-        expanded = chosen(panel, ("experiment", *OF_PANELS))
-        if panel["where"]:
-            expanded["where"] = panel["where"]
+        expanded = chosen(panel, OF_PANELS)
         expanded.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))
-        if "measure" in panel and panel["measure"] in self.titles:
+        if panel.get("measure") in self.titles:
             expanded.setdefault("y_title", self.titles[panel["measure"]])
         expanded["curves"] = [
             self._curve(curve, panel) for entry in self._chosen(panel) for curve in _products(entry)
@@ -142,53 +128,32 @@ class _Panels:
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
         merged = {**chosen(panel, OF_CURVES), **curve}
-        algorithm, _, run = merged["method"].partition(".")
-        run = run or merged.get("variant")
-        if not run:
-            set_names = ", ".join(self.sets)
-            raise wrong(
-                f"{self.where}.curves",
-                merged["method"],
-                f"algorithm.variant, or one of {set_names}",
-            )
-        if "measure" not in merged:
-            raise wrong(f"{self.where}.curves.{merged['method']}.measure", None, "quantity.metric")
-        quantity, metric = measured(merged["measure"])
-        if "measure" not in curve:
-            quantity, metric = merged.get("quantity", quantity), merged.get("metric", metric)
-        elsewhere = panel.get("experiments", {}).get(algorithm)
-        experiment = curve.get("experiment", elsewhere)
-        expanded = {
-            "algorithm": algorithm,
-            "run": run,
-            "variant": merged.get("style", run),
-            "reading": merged.get("interpretation")
-            or self._reading(experiment, panel, algorithm, run),
-            "quantity": quantity,
-            "metric": metric,
-            # A panel's x and statistic are its own, and no curve's.
-            **chosen(curve, BOTH),
-            **chosen(merged, [key for key in AS_THEY_ARE if key not in BOTH]),
-        }
-        expanded |= {key: list(measured(merged[key])) for key in ("low", "high") if key in merged}
-        if "last_iteration_only" in merged:
-            expanded["last"] = merged["last_iteration_only"]
-        if experiment:
-            expanded["experiment"] = experiment
-        if "label" in merged:
-            expanded["series"] = merged["label"]
-        return expanded
-
-    def _reading(self, experiment: str | None, panel, algorithm: str, run: str) -> str:
-        chosen_one = self.runs.get(experiment or panel.get("experiment", ""), {})
-        variants = chosen_one.get("algorithms", {}).get(algorithm, {})
         where = f"{self.where}.curves"
-        variant_names = [f"{algorithm}.{name}" for name in variants]
-        if run not in variants:
-            raise wrong(
-                where, f"{algorithm}.{run}", f"one of {', '.join(variant_names) or '(none)'}"
-            )
-        return variants[run]["reading"]
+        algorithm, _, variant = merged["method"].partition(".")
+        variant = variant or merged.get("variant")
+        if not variant:
+            expected = f"algorithm.variant, or one of {', '.join(self.sets)}"
+            raise wrong(where, merged["method"], expected)
+        if "measure" not in merged:
+            raise wrong(f"{where}.{merged['method']}.measure", None, "quantity.metric")
+        if "measure" not in curve:
+            quantity, metric = split_measure(merged["measure"])
+            parts = merged.get("quantity", quantity), merged.get("metric", metric)
+            merged["measure"] = ".".join(parts)
+        experiment = curve.get("experiment", panel.get("experiments", {}).get(algorithm, ""))
+        merged |= {"method": algorithm, "variant": variant, "experiment": experiment}
+        merged.setdefault("style", variant)
+        if "interpretation" not in merged:
+            runs = self.runs.get(experiment or panel.get("experiment", ""), {})
+            merged["interpretation"] = _interpretation(runs, algorithm, variant, where)
+        return chosen(merged, Curve.model_fields)
+
+
+def _interpretation(experiment: Mapping[str, Any], algorithm: str, variant: str, where: str) -> str:
+    """Return the interpretation of a variant of an experiment."""
+    variants = experiment.get("algorithms", {}).get(algorithm, {})
+    names = {f"{algorithm}.{name}": entry for name, entry in variants.items()}
+    return named(names, f"{algorithm}.{variant}", where)["interpretation"]
 
 
 def _listed(entry: Any) -> list[Any]:
@@ -258,27 +223,22 @@ def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str,
     dict
         Complete tables, by name.
     """
-    expanded = {}
-    for name, table in file.get("tables", {}).items():
-        quantity, metric = measured(table["measure"])
-        expanded[name] = {
-            **{STORED.get(key, key): value for key, value in table.items() if key != "measure"},
-            "quantity": quantity,
-            "metric": metric,
-            "beside": {t: list(measured(m)) for t, m in table.get("extra_columns", {}).items()},
+    return {
+        name: {
+            **table,
             "blocks": [_block(b, runs, f"{key}.tables.{name}") for b in table["blocks"]],
         }
-    return expanded
+        for name, table in file.get("tables", {}).items()
+    }
 
 
 def _block(block: Mapping[str, Any], runs: Runs, where: str) -> dict[str, Any]:
-    algorithms = named(runs, block["experiment"], f"{where}.experiment").get("algorithms", {})
+    experiment = named(runs, block["experiment"], f"{where}.experiment")
     methods = []
-    for method in block["methods"]:
-        algorithm, _, run = method["method"].partition(".")
-        variants = named(algorithms, algorithm, f"{where}.method")
-        reading = method.get("interpretation") or named(variants, run, f"{where}.method")["reading"]
-        other_keys = without(method, {"method", "interpretation"})
-        stored = {STORED.get(key, key): value for key, value in other_keys.items()}
-        methods.append({**stored, "algorithm": algorithm, "run": run, "reading": reading})
+    for entry in block["methods"]:
+        algorithm, _, variant = entry["method"].partition(".")
+        variant = variant or entry.get("variant")
+        interpretation = _interpretation(experiment, algorithm, variant, f"{where}.method")
+        complete = {"interpretation": interpretation, **entry}
+        methods.append({**complete, "method": algorithm, "variant": variant})
     return {**block, "methods": methods}
