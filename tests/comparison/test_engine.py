@@ -230,7 +230,7 @@ def test_records_of_the_public_start_do_not_choose_trials(name):
     values[: pool._starting] *= -1
     turned = replace(pool, **{public[name]: values})
     x = GENERATOR.normal(size=(5, 2))
-    np.testing.assert_array_equal(turned.scores(x), pool.scores(x))
+    np.testing.assert_array_equal(turned.score(x), pool.score(x))
     assert not np.allclose(turned.public_start, pool.public_start)
 
 

@@ -134,21 +134,41 @@ class Pool(ABC):
         """Return the agents' problem for rows [runs, agents, most], padded with ``UNUSED``."""
 
     @abstractmethod
+    def arrays(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """Return the agents' and the public arrays, each with one entry per record."""
+
+    @abstractmethod
+    def losses_on(self, x: np.ndarray, *arrays: np.ndarray) -> np.ndarray:
+        """Return the mean losses on some records.
+
+        Parameters
+        ----------
+        x : ndarray, shape (models, dim)
+            Models.
+        *arrays : ndarray
+            Arrays with one entry per record.
+
+        Returns
+        -------
+        ndarray, shape (models,)
+        """
+
+    @abstractmethod
+    def minimiser_on(self, *arrays: np.ndarray) -> np.ndarray:
+        """Return the minimiser of the loss on some records; shape (dim,)."""
+
     def losses(self, x: np.ndarray) -> np.ndarray:
         """Return :math:`F(x)` of models [models, dim]; shape (models,)."""
+        return self.losses_on(x, *self.arrays()[0])
 
-    @abstractmethod
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """Return losses [models] of models [models, dim] on the records that choose trials."""
-
-    @property
-    @abstractmethod
+    @cached_property
     def least(self) -> float:
         """Minimum of F, or 0 if it is unknown."""
+        return float(self.losses(self.minimiser_on(*self.arrays()[0])[None])[0])
 
-    @abstractmethod
-    def public_model(self, part: slice = EVERY) -> np.ndarray:
-        """Minimise the loss on a part of the public records; shape (dim,)."""
+    def public_model(self, rows: slice = EVERY) -> np.ndarray:
+        """Minimise the loss on some rows of the public records; shape (dim,)."""
+        return self.minimiser_on(*(array[rows] for array in self.arrays()[1]))
 
     @cached_property
     def public_start(self) -> np.ndarray:
@@ -161,13 +181,9 @@ class Pool(ABC):
         return max(1, round(STARTING_FRACTION * self.public_count))
 
     @property
-    def _choosing(self) -> slice:
-        return slice(self._starting, None)
-
-    @property
-    @abstractmethod
     def public_count(self) -> int:
         """Number of public records."""
+        return len(self.arrays()[1][0])
 
     @property
     def start(self) -> np.ndarray | None:
@@ -209,8 +225,9 @@ class Pool(ABC):
         return (self.losses(flat) - self.least).reshape(x.shape[:-1])
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss of models [..., dim] on public records."""
-        return self.scores(x.reshape(-1, x.shape[-1])).reshape(x.shape[:-1])
+        """Return the loss of models [..., dim] on the public records that choose among trials."""
+        choosing = (array[self._starting :] for array in self.arrays()[1])
+        return self.losses_on(x.reshape(-1, x.shape[-1]), *choosing).reshape(x.shape[:-1])
 
     def accuracy(self, x: np.ndarray) -> np.ndarray | None:
         """Return the test accuracy of models [..., dim]."""
@@ -226,9 +243,8 @@ class Means(Pool):
     public: np.ndarray
     box: float
 
-    @property
-    def public_count(self):
-        return len(self.public)
+    def arrays(self):
+        return (self.records,), (self.public,)
 
     @property
     def labels(self):
@@ -249,18 +265,14 @@ class Means(Pool):
         ratio = max(1.0, (rows != UNUSED).sum(-1).max() / agent_records)
         return MeanEstimation(sums / agent_records, agent_records, self.box, float(ratio))
 
-    def losses(self, x):
-        return _squares(x, self.records)
+    def losses_on(self, x, *arrays):
+        (records,) = arrays
+        centre = records.mean(0)
+        around = ((records - centre) ** 2).sum(-1).mean()
+        return (((x - centre) ** 2).sum(-1) + around) / 2
 
-    def scores(self, x):
-        return _squares(x, self.public[self._choosing])
-
-    @cached_property
-    def least(self):
-        return float(_squares(self.records.mean(0), self.records))
-
-    def public_model(self, part=EVERY):
-        return self.public[part].mean(0)
+    def minimiser_on(self, *arrays):
+        return arrays[0].mean(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -275,9 +287,8 @@ class Classified(Pool):
     public_classes: np.ndarray
     ridge: float
 
-    @property
-    def public_count(self):
-        return len(self.public_classes)
+    def arrays(self):
+        return (self.features, self.classes), (self.public_features, self.public_classes)
 
     @property
     def labels(self):
@@ -293,36 +304,22 @@ class Classified(Pool):
         weight = agents / len(self.classes)
         return LogisticRegression(_held(self.features, rows), labels, *tests, weight, self.ridge)
 
-    def losses(self, x):
-        return self._losses(x, self.features, self.classes)
-
-    def scores(self, x):
-        return self._losses(
-            x, self.public_features[self._choosing], self.public_classes[self._choosing]
-        )
-
-    def _losses(self, x: np.ndarray, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    def losses_on(self, x, *arrays):
+        features, classes = arrays
         margins = features * classes[:, None]
         losses = np.empty(len(x))
-        for block in _parts(len(x), len(margins)):
+        for block in _blocks(len(x), len(margins)):
             losses[block] = np.logaddexp(0.0, -(x[block] @ margins.T)).mean(-1)
         return losses + self.ridge / 2 * (x**2).sum(-1)
 
-    @cached_property
-    def least(self):
-        model = self._minimiser(self.features, self.classes)
-        return float(self.losses(model[None])[0])
-
-    def public_model(self, part=EVERY):
-        return self._minimiser(self.public_features[part], self.public_classes[part])
-
-    def _minimiser(self, features: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    def minimiser_on(self, *arrays):
+        features, classes = arrays
         margins = features * classes[:, None]
 
         def value_and_slope(x):
             along = margins @ x
             slope = -(expit(-along) @ margins) / len(margins) + self.ridge * x
-            return float(self._losses(x[None], features, classes)[0]), slope
+            return float(self.losses_on(x[None], features, classes)[0]), slope
 
         options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
         start = np.zeros(features.shape[1])
@@ -348,9 +345,8 @@ class Regressed(Pool):
     penalty: float
     gradient_bound: float
 
-    @property
-    def public_count(self):
-        return len(self.public_responses)
+    def arrays(self):
+        return (self.features, self.responses), (self.public_features, self.public_responses)
 
     @property
     def labels(self):
@@ -367,33 +363,18 @@ class Regressed(Pool):
         features = _held(self.features, rows)
         return Lasso(features, responses, weight, self.penalty, self.gradient_bound, 1.0)
 
-    def losses(self, x):
-        return self._losses(x, self.features, self.responses)
-
-    def scores(self, x):
-        return self._losses(
-            x, self.public_features[self._choosing], self.public_responses[self._choosing]
-        )
-
-    def _losses(self, x: np.ndarray, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
-        losses = np.empty(len(x))
-        c = self.gradient_bound
-        for block in _parts(len(x), len(responses)):
+    def losses_on(self, x, *arrays):
+        features, responses = arrays
+        losses, c = np.empty(len(x)), self.gradient_bound
+        for block in _blocks(len(x), len(responses)):
             residuals = np.abs(x[block] @ features.T - responses)
             flat = 2 * residuals > c
             losses[block] = np.where(flat, c * residuals - c**2 / 4, residuals**2).mean(-1)
         return losses + self.penalty * np.abs(x).sum(-1)
 
-    @cached_property
-    def least(self):
-        model = self._minimiser(self.features, self.responses)
-        return float(self.losses(model[None])[0])
-
-    def public_model(self, part=EVERY):
-        return self._minimiser(self.public_features[part], self.public_responses[part])
-
-    def _minimiser(self, features: np.ndarray, responses: np.ndarray) -> np.ndarray:
+    def minimiser_on(self, *arrays):
         """Minimise by proximal gradient steps of length :math:`1/L`."""
+        features, responses = arrays
         gram = 2.0 * features.T @ features / len(responses)
         step = 1.0 / np.linalg.eigvalsh(gram)[-1]
         x = before = np.zeros(features.shape[1])
@@ -419,9 +400,8 @@ class Images(Pool):
     hidden: int
     clip: float = 1.0
 
-    @property
-    def public_count(self):
-        return len(self.public)
+    def arrays(self):
+        return (self.train[:EVALUATED],), (self.public,)
 
     @property
     def labels(self):
@@ -450,9 +430,9 @@ class Images(Pool):
         streams = Streams(0, (0,), {"data": f"{GROUP} start"})
         return self._model.initial("random", streams)[0, 0].astype(float)
 
-    def public_model(self, part=EVERY):
-        """Minimise the loss on public images plus a ridge, from :attr:`start`."""
-        rows = self.public[part]
+    def minimiser_on(self, *arrays):
+        """Minimise the loss on images plus a ridge, from :attr:`start`."""
+        (rows,) = arrays
         model = Perceptron(
             self.features, self.classes, rows[None, None], self.test[:0], self.hidden
         )
@@ -471,15 +451,8 @@ class Images(Pool):
         public, train, test = (self.classes[r] for r in (self.public, self.train, self.test))
         return _majority(public, train[:EVALUATED], test, CLASS_COUNT, self.least)
 
-    def losses(self, x):
-        """Compute the losses of models on the first training images."""
-        return self._losses(x, self.train[:EVALUATED])
-
-    def scores(self, x):
-        return self._losses(x, self.public[self._choosing])
-
-    def _losses(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return self._model.evaluate(x, rows)[0]
+    def losses_on(self, x, *arrays):
+        return self._model.evaluate(x, *arrays)[0]
 
     least = 0.0
 
@@ -505,19 +478,12 @@ def quantile_classes(values: np.ndarray) -> np.ndarray:
     return np.searchsorted(cuts, values)
 
 
-def _squares(x: np.ndarray, records: np.ndarray) -> np.ndarray:
-    """Return half the mean squared distance of models [..., dim] from records [records, dim]."""
-    centre = records.mean(0)
-    around = ((records - centre) ** 2).sum(-1).mean()
-    return (((x - centre) ** 2).sum(-1) + around) / 2
-
-
 def _held(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the agents' records [runs, agents, most, dim], padded with zeros."""
     return np.where((rows == UNUSED)[..., None], 0.0, records[rows])
 
 
-def _parts(models: int, records: int) -> list[slice]:
+def _blocks(models: int, records: int) -> list[slice]:
     block_size = max(1, AT_ONCE // records)
     return [slice(first, first + block_size) for first in range(0, models, block_size)]
 
