@@ -20,10 +20,10 @@ from private_consensus.reproduction.datasets import (
     Prepared,
     acquire,
     adult,
-    encoding,
     prepare,
     scaling,
 )
+from private_consensus.reproduction.datasets.encoding import encode
 
 TABLES = [n for n, p in PREPARATIONS.items() if p.encoding != "pixels"]
 DIMENSIONS = {
@@ -113,7 +113,7 @@ def test_missing_rows_are_dropped_or_kept(raws):
 
 def test_one_hot_columns_of_an_attribute_sum_to_one_before_scaling(raws):
     table = raws["adult"][0].drop_nulls()
-    x, names = encoding.onehot(table, adult.SCHEMA, adult.SCHEMA.features, complete=True)
+    x, names = encode(table, adult.SCHEMA, adult.SCHEMA.features, indicators=True, complete=True)
     for attribute in adult.SCHEMA.categories:
         block = [i for i, n in enumerate(names) if n.startswith(f"{attribute}=")]
         if block:
@@ -126,7 +126,7 @@ def test_one_hot_columns_of_an_attribute_sum_to_one_before_scaling(raws):
 def test_codes_do_not_depend_on_which_categories_occur(raws):
     table = raws["adult"][0].drop_nulls()
     some = table.filter(pl.col("race") == "White")
-    codes, _ = encoding.ordinal(some, adult.SCHEMA, ("race",), complete=True)
+    codes, _ = encode(some, adult.SCHEMA, ("race",), indicators=False, complete=True)
     assert np.unique(codes).tolist() == [4.0]
 
 

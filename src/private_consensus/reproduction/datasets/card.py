@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from pydantic import TypeAdapter
 
+from .catalogue import entry
 from .origin import Provenance
 from .tables import MISSING, Schema
 
+if TYPE_CHECKING:
+    from .preparation import Preparation
+
 PICTURED = 6
-"""Columns whose marginals stand on the card."""
+"""Number of features whose histograms are on the card."""
 
 BARS = 12
 
@@ -25,25 +30,25 @@ class Card:
     Parameters
     ----------
     dataset, title, preparation : str
-        What it is.
+        Names of the data set and of the preparation.
     rows, dim : int
         Shape of the features.
     columns : tuple of str
         Names of the features; for images one name for all.
     label : str
-        What +1 means, or the classes.
+        Meaning of +1, or the classes.
     label_rate : float
-        Share of +1; for images of the most frequent class.
+        Fraction of +1; for images of the most frequent class.
     splits : mapping
-        Name of a split to its rows.
-    protected : mapping
-        Protected attribute to what 1 means.
+        Name of a split to its number of rows.
     provenance : Provenance
         Source, host, checksum, reason, licence.
     citation : str
         How to cite the data.
     notes : tuple of str
-        What was done to the data and what that means for privacy.
+        Steps of the preparation and their effect on privacy.
+    protected : mapping
+        Name of a protected attribute to the meaning of 1.
     marginals : mapping
         Column to ``{"values": [...], "counts": [...]}`` or ``{"edges": [...], "counts": [...]}``.
     pictures : mapping
@@ -59,15 +64,36 @@ class Card:
     label: str
     label_rate: float
     splits: Mapping[str, int]
-    protected: Mapping[str, str]
     provenance: Provenance
     citation: str
     notes: tuple[str, ...]
+    protected: Mapping[str, str] = field(default_factory=dict)
     marginals: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     pictures: Mapping[str, list[Any]] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, how: Preparation, provenance: Provenance, **facts: Any) -> Card:
+        """Return the card of prepared data.
+
+        Parameters
+        ----------
+        how : Preparation
+            Names the preparation and the data set.
+        provenance : Provenance
+            Origin of the data.
+        **facts
+            Fields that are not names, provenance and citation.
+
+        Returns
+        -------
+        Card
+        """
+        about = entry(how.dataset)
+        names = {"dataset": how.dataset, "title": about.title, "preparation": how.name}
+        return cls(**names, citation=about.citation, provenance=provenance, **facts)
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able; source, host, because, checksum and licence also stand at the top."""
+        """Return plain values; source, host, reason, checksum and licence are also at the top."""
         values = asdict(self)
         origin = values["provenance"]
         return {
@@ -86,10 +112,7 @@ class Card:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Card:
         """Inverse of :meth:`to_dict`."""
-        fields = {k: v for k, v in values.items() if k in cls.__dataclass_fields__}
-        fields["provenance"] = Provenance.from_dict(fields["provenance"])
-        fields["columns"], fields["notes"] = tuple(fields["columns"]), tuple(fields["notes"])
-        return cls(**fields)
+        return TypeAdapter(cls).validate_python(values)
 
 
 def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, list[Any]]]:

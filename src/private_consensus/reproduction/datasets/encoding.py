@@ -10,31 +10,15 @@ from private_consensus.common.errors import InvalidInput
 from .tables import MISSING, Schema
 
 
-def ordinal(
-    table: pl.DataFrame, schema: Schema, attributes: tuple[str, ...], *, complete: bool
+def encode(
+    table: pl.DataFrame,
+    schema: Schema,
+    attributes: tuple[str, ...],
+    *,
+    indicators: bool,
+    complete: bool,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Encode each attribute as one column of ranks; a missing value has the lowest rank.
-
-    Parameters
-    ----------
-    table : polars.DataFrame, schema : Schema
-        Canonical table.
-    attributes : tuple of str
-        Columns to encode, in this order.
-    complete : bool
-        Whether rows with missing values were dropped; otherwise ``?`` is a category.
-    """
-    blocks = [
-        _numbers(table[a]) if schema.is_numeric(a) else _codes(table[a], schema, complete)
-        for a in attributes
-    ]
-    return np.column_stack(blocks).astype(float), attributes
-
-
-def onehot(
-    table: pl.DataFrame, schema: Schema, attributes: tuple[str, ...], *, complete: bool
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Encode each category as a 0/1 column and keep numbers unchanged.
+    """Encode categories as numbers and keep numbers unchanged.
 
     Parameters
     ----------
@@ -44,6 +28,9 @@ def onehot(
         States which columns are numeric, and the values of the others.
     attributes : tuple of str
         Columns to encode, in this order.
+    indicators : bool
+        True for one 0/1 column per category; False for one column of ranks, of which a missing
+        value has the lowest.
     complete : bool
         True if rows with missing values were dropped; otherwise ``?`` is a category of columns
         with missing values.
@@ -52,22 +39,23 @@ def onehot(
     -------
     features : ndarray [rows, columns]
     names : tuple of str
-        Column names: ``attribute`` for numbers, ``attribute=value`` for categories.
+        Column names: ``attribute``, or ``attribute=value`` for an indicator.
     """
     blocks, names = [], []
-    for a in attributes:
-        if schema.is_numeric(a):
-            blocks.append(_numbers(table[a])[:, None])
-            names.append(a)
-        else:
-            values = domain(schema, a, complete=complete, gaps=table[a].has_nulls())
-            codes = _codes(table[a], schema, complete, gaps=table[a].has_nulls())
-            blocks.append(codes[:, None] == np.arange(len(values)))
-            names += [f"{a}={value}" for value in values]
-    return np.hstack(blocks).astype(float), tuple(names)
+    for name in attributes:
+        column = table[name]
+        if schema.is_numeric(name):
+            blocks.append(_numbers(column))
+            names.append(name)
+            continue
+        values = domain(schema, name, complete=complete, gaps=column.has_nulls())
+        codes = column.fill_null(MISSING).cast(pl.Enum(values)).to_physical().to_numpy()
+        blocks.append(codes[:, None] == np.arange(len(values)) if indicators else codes)
+        names += [f"{name}={value}" for value in values] if indicators else [name]
+    return np.column_stack(blocks).astype(float), tuple(names)
 
 
-def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool = True) -> tuple[str, ...]:
+def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tuple[str, ...]:
     """Return the values of a categorical attribute in the order of their codes.
 
     Parameters
@@ -79,7 +67,7 @@ def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool = True)
     complete : bool
         True if rows with missing values were dropped. Values that occur only in such rows are
         then left out.
-    gaps : bool, default True
+    gaps : bool
         True if ``?`` is the first value; ignored if ``complete``.
 
     Returns
@@ -93,20 +81,7 @@ def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool = True)
     return (MISSING, *values) if gaps else values
 
 
-def _codes(
-    column: pl.Series, schema: Schema, complete: bool, *, gaps: bool | None = None
-) -> np.ndarray:
-    gaps = column.has_nulls() if gaps is None else gaps
-    values = domain(schema, column.name, complete=complete, gaps=gaps)
-    ranks = {value: i for i, value in enumerate(values)}
-    codes = column.fill_null(MISSING).replace_strict(ranks, default=-1, return_dtype=pl.Int64)
-    if (codes < 0).any():
-        strange = column.filter(codes < 0)[0]
-        raise InvalidInput(column.name, strange, f"one of {', '.join(values)}")
-    return codes.to_numpy()
-
-
 def _numbers(column: pl.Series) -> np.ndarray:
     if column.has_nulls():
-        raise InvalidInput(column.name, None, "a number in every row that is kept")
+        raise InvalidInput(column.name, None, "a number in every retained row")
     return column.cast(pl.Float64).to_numpy()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .card import Card
-from .catalogue import entry, module_of
+from .catalogue import module_of
 from .origin import Provenance
 from .prepared import Prepared
 
@@ -39,50 +39,33 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
     classes = module_of(how.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])
     labels = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)
+    counts = np.bincount(labels, minlength=len(classes))
     rows = np.arange(len(labels))
     splits = {"train": rows[: len(raw["y_train"])], "test": rows[len(raw["y_train"]) :]}
     features = images.reshape(len(images), -1) * np.float32(UNIT)
+    card = Card.of(
+        how,
+        provenance,
+        rows=len(images),
+        dim=features.shape[1],
+        columns=("pixel",),
+        label=f"classes {', '.join(classes)}",
+        label_rate=round(float(counts.max() / counts.sum()), 6),
+        splits={name: len(rows) for name, rows in splits.items()},
+        notes=(how.because, BLACK_TO_WHITE, "The pictures are means over a class, no record."),
+        marginals={"class": {"values": list(classes), "counts": counts.tolist()}},
+        pictures={c: _mean(images[labels == i]) for i, c in enumerate(classes)},
+    )
     return Prepared(
         features=features,
         labels=labels,
         columns=tuple(f"pixel={i}" for i in range(features.shape[1])),
         protected={},
         splits=splits,
-        card=_card(how, images, labels, classes, provenance, splits),
+        card=card,
         unit=UNIT,
     )
 
 
-def _card(
-    how: Preparation,
-    images: np.ndarray,
-    labels: np.ndarray,
-    classes: tuple[str, ...],
-    provenance: Provenance,
-    splits: Mapping[str, np.ndarray],
-) -> Card:
-    about = entry(how.dataset)
-    counts = np.bincount(labels, minlength=len(classes))
-    return Card(
-        dataset=how.dataset,
-        title=about.title,
-        preparation=how.name,
-        rows=len(images),
-        dim=int(images[0].size),
-        columns=("pixel",),
-        label=f"classes {', '.join(classes)}",
-        label_rate=round(float(counts.max() / counts.sum()), 6),
-        splits={name: len(rows) for name, rows in splits.items()},
-        protected={},
-        provenance=provenance,
-        citation=about.citation,
-        notes=(how.because, BLACK_TO_WHITE, "The pictures are means over a class, no record."),
-        marginals={"class": {"values": list(classes), "counts": counts.tolist()}},
-        pictures={c: _mean(images[labels == i]) for i, c in enumerate(classes)},
-    )
-
-
 def _mean(images: np.ndarray) -> list:
-    if not len(images):
-        return []
-    return np.rint(images.mean(axis=0)).astype(int).tolist()
+    return np.rint(images.mean(axis=0)).astype(int).tolist() if len(images) else []

@@ -7,26 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import InvalidInput, arguments, require
 
-from . import encoding, images, scaling
+from . import images, scaling
 from .card import Card, marginals_of
-from .catalogue import entry, module_of
+from .catalogue import module_of
 from .checksums import Raw
+from .encoding import encode
 from .origin import Provenance
 from .prepared import Prepared
 from .tables import Schema
-
-COLUMN_ORACLES = {
-    "column_max": "columns are divided by their largest value, over all rows",
-    "minmax": "columns are scaled by their least and largest value, over all rows",
-    "minmax_sqrt_dim": "columns are scaled by their least and largest value, over all rows",
-}
-ROW_ORACLES = {
-    "clip": "the bound one on the norm of rows is public, each being shortened by itself",
-    "unit": "that rows have norm one is public, each being scaled by itself",
-}
-ENCODINGS = {"ordinal": encoding.ordinal, "onehot": encoding.onehot}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,21 +26,21 @@ class Preparation:
     Parameters
     ----------
     name, dataset : str
-        What it is called, and of which data set.
+        Name of the preparation and of its data set.
     encoding : {"ordinal", "onehot", "pixels"}
         Integer codes, indicator columns, or the pixels of images.
     scaling, row_norm : str
-        See :func:`.scaling.scale`.
+        Names of :data:`.scaling.COLUMNS` and :data:`.scaling.ROWS`.
     attributes : tuple of str
         Columns used; empty means all but the label.
     exclude : tuple of str
-        Columns left out of these.
+        Columns of these that are not used.
     drop_missing : bool
-        Whether rows with any missing value are dropped.
+        True to drop rows with a missing value.
     bias : bool
-        Whether a column of ones is appended, before scaling.
+        True to append a column of ones before scaling.
     because : str
-        Which experiment asks for it, and what was decided where the paper is silent.
+        Experiment that needs it, and decisions on details that the paper does not specify.
     """
 
     name: str
@@ -66,7 +56,7 @@ class Preparation:
 
     @property
     def raw_file(self) -> str:
-        """Name of the acquired file that it needs."""
+        """File name of the acquired data set."""
         return f"{self.dataset}.{'npz' if self.encoding == 'pixels' else 'parquet'}"
 
     @property
@@ -74,8 +64,8 @@ class Preparation:
         """List features that depend on other rows, and bounds that are treated as public."""
         values = self.encoding == "onehot" and not self.drop_missing
         lines = (
-            COLUMN_ORACLES.get(self.scaling),
-            ROW_ORACLES.get(self.row_norm),
+            scaling.COLUMNS[self.scaling].oracle,
+            scaling.ROWS[self.row_norm].oracle,
             "whether a column has missing values is read from all rows" if values else None,
         )
         return tuple(line for line in lines if line)
@@ -198,25 +188,31 @@ PREPARATIONS: dict[str, Preparation] = {p.name: p for p in _ALL}
 
 
 def preparation(name: str) -> Preparation:
-    """The registered preparation of that name."""
-    if name not in PREPARATIONS:
-        raise InvalidInput("preparation", name, f"one of {', '.join(PREPARATIONS)}")
-    return PREPARATIONS[name]
+    """Return the registered preparation of that name."""
+    return PREPARATIONS[arguments.choice("preparation", name, PREPARATIONS)]
 
 
 def prepare(how: str | Preparation, raw: Raw, provenance: Provenance) -> Prepared:
-    """Features, labels and protected attributes of acquired contents.
+    """Compute features, labels and protected attributes from acquired contents.
 
     Parameters
     ----------
     how : str or Preparation
-        A registered name, or a declaration of one's own.
-    raw, provenance
-        From :func:`.acquisition.acquire`.
+        Name of a registered preparation, or a declaration.
+    raw : polars.DataFrame or mapping of str to ndarray
+        Contents of the data set, from :func:`.acquisition.acquire`.
+    provenance : Provenance
+        Origin of the contents.
+
+    Returns
+    -------
+    Prepared
     """
     how = preparation(how) if isinstance(how, str) else how
-    if provenance.dataset != how.dataset:
-        raise InvalidInput(f"{how.name}.dataset", provenance.dataset, how.dataset)
+    require(
+        provenance.dataset == how.dataset, f"{how.name}.dataset", provenance.dataset, how.dataset
+    )
+    arguments.choice(f"{how.name}.encoding", how.encoding, ("ordinal", "onehot", "pixels"))
     if how.encoding == "pixels":
         return images.prepare(how, raw, provenance)
     return _prepare_table(how, raw, provenance)
@@ -224,91 +220,62 @@ def prepare(how: str | Preparation, raw: Raw, provenance: Provenance) -> Prepare
 
 def _prepare_table(how: Preparation, table: pl.DataFrame, provenance: Provenance) -> Prepared:
     schema: Schema = module_of(how.dataset).SCHEMA
-    if how.encoding not in ENCODINGS:
-        raise InvalidInput(f"{how.name}.encoding", how.encoding, "ordinal, onehot or pixels")
-    table, splits = _kept(how, table, schema)
-    attributes = how.columns_of(schema)
-    encode = ENCODINGS[how.encoding]
-    features, columns = encode(table, schema, attributes, complete=how.drop_missing)
+    table, splits = _retained(how, table, schema)
+    features, columns = encode(
+        table,
+        schema,
+        how.columns_of(schema),
+        indicators=how.encoding == "onehot",
+        complete=how.drop_missing,
+    )
     if how.bias:
         features = np.column_stack([features, np.ones(len(features))])
         columns = (*columns, "bias")
     features = scaling.scale(features, scaling=how.scaling, row_norm=how.row_norm)
-    positive = schema.positives(table).to_numpy()
-    protected = {name: p.of(table).to_numpy() for name, p in schema.protected.items()}
+    positive = schema.positives(table)
     return Prepared(
         features=np.ascontiguousarray(features),
         labels=np.where(positive, 1, -1).astype(np.int8),
         columns=columns,
-        protected=protected,
+        protected={name: p.of(table).to_numpy() for name, p in schema.protected.items()},
         splits=splits,
-        card=_card(how, table, schema, provenance, columns, splits),
+        card=Card.of(
+            how,
+            provenance,
+            rows=table.height,
+            dim=len(columns),
+            columns=columns,
+            label=f"+1: {schema.positive_label}",
+            label_rate=round(float(positive.mean()), 6),
+            splits={name: len(rows) for name, rows in splits.items()},
+            protected={name: p.meaning for name, p in schema.protected.items()},
+            notes=_notes(how),
+            marginals=marginals_of(table, schema),
+        ),
     )
 
 
-def _kept(
+def _retained(
     how: Preparation, table: pl.DataFrame, schema: Schema
 ) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
-    """Rows that are kept, and where the publisher's parts are among them."""
-    keep = np.ones(table.height, bool)
+    """Return the retained rows, and the indices of the publisher's parts among them."""
+    part = pl.Series(np.arange(table.height) < (schema.train or table.height))
     if how.drop_missing:
-        keep = ~table.select(pl.any_horizontal(pl.all().is_null())).to_series().to_numpy()
-    train = table.height if schema.train is None else min(schema.train, table.height)
-    train_rows = int(keep[:train].sum())
-    rows = np.arange(int(keep.sum()))
-    splits = (
-        {"all": rows}
-        if schema.train is None
-        else {"train": rows[:train_rows], "test": rows[train_rows:]}
-    )
-    return table.filter(pl.Series(keep)), splits
-
-
-def _card(
-    how: Preparation,
-    table: pl.DataFrame,
-    schema: Schema,
-    provenance: Provenance,
-    columns: tuple[str, ...],
-    splits: dict[str, np.ndarray],
-) -> Card:
-    about = entry(how.dataset)
-    above = schema.positive if isinstance(schema.positive, str) else f"> {schema.positive:,}"
-    return Card(
-        dataset=how.dataset,
-        title=about.title,
-        preparation=how.name,
-        rows=table.height,
-        dim=len(columns),
-        columns=columns,
-        label=f"+1: {schema.label} {above}",
-        label_rate=round(float(schema.positives(table).mean()), 6),
-        splits={name: len(rows) for name, rows in splits.items()},
-        protected={name: p.meaning for name, p in schema.protected.items()},
-        provenance=provenance,
-        citation=about.citation,
-        notes=_notes(how),
-        marginals=marginals_of(table, schema),
-    )
+        complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+        table, part = table.filter(complete), part.filter(complete)
+    if schema.train is None:
+        return table, {"all": np.arange(table.height)}
+    train = part.to_numpy()
+    return table, {"train": np.flatnonzero(train), "test": np.flatnonzero(~train)}
 
 
 def _notes(how: Preparation) -> tuple[str, ...]:
-    scaled = {
-        "column_max": "Columns are divided by their largest value, which is treated as public.",
-        "minmax": "Columns are brought to [0, 1]; their ranges are treated as public.",
-        "minmax_sqrt_dim": "Columns are brought to [0, 1/sqrt(d)]; their ranges are treated as "
-        "public.",
-    }
-    rows = {
-        "clip": "Rows longer than one are shortened to l2 norm one, each by itself.",
-        "unit": "Rows are brought to l2 norm one, each by itself.",
-    }
     missing = "dropped" if how.drop_missing else "kept, '?' being a category"
-    notes = [
+    notes = (
         how.because,
         f"Rows with missing values are {missing}.",
-        scaled.get(how.scaling),
-        rows.get(how.row_norm),
+        scaling.COLUMNS[how.scaling].note,
+        scaling.ROWS[how.row_norm].note,
         "A column of ones is appended before scaling." if how.bias else None,
-    ]
+    )
     return tuple(note for note in notes if note)

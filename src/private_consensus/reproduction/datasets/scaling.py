@@ -6,9 +6,12 @@ the card says so.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import arguments
 
 
 def column_max(x: np.ndarray) -> np.ndarray:
@@ -45,13 +48,45 @@ def _norms(x: np.ndarray) -> np.ndarray:
     return np.linalg.norm(x, axis=1, keepdims=True)
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """A scaling, the note on it for the data card, and its unaccounted use of private data."""
+
+    apply: Callable[[np.ndarray], np.ndarray]
+    note: str | None = None
+    oracle: str | None = None
+
+
+_RANGES = "columns are scaled by their least and largest value, over all rows"
 COLUMNS = {
-    "none": lambda x: x,
-    "column_max": column_max,
-    "minmax": minmax,
-    "minmax_sqrt_dim": minmax_sqrt_dim,
+    "none": Scaling(lambda x: x),
+    "column_max": Scaling(
+        column_max,
+        "Columns are divided by their largest value, which is treated as public.",
+        "columns are divided by their largest value, over all rows",
+    ),
+    "minmax": Scaling(
+        minmax, "Columns are brought to [0, 1]; their ranges are treated as public.", _RANGES
+    ),
+    "minmax_sqrt_dim": Scaling(
+        minmax_sqrt_dim,
+        "Columns are brought to [0, 1/sqrt(d)]; their ranges are treated as public.",
+        _RANGES,
+    ),
 }
-ROWS = {"none": lambda x: x, "clip": clip_rows, "unit": unit_rows}
+ROWS = {
+    "none": Scaling(lambda x: x),
+    "clip": Scaling(
+        clip_rows,
+        "Rows longer than one are shortened to l2 norm one, each by itself.",
+        "the bound one on the norm of rows is public, each being shortened by itself",
+    ),
+    "unit": Scaling(
+        unit_rows,
+        "Rows are brought to l2 norm one, each by itself.",
+        "that rows have norm one is public, each being scaled by itself",
+    ),
+}
 
 
 def scale(x: np.ndarray, *, scaling: str, row_norm: str) -> np.ndarray:
@@ -62,12 +97,14 @@ def scale(x: np.ndarray, *, scaling: str, row_norm: str) -> np.ndarray:
     x : ndarray, shape (rows, dim)
         Encoded features.
     scaling : {"none", "column_max", "minmax", "minmax_sqrt_dim"}
-        Of columns.
+        Scaling of columns.
     row_norm : {"none", "clip", "unit"}
-        Of rows: ``clip`` makes norms at most one, ``unit`` exactly one.
+        Scaling of rows: ``clip`` makes norms at most one, ``unit`` exactly one.
+
+    Returns
+    -------
+    ndarray, shape (rows, dim)
     """
-    if scaling not in COLUMNS:
-        raise InvalidInput("scaling", scaling, f"one of {', '.join(COLUMNS)}")
-    if row_norm not in ROWS:
-        raise InvalidInput("row_norm", row_norm, f"one of {', '.join(ROWS)}")
-    return ROWS[row_norm](COLUMNS[scaling](x))
+    arguments.choice("scaling", scaling, COLUMNS)
+    arguments.choice("row_norm", row_norm, ROWS)
+    return ROWS[row_norm].apply(COLUMNS[scaling].apply(x))

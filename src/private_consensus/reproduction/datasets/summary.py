@@ -52,11 +52,10 @@ def _size(name: str, raw: Raw) -> dict[str, Any]:
     """Rows, columns, and what the label is with its rate."""
     if isinstance(raw, pl.DataFrame):
         schema: Schema = module_of(name).SCHEMA
-        above = schema.positive if isinstance(schema.positive, str) else f"> {schema.positive:,}"
         return {
             "rows": raw.height,
             "columns": raw.width - 1,
-            "label": f"{schema.label} {above}",
+            "label": schema.positive_label,
             "label_rate": float(schema.positives(raw).mean()),
         }
     counts = np.bincount(np.concatenate([v for k, v in raw.items() if k.startswith("y")]))

@@ -47,8 +47,6 @@ class Schema:
         Name to binary reading.
     train : int, optional
         Rows of the publisher's training part, which come first.
-    real : tuple of str
-        Numeric columns that are not whole numbers.
     """
 
     columns: tuple[str, ...]
@@ -58,7 +56,6 @@ class Schema:
     only_incomplete: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     protected: Mapping[str, Protected] = field(default_factory=dict)
     train: int | None = None
-    real: tuple[str, ...] = ()
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -68,6 +65,12 @@ class Schema:
     def is_numeric(self, column: str) -> bool:
         """Return True if a column contains numbers."""
         return column not in self.categories
+
+    @property
+    def positive_label(self) -> str:
+        """Return the column of the label and the values that count as +1, in words."""
+        above = self.positive if isinstance(self.positive, str) else f"> {self.positive:,}"
+        return f"{self.label} {above}"
 
     def positives(self, table: pl.DataFrame) -> pl.Series:
         """Boolean label of every row."""
@@ -82,10 +85,7 @@ class Schema:
         if absent:
             raise InvalidInput("columns", ", ".join(table.columns), f"also {', '.join(absent)}")
         table = table.select(
-            pl.col(c).cast(pl.Float64 if c in self.real else pl.Int64)
-            if self.is_numeric(c)
-            else pl.col(c).cast(pl.String)
-            for c in self.columns
+            pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns
         )
         for column, allowed in self.categories.items():
             strange = set(table[column].drop_nulls().unique()) - set(allowed)
