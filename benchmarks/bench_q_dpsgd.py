@@ -6,6 +6,7 @@ a loop over records.
 """
 
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -83,7 +84,7 @@ def round_of(name: str, network_name: str, **options):
     problem, network, streams = scene(network_name)
     algorithm = algorithms.load(name)(sigma=0.0 if name == "dsgd" else 0.6, **options)
     if hasattr(algorithm, "T"):
-        algorithm = algorithm.for_horizon(np.array([1000.0]))
+        algorithm = replace(algorithm, T=np.array([1000.0]))
     state = algorithm.start(problem, network, streams, 1)
     draws = algorithm.draws(problem, streams)
     return lambda: algorithm.step(state, problem, network, next(draws), 1)

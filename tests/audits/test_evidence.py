@@ -12,6 +12,7 @@ from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import Execution, execute
 from private_consensus.audits.known_minimisers import KnownMinimisers
 from private_consensus.audits.neighbours import around, attacks
+from private_consensus.audits.noise_recovery import recovers_noise_itself, recovery_of
 from private_consensus.audits.probing import strongest
 from private_consensus.audits.recording import RecordingNetwork
 from private_consensus.audits.streams import AuditStreams
@@ -322,11 +323,13 @@ def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_wa
     algorithm = algorithms.load("p_admm")(calibration="given", noise=0.5)
     streams = AuditStreams.labelled("again", 6)
     found = execute(algorithm, problem, ring(), streams, 3)
-    units = [r["message"] for r in algorithm.residuals(problem, ring(), streams, found)]
+    units = [
+        r["message"] for r in recovery_of(algorithm).residuals(problem, ring(), streams, found)
+    ]
     batch = stack([algorithm])
     state, draws = batch.start(problem, ring(), streams, 1), batch.draws(problem, streams)
     for t, unit in enumerate(units, 1):
-        draw = batch.with_residual(next(draws), {"message": unit})
+        draw = recovery_of(batch).with_residual(next(draws), {"message": unit})
         state = batch.step(state, problem, ring(), draw, t)
         assert np.allclose(state.x[0], found.sent[:, t - 1], atol=1e-9)
 
@@ -349,24 +352,19 @@ def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
         np.testing.assert_array_equal(noise, whole[site][: len(noise)])
 
 
-@pytest.mark.parametrize("name", ["ldp_admm", "ldp_gradient_descent"])
-def test_what_messages_lose_changes_no_message(name):
-    """Who looks at messages alone gets the same ones, and no losses are counted for them."""
-    algorithm = algorithms.load(name)(**GIVEN | {"noise": 0.1})
-    batch, streams = stack([algorithm]), AuditStreams.labelled("losses", 5)
-    problem, horizon = regression(), np.array([3])
-    seen = {False: [], True: []}
-    for alone, found in seen.items():
+def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
+    class Older(type(algorithms.load("p_admm")())):
+        def residual(self, scale, state, problem, network, draw, recorded, t):
+            return {"message": np.full_like(recorded.sent, float(t))}
 
-        def observe(t, active, shown, found=found):
-            found.append(dict(shown))
-
-        observe.messages_alone = alone
-        batch.run(problem.repeated(5), ring(), streams, horizon, observe)
-    for whole, few in zip(seen[False][:3], seen[True][:3], strict=True):
-        assert "realised" in whole
-        assert "realised" not in few
-        assert np.array_equal(whole["released"], few["released"])
+    problem = regression()
+    algorithm = Older(calibration="given", noise=0.5)
+    streams = AuditStreams.labelled("older", 2)
+    found = execute(algorithm, problem, ring(), streams, 1)
+    with pytest.warns(DeprecationWarning, match="Older.residual"):
+        (units,) = recovery_of(algorithm).residuals(problem, ring(), streams, found)
+    assert (units["message"] == 1.0).all() and recovers_noise_itself(algorithm)
+    assert not recovers_noise_itself(algorithms.load("p_admm")())
 
 
 def test_values_that_are_shared_are_those_of_another_agent():

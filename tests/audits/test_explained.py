@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from private_consensus.core.algorithms.base import explained
+from private_consensus.audits.noise_recovery import explained
 
 BARE, UNIT = np.array([[0.3, -2.0, 5.0]]), np.array([[0.7, -1.5, 0.1]])
 SCALE = np.array([[0.2, 4.0, 1e-3]])

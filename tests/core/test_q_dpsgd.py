@@ -316,7 +316,7 @@ def test_an_agent_without_a_gradient_adds_no_noise():
 def stepped(algorithm, x, draw=None):
     """One round from given models."""
     problem, network, streams = scene()
-    algorithm = algorithm.for_horizon(np.array([100.0]))
+    algorithm = replace(algorithm, T=np.array([100.0]))
     state = algorithm.start(problem, network, streams, 1)
     state.x[:] = x
     draw = next(algorithm.draws(problem, streams))

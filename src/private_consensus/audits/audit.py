@@ -44,10 +44,11 @@ from .checks import (
 from .control_flow import audit_control_flow
 from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
-from .exact_costs import exact_costs, listed, recovers_noise_itself
+from .exact_costs import exact_costs, listed
 from .floating_point import audit_floating_point
 from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
+from .noise_recovery import recovers_noise_itself
 from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
 from .probing import agent_classes, pairs_of_agents, strongest

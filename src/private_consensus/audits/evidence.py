@@ -15,6 +15,7 @@ from private_consensus.core.networks import Network
 from .execution import Execution, execute
 from .known_minimisers import KnownMinimisers
 from .neighbours import Attack
+from .noise_recovery import recovery_of
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
@@ -137,7 +138,7 @@ def recovered(
     one = one.first(count)
     known: Any = KnownMinimisers(problem.repeated(count), one.sent)
     found: dict[str, list[np.ndarray]] = {}
-    for units in algorithm.residuals(known, network, streams.first(count), one):
+    for units in recovery_of(algorithm).residuals(known, network, streams.first(count), one):
         for site, unit in units.items():
             found.setdefault(site, []).append(unit)
     return {site: np.stack(units, axis=1) for site, units in found.items()}
@@ -165,7 +166,8 @@ def likelihood_ratio(
         KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair
     ]
     worlds = [(problem, attack.network, known, public) for problem in data]
-    both = [algorithm.log_likelihood(*world) for world in worlds]
+    recovery = recovery_of(algorithm)
+    both = [recovery.log_likelihood(*world) for world in worlds]
     if both[0] is not None:
         return both[0] - both[1], None
     sites = algorithm.noise_sites(attack.pair[0], attack.network, one.sent.shape[1])
@@ -174,7 +176,7 @@ def likelihood_ratio(
     (site,) = sites
     density, length = DENSITIES[site.law], LENGTHS[site.norm]
     ratio, moved = np.zeros(len(one.sent)), []
-    for units in zip(*(algorithm.residuals(*world) for world in worlds), strict=True):
+    for units in zip(*(recovery.residuals(*world) for world in worlds), strict=True):
         if any(site.name not in unit for unit in units):
             return None, None
         here, there = (unit[site.name] for unit in units)

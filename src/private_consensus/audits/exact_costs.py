@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm, Iterative
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.randomness import generator
 from private_consensus.privacy import Release, account
 
 from .judging import Declaration
 from .neighbours import Attack
+from .noise_recovery import recovers_noise_itself
 from .noise_response import (
     FAR,
     MAX_NUMBERS,
@@ -212,14 +213,6 @@ def _reason(layout: Layout, rows: int) -> str:
 def _untested(algorithm: Algorithm, agents: Iterable[int], reason: str) -> CheckReport:
     item = f"noise in the messages of {listed(agents)}"
     return CheckReport(untested=(Untested(item, reason, not recovers_noise_itself(algorithm)),))
-
-
-def recovers_noise_itself(algorithm: Algorithm) -> bool:
-    """Return True if the algorithm recovers its noise by a method of its own."""
-    kind = type(algorithm)
-    base = Iterative if isinstance(algorithm, Iterative) else Algorithm
-    hooks = ("residual", "residuals", "log_likelihood")
-    return any(getattr(kind, hook, None) is not getattr(base, hook, None) for hook in hooks)
 
 
 class _Pairs:

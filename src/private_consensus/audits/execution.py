@@ -107,8 +107,6 @@ def execute(
 class _Heard:
     """Collects what an algorithm shows, and what passed through the network since."""
 
-    messages_alone = True
-
     def __init__(self, network: RecordingNetwork, runs: int, internal_of: int | None):
         self.network, self.runs = network, runs
         self.internal_of = runs if internal_of is None else internal_of

@@ -247,8 +247,6 @@ class Row(NamedTuple):
 class _Recorder:
     """Collects released and exchanged values as [runs, agents, numbers]."""
 
-    messages_alone = True
-
     def __init__(
         self,
         network: RecordingNetwork,

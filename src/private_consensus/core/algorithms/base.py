@@ -8,11 +8,10 @@ settings that differ in numbers only; such a field then has a leading settings a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from itertools import repeat
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -60,10 +59,6 @@ class Finite(dict):
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of computation of a cell."""
-
-
-Residuals = dict[str, np.ndarray]
-"""Noise of one iteration over its declared scale, [runs, agents, dim], by noise site."""
 
 
 class Observe(Protocol):
@@ -338,54 +333,6 @@ class Algorithm(ABC):
         """
         return []
 
-    def residuals(
-        self, problem: Problem, network: Network, streams: Streams, execution: Any
-    ) -> Iterator[Residuals]:
-        """Recover the noise of each iteration from an execution, under the hypothesis ``problem``.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random numbers other than noise.
-        execution : Execution
-            Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if
-            it must not be used.
-
-        Returns
-        -------
-        iterator of dict
-            For each iteration, noise over its declared scale, by site. Empty by default.
-        """
-        return iter(())
-
-    def log_likelihood(
-        self, problem: Problem, network: Network, streams: Streams, execution: Any
-    ) -> np.ndarray | None:
-        """Compute the log density of all messages under ``problem``, up to a constant.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random numbers other than noise.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-            dim].
-
-        Returns
-        -------
-        ndarray, shape (runs,), or None
-            None if the density is unknown or does not follow from the noise at one site.
-        """
-        return None
-
     @property
     def largest_change(self) -> float | None:
         """Largest change of a measurement that the guarantee covers; None if it names no limit."""
@@ -586,144 +533,6 @@ class Iterative(Algorithm):
         unit_scale = np.ones((horizon, 1, 1))
         return [NoiseSite(DRAW, release.mechanism, unit_scale, release.norm, moved)]
 
-    def residual(
-        self, scale: Any, state: Any, problem: Any, network: Any, draw: Any, recorded: Any, t: int
-    ) -> Residuals:
-        """Recover the noise of iteration t over its scale, from the state before the iteration.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            The messages ``sent`` in this iteration, and ``internal``, which is None if it
-            must not be used.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise by site, [runs, agents, dim]; empty if no noise explains the messages.
-        """
-        take = partial(self._sent_with, state, problem, network, draw, t)
-        if DRAW not in scale:
-            return {"message": (recorded.sent - take(0.0)) / scale["message"]}
-        unit = explained(take, recorded.sent) if _noise_of(draw) is not None else None
-        return {} if unit is None else {DRAW: unit}
-
-    def _sent_with(self, state, problem, network, draw, t: int, unit: Any) -> np.ndarray:
-        """Return the messages of an iteration under the specified noise, [runs, agents, dim]."""
-        noise = without_noise(draw)
-        if np.any(unit):
-            noise = self.with_residual(draw, {DRAW: unit + np.zeros(np.shape(_noise_of(draw)))})
-        after = self.step(state, problem, network, noise, t)
-        return self.observables(after, problem, t)["released"][0]
-
-    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
-        """Return the draw with which the same step sends the recorded messages.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns
-            it.
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
-        (unit,) = noise_by_site.values()
-        if isinstance(draw, np.ndarray):
-            return filled(unit, draw)
-        return draw._replace(noise=filled(unit, draw.noise))
-
-    def residuals(self, problem, network, streams, execution):
-        """Repeat the steps with the noise that explains the recorded messages.
-
-        The iteration ends if no noise explains a message, or if no draw makes a step send it.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-            dim].
-
-        Yields
-        ------
-        dict
-            For each iteration, noise over its declared scale, by site.
-        """
-        horizon = execution.sent.shape[1]
-        sites = self.noise_sites(problem, network, horizon)
-        if not sites:
-            return
-        scales = {
-            site.name: np.broadcast_to(site.scale, (horizon, *np.shape(site.scale)[1:]))
-            for site in sites
-        }
-        batch = stack([self])
-        state = batch.without_diagnostics(batch.start(problem, network, streams, 1))
-        draws = batch.draws_on(problem, network, streams)
-        for t in range(1, horizon + 1):
-            draw = next(draws)
-            scale = {name: values[t - 1] for name, values in scales.items()}
-            recorded = execution.at(t)
-            noise_by_site = batch.residual(scale, state, problem, network, draw, recorded, t)
-            yield noise_by_site
-            if not noise_by_site:
-                return
-            state = batch._resent(scale, state, problem, network, draw, recorded, t, noise_by_site)
-            if state is None:
-                if t < horizon:
-                    yield {}
-                return
-
-    def _resent(
-        self, scale, state, problem, network, draw, recorded, t: int, noise_by_site: Residuals
-    ) -> Any:
-        """Return the state after a step that sends the recorded messages; None if none does.
-
-        A step may change the sign or the size of its draw before it adds the draw as noise. The
-        draw that makes the step send a message then differs from the noise of the message. It is
-        found from the noise that the step adds for a trial draw, number by number.
-        """
-        drawn = noise_by_site
-        for _ in range(2):
-            after = self.step(state, problem, network, self.with_residual(draw, drawn), t)
-            outputs = self.observables(after, problem, t)
-            sent, internal = (
-                None if outputs.get(name) is None else outputs[name][0]
-                for name in ("released", "internal")
-            )
-            if sent is None or _agree(sent, recorded.sent, ROUNDING * _largest(recorded.sent)):
-                return after
-            resent = replace(recorded, sent=sent, internal=internal)
-            added = self.residual(scale, state, problem, network, draw, resent, t)
-            if added.keys() != noise_by_site.keys():
-                return None
-            if all(_agree(added[site], noise_by_site[site], SAME_NOISE) for site in added):
-                return after
-            drawn = {site: drawn[site] * _ratio(noise_by_site[site], added[site]) for site in added}
-        return None
-
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings; each setting leaves the batch at its horizon.
 
@@ -744,8 +553,6 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
-        if getattr(observe, "messages_alone", False):
-            state = self.without_diagnostics(state)
         draws = self.draws_on(problem, network, streams)
         asks = getattr(observe, "asks", lambda t, active: True)
         for t in range(1, int(horizon.max()) + 1):
@@ -782,13 +589,6 @@ class Iterative(Algorithm):
         """
         return state
 
-    def without_diagnostics(self, state: Any) -> Any:
-        """Return the first state without the diagnostics, for observers of messages only.
-
-        Audits use it. Fields on which no message depends are None, and steps then leave them out.
-        """
-        return state
-
     def select(self, mask: np.ndarray) -> Self:
         """Return the batch restricted to some of its settings."""
         values = parameters(self).items()
@@ -814,85 +614,6 @@ DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _
 
 DRAW = "draw"
 """Noise site of an algorithm that declares releases but no sites: the draw of its step."""
-FAR = 8.0
-"""Largest unit noise at which the response of a message is tested to be affine."""
-ROUNDING = 1e-5
-"""Relative rounding error of an algorithm that may compute in 32 bits."""
-SAME_NOISE = 1e-3
-"""Largest difference, over the scale, of noise that is recovered from equal messages."""
-
-
-def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
-    """Return the unit noise of the messages ``sent``; None if no noise explains them.
-
-    It has the sign that it has in the messages, which may be another one than that of the draw. The
-    difference of two data sets is then that of the messages, also if the sign depends on the data.
-
-    Parameters
-    ----------
-    sent_with : callable
-        Maps unit noise to a message. It has to be affine in each coordinate separately. The
-        noise of messages that are clipped, rounded or averaged afterwards is therefore not
-        recovered.
-    sent : ndarray, shape (runs, agents, dim)
-        Recorded messages.
-
-    Returns
-    -------
-    ndarray or None
-        NaN in coordinates that the noise does not change.
-    """
-    bare = sent_with(0.0)
-    response = sent_with(1.0) - bare
-    silent = response == 0
-    if silent.all():
-        return None
-    near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
-    uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
-    if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
-        return None
-    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
-    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
-        return None
-    return np.where(silent, np.nan, np.sign(response) * unit)
-
-
-def _largest(values: np.ndarray) -> float:
-    """Return the largest finite absolute value."""
-    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
-
-
-def _agree(values: np.ndarray, others: np.ndarray, tolerance: float) -> bool:
-    """Return True if no two numbers differ by more than a tolerance; NaN equals any number."""
-    return not (np.abs(values - others) > tolerance).any()
-
-
-def _ratio(noise: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Return the ratio of two noises; 1 where none is added."""
-    return np.divide(noise, added, out=np.ones(np.shape(added)), where=added != 0)
-
-
-def _noise_of(draw: Any) -> np.ndarray | None:
-    noise = draw if isinstance(draw, np.ndarray) else getattr(draw, "noise", None)
-    return noise if isinstance(noise, np.ndarray) else None
-
-
-def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
-    """Combine recovered noise with the original draw in coordinates without information.
-
-    Parameters
-    ----------
-    unit : ndarray
-        Recovered noise, NaN in coordinates that it does not change.
-    drawn : ndarray
-        Original unit draw, of the same shape.
-
-    Returns
-    -------
-    ndarray
-        Noise without NaN.
-    """
-    return np.where(np.isnan(unit), drawn, unit)
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
@@ -911,21 +632,6 @@ def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
         True where they differ.
     """
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
-
-
-def without_noise(draw: Any) -> Any:
-    """Return the draw with its noise set to 0; other random numbers stay."""
-    if isinstance(draw, np.ndarray):
-        return np.zeros_like(draw)
-    if not hasattr(draw, "noise"):
-        return draw
-    return draw._replace(noise=_zeros_like(draw.noise))
-
-
-def _zeros_like(noise: Any) -> Any:
-    if isinstance(noise, tuple):
-        return tuple(map(np.zeros_like, noise))
-    return np.zeros_like(noise)
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
@@ -972,6 +678,9 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
     shape = (settings, *unit.shape)
     drawn = np.broadcast_to(column(std) * unit, shape).copy()
     return drawn if problem.initial_point is None else drawn + problem.initial_point
+
+
+AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Any]:
@@ -1021,7 +730,7 @@ def structure(algorithm: Algorithm) -> tuple:
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
 
-def stack(settings: Sequence[Algorithm]) -> Algorithm:
+def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
     """Stack settings of equal structure; numbers become arrays with the settings axis."""
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):

@@ -23,7 +23,7 @@ from scipy.special import log_ndtr
 
 from private_consensus.privacy import Release
 
-from .base import Iterative, Range, filled, moved, normal_start
+from .base import Iterative, Range, normal_start
 from .families.spending import CALIBRATIONS, GIVEN, calibrated
 from .noise import SCALED, Noise
 from .parameters import noise_field, nonnegative, one_of, positive
@@ -175,54 +175,6 @@ class CoordinateDescent(Iterative):
             "gap": gap.mean(-1),
             "bound": self.bound(problem, state.first_gap, t).mean(-1),
         }
-
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover the noise of the sampled coordinate, which is visible because only it changes.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise by site, [runs, agents, dim].
-        """
-        changed = moved(recorded.sent, state.x[0])
-        bare = problem.project(state.x - problem.gradient(state.x) / problem.smoothness)[0]
-        return {"message": np.where(changed, (recorded.sent - bare) / scale["message"], np.nan)}
-
-    def with_residual(self, draw, noise_by_site):
-        """Return the draw with the recovered noise and the coordinate that changed.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Noise over its scale by site, [runs, agents, dim].
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
-        return Draw(
-            filled(noise_by_site["message"], draw.noise), np.isfinite(noise_by_site["message"])
-        )
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
         """Return the right side of (74) in its second line, with the sum bounded as in the third.

@@ -268,53 +268,6 @@ class DECOR(ClippedDescent):
             return agent_noise + self.share(network) * network.sum_at_links(signed)
         return agent_noise + self.share(network) * _summed(network.graph.adjacency, pairs)
 
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover the whitened noise of a round, which is also independent between agents.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise by site, [runs, agents, dim].
-        """
-        quiet = Draw(np.zeros_like(draw.noise[0]))
-        bare = self.step(state, problem, network, quiet, t).x[0]
-        total = (recorded.sent - bare) / np.reshape(self.message_scale, -1)[0]
-        return {DRAW: np.linalg.solve(np.linalg.cholesky(self.covariance(network)), total)}
-
-    def with_residual(self, draw, noise_by_site):
-        """Return the draw of the recovered white noise.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Noise over its scale by site, [runs, agents, dim].
-
-        Returns
-        -------
-        Draw
-            Draw with this noise.
-        """
-        return Draw(noise_by_site[DRAW])
-
 
 ALGORITHM = DECOR
 

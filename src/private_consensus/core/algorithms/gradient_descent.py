@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_mu, zcdp_rho
 
-from .base import Iterative, Range, column, origin, stack
+from .base import Iterative, Range, column, origin
 from .noise import Noise
 from .parameters import noise_field, one_of
 
@@ -285,48 +285,13 @@ class GradientDescent(Iterative):
             State after the iteration.
         """
         length = first_step(problem) / (t + column(self.shift))
-        scale = self._noise_of_step(problem, t)
+        scale = self.noise_of_step(problem, t)
         z = problem.project(network.mix(state.y))
         x = problem.project(z - length * problem.gradient(z))
         return State(z, x, x + scale * draw)
 
-    def _noise_of_step(self, problem, t):
+    def noise_of_step(self, problem, t):
         return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
-
-    def residuals(self, problem, network, streams, execution):
-        """Recover the noise as the difference between recorded and noiseless messages.
-
-        A step without noise differs from the noisy step only by the noise, which is added last.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
-
-        Yields
-        ------
-        dict
-            For each iteration, noise over its declared scale, by site.
-        """
-        horizon = execution.sent.shape[1]
-        sites = self.noise_sites(problem, network, horizon)
-        if type(self).step is not GradientDescent.step or not sites:
-            yield from super().residuals(problem, network, streams, execution)
-            return
-        batch = stack([self])
-        state = batch.start(problem, network, streams, 1)
-        for t, scale in enumerate(sites[0].scale, 1):
-            sent = execution.sent[:, t - 1]
-            bare = batch.step(state, problem, network, np.zeros_like(sent), t)
-            unit = (sent - bare.y[0]) / scale
-            yield {sites[0].name: unit}
-            state = bare._replace(y=bare.x + batch._noise_of_step(problem, t) * unit)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the local estimates and the messages.

@@ -30,7 +30,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy.sparse_vector import REDRAWS
 
-from .base import moved, per_agent
+from .base import per_agent
 from .families import admm, progress_tests
 from .families.approximate_admm import ApproximateADMM
 from .families.progress_tests import Draw, ProgressTests, Tested
@@ -240,37 +240,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             site._replace(selected=site.name == selected_site, max_observed=observed)
             for site in sites
         ]
-
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover the noise of the messages that are sent; other outputs reveal no noise.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise by site, [runs, agents, dim].
-        """
-        noise_by_site = super().residual(scale, state, problem, network, draw, recorded, t)
-        if noise_by_site:
-            sent = moved(recorded.sent, state.x[0]).any(-1, keepdims=True)
-            noise_by_site["message"] = np.where(sent, noise_by_site["message"], np.nan)
-        return noise_by_site
 
     # Privacy.
 

@@ -208,7 +208,7 @@ class LocallyPrivateADMM(ADMMFamily):
             State after the iteration.
         """
         after = super().step(state, problem, network, draw, t)
-        if not (self.has_losses and random_weights.counted(state)):
+        if not self.has_losses:
             return after
         mean = state.received_sum / network.degrees[..., None]
         output = self.centre(state, network, draw) + self.scale(t) * draw.noise
@@ -246,11 +246,7 @@ class LocallyPrivateADMM(ADMMFamily):
             Quantities by name.
         """
         quantities = dict(super().observables(state, problem, t))
-        counted = self.has_losses and random_weights.counted(state)
-        return quantities | random_weights.shown(state) if counted else quantities
-
-    def without_diagnostics(self, state):
-        return random_weights.without_losses(state)
+        return quantities | random_weights.shown(state) if self.has_losses else quantities
 
     # Interface of audits.
 
@@ -258,29 +254,6 @@ class LocallyPrivateADMM(ADMMFamily):
     def hidden_sampling(self):
         """Return True if weights are random, since no other agent observes them."""
         return self.weights == "random"
-
-    def log_likelihood(self, problem, network, streams, execution):
-        """Return the log density of all messages, if the losses of messages are computed.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
-
-        Returns
-        -------
-        ndarray, shape (runs,), or None
-            Up to a constant.
-        """
-        if not self.has_losses:
-            return None
-        return random_weights.log_likelihood(self, problem, network, streams, execution)
 
     # Privacy.
 

@@ -208,40 +208,6 @@ class QDPSGD2(QDPSGD):
         scale = np.full((horizon, 1, 1), deviation)
         return [NoiseSite("message", "gaussian", scale, "l2", np.full(horizon, np.nan))]
 
-    def residuals(self, problem, network, streams, execution):
-        """Recover the noise as the message minus the rounded model, plus a uniform part of a step.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
-
-        Yields
-        ------
-        dict
-            For each iteration, noise over its declared scale, by site.
-        """
-        sent = execution.sent
-        sites = self.noise_sites(problem, network, sent.shape[1])
-        if execution.internal is None or not sites:
-            return
-        ready = self.ready(sent.shape[1])
-        x, grid = ready.start(problem, network, streams, 1).x[0], ready.of(0)[2]
-        within = streams.sequence("data", "uniform", (problem.n_agents, problem.dim), "in a step")
-        for t, draw in zip(range(sent.shape[1]), ready.draws(problem, streams), strict=False):
-            rounded = np.empty_like(x)
-            for run, key in enumerate(draw.keys["rounding"]):
-                grid.quantize(x[run], key, t * problem.n_agents, rounded[run])
-            offset = grid.resolution * (next(within) - 0.5)
-            yield {"message": (sent[:, t] - rounded + offset) / sites[0].scale[t]}
-            x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
-
     @cached_property
     def variances(self) -> tuple[float, ...]:
         """Variance of the discrete noise of each setting, in squared steps of its grid."""

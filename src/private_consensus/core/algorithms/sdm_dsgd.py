@@ -25,7 +25,7 @@ from private_consensus.privacy.subsampling import SentInPart
 
 from ..kernels.messages import sparsify
 from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
-from .base import Range, moved
+from .base import Range
 from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
 from .parameters import positive, up_to_one
 
@@ -89,29 +89,6 @@ class SDMDSGD(DecentralizedSGD):
 
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))
-
-    def noise_weight(self):
-        theta, alpha, c = (float(at(v, 0)) for v in (self.theta, self.alpha, self.c))
-        return theta * alpha / c
-
-    def noised(self, unit, reached, before):
-        """Return the noise of the coordinates that are sent, NaN for the others.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, p)
-            Recovered noise over its scale.
-        reached : ndarray, shape (runs, agents, p)
-            Models after the round.
-        before : ndarray, shape (runs, agents, p)
-            Models before the round.
-
-        Returns
-        -------
-        ndarray, shape (runs, agents, p)
-            NaN in coordinates that did not change.
-        """
-        return np.where(moved(reached, before), unit, np.nan)
 
     def _together(self, models: Models, problem, round_: Round):
         settings, x = range(len(models.first)), models.x

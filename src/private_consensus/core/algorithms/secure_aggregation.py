@@ -22,7 +22,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import DRAW
 from .families.clipped_descent import State, WithoutNeighbours
 
 
@@ -59,52 +58,6 @@ class SecureAggregation(WithoutNeighbours):
         share = self.message_scale / np.sqrt(problem.n_agents)
         noisy_terms = self.descent(problem, state.x) + share * draw
         return State(np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape))
-
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover the noise of the sum, since no observer receives its terms.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        recorded : namespace
-            Recorded messages ``sent`` and iterates ``internal`` of the iteration.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise of the sum, [runs, 1, dim].
-        """
-        bare = self.step(state, problem, network, np.zeros_like(draw), t).x[0]
-        unit = np.reshape(self.message_scale, -1)[0] / problem.n_agents
-        return {DRAW: ((recorded.sent - bare) / unit).mean(-2, keepdims=True)}
-
-    def with_residual(self, draw, noise_by_site):
-        """Return equal noise of all agents that adds up to the recovered noise.
-
-        Parameters
-        ----------
-        draw : ndarray, shape (runs, agents, dim)
-            Unit noise of the iteration.
-        noise_by_site : dict
-            Noise of the sum, [runs, 1, dim].
-
-        Returns
-        -------
-        ndarray, shape (runs, agents, dim)
-            Unit noise of each agent.
-        """
-        return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 
 ALGORITHM = SecureAggregation

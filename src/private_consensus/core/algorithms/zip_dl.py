@@ -229,57 +229,6 @@ class ZipDL(ClippedDescent):
         moved = self.losses(problem, network, horizon) / float(self.noise.scale)
         return [self.noise.site(scale, moved)]
 
-    def residuals(self, problem, network, streams, execution):
-        """Recover the noise from messages, from which the states follow.
-
-        The weighted noise of an agent sums to 0. Hence its messages to others determine the part of
-        its step that it keeps.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, [runs, iterations, agents, dim].
-
-        Yields
-        ------
-        dict
-            For each iteration, noise over its declared scale, by site.
-        """
-        links, weights = execution.links, np.asarray(network.mixing)
-        if links is None or not self.noise_sites(problem, network, links.shape[1]):
-            return
-        x = np.zeros_like(links[:, 0, :, 0])
-        other_weights = weights * ~np.eye(len(weights), dtype=bool)
-        for sent in np.moveaxis(links, 1, 0):
-            stepped = self.descent(problem, x)
-            yield {"message": self._whitened(sent - stepped[..., None, :], other_weights, weights)}
-            retained = stepped - (other_weights[..., None] * sent).sum(-2)
-            x = retained + np.einsum("va,...avd->...vd", other_weights, sent)
-
-    def _whitened(
-        self, noise: np.ndarray, other_weights: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """Transform the noise of messages to independent units.
-
-        The noise is [..., agents, receivers, dim], the result [..., agents, neighbours x dim]. It
-        is NaN for the neighbours that an agent has fewer than the largest number.
-        """
-        degrees = np.count_nonzero(other_weights, axis=1)
-        whitened = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
-        for u, degree in enumerate(degrees):
-            root = np.linalg.cholesky(_covariance(weights, u))
-            received = noise[..., u, other_weights[u] > 0, :] / (
-                float(self.eta) * float(self.noise.scale)
-            )
-            whitened[..., u, :degree, :] = np.linalg.solve(root, received)
-        return whitened.reshape(*whitened.shape[:-2], -1)
-
     def step(self, state, problem, network, draw, t):
         """Return the state after a gradient step, noise that cancels, and mixing.
 
@@ -381,7 +330,7 @@ def hiding_energy(mixing: np.ndarray) -> float:
 
 
 def _energy(mixing: np.ndarray, u: int) -> float:
-    return _energy_of(_covariance(mixing, u))
+    return _energy_of(noise_covariance(mixing, u))
 
 
 def _energy_of(covariance: np.ndarray) -> float:
@@ -391,7 +340,7 @@ def _energy_of(covariance: np.ndarray) -> float:
     return float(ones_vector @ np.linalg.solve(covariance, ones_vector)) * (1 + 1e-9)
 
 
-def _covariance(mixing: np.ndarray, u: int) -> np.ndarray:
+def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
     """Return the covariance of u's noise towards its neighbours, [neighbours, neighbours].
 
     It is relative to the variance of a sample.

@@ -464,35 +464,6 @@ class ADMMFamily(Iterative):
         """Return the smallest and the largest degree, which determine the noise."""
         return int(network.degrees.min()), int(network.degrees.max())
 
-    def noise_in_minimisation(self, minimiser, state, problem, network, t: int) -> np.ndarray:
-        r"""Recover the linear noise term from the minimiser of a batch of one setting.
-
-        It is :math:`-\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi_i\hat x_i`.
-
-        Parameters
-        ----------
-        minimiser : ndarray, shape (runs, agents, dim)
-            :math:`\hat x_i`.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        ndarray, shape (runs, agents, dim)
-            Linear term that leads to the minimiser.
-        """
-        centre = self.centre(state, network, Draw(np.zeros_like(minimiser)))[0]
-        penalty = of_agents(self.penalty(network, t))
-        slope = problem.gradient(minimiser) + state.dual[0] + penalty * (minimiser - centre)
-        added = self.added_curvature(problem)
-        return -(slope if added is None else slope + np.max(added) * minimiser)
-
     def releases(self, problem, network, horizon):
         """Return one exact release, since ADMM without noise is not private.
 

@@ -15,7 +15,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import CONVERSIONS, calibrate
 
-from ..base import column, filled, per_agent, without_noise
+from ..base import column, per_agent
 from ..noise import Noise
 from ..parameters import fraction, noise_field, nonnegative, one_of, only, positive
 from .admm import ADMMFamily, Draw, Noises
@@ -330,60 +330,3 @@ class ApproximateADMM(ADMMFamily):
         scale = np.broadcast_to(np.reshape(self.noise.scale, (1, 1, 1)), (horizon, 1, 1))
         moved = np.full(horizon, problem.record_change("l2") / self.noise.scale)
         return [self.noise.site(scale, moved, "minimisation"), output]
-
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover both noises from the iterates before output noise, which no observer receives.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            Recorded ``sent`` messages and ``internal`` minimisers, [runs, agents, dim]; the
-            latter may be None.
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise over its scale by site; empty if the minimisers are required and missing.
-        """
-        if not self.noise:
-            after = self.step(state, problem, network, without_noise(draw), t)
-            return {"message": (recorded.sent - after.minimiser[0]) / scale["message"]}
-        minimiser = recorded.internal
-        if minimiser is None:
-            return {}
-        noise = self.noise_in_minimisation(minimiser, state, problem, network, t)
-        return {
-            "minimisation": noise / scale["minimisation"],
-            "message": (recorded.sent - minimiser) / scale["message"],
-        }
-
-    def with_residual(self, draw, noise_by_site):
-        """Return the draw with the recovered noises.
-
-        Parameters
-        ----------
-        draw : Draw
-            Unit draws of the iteration.
-        noise_by_site : dict
-            Noise over its scale by site; the site ``minimisation`` may be missing.
-
-        Returns
-        -------
-        Draw
-            Draw with these noises.
-        """
-        inner, output = draw.noise
-        output = filled(noise_by_site["message"], output)
-        return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))

@@ -54,7 +54,7 @@ from ...kernels.compiling import share_out
 from ...kernels.rounds import Gradients, in_factors, in_full
 from ...kernels.workspaces import workspace
 from ...problems.perceptron import INITS, Perceptron
-from ..base import GRADIENT, Finite, Iterative, Range, stack
+from ..base import GRADIENT, Finite, Iterative, Range
 from ..noise import Noise
 from ..parameters import noise_field, one_of, positive
 from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
@@ -405,74 +405,6 @@ class DecentralizedSGD(Iterative):
             return []
         unit_scale = np.ones((horizon, 1, 1))
         return [self.sigma.site(unit_scale, np.full(horizon, np.nan), "gradient")]
-
-    def noise_weight(self) -> float:
-        """Return the factor by which a step multiplies the noise of a gradient.
-
-        It is that of a batch of one setting.
-        """
-        return float(np.ravel(self.alpha)[0])
-
-    def residuals(self, problem, network, streams, execution):
-        """Repeat each round without noise from the recorded models.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-            dim].
-
-        Yields
-        ------
-        dict
-            For each round, noise over its scale at the site ``gradient``, [runs, agents,
-            p].
-        """
-        if execution.internal is None:
-            return
-        horizon = execution.internal.shape[1]
-        loud = self.ready(horizon)
-        quiet = replace(loud, sigma=0.0 * loud.sigma.scale)
-        state = quiet.start(problem, network, streams, 1)
-        draws = quiet.draws(problem, streams)
-        for t in range(1, horizon + 1):
-            draw, reached = next(draws), execution.at(t).internal
-            bare = quiet.step(state._replace(x=state.x.copy()), problem, network, draw, t)
-            scale = loud.noise_scale(0, loud.sizes(0, draw.speeds))[..., None]
-            unit = (reached - bare.x[0]) / (
-                loud.noise_weight() * np.where(scale > 0, scale, np.nan)
-            )
-            yield {"gradient": loud.noised(unit, reached, state.x[0])}
-            state = bare._replace(x=reached[None].copy())
-
-    def ready(self, horizon: int):
-        """Return a batch of one setting, prepared for a run of ``horizon`` rounds."""
-        return stack([self])
-
-    def noised(self, unit, reached, before) -> np.ndarray:
-        """Return the recovered noise, with NaN in coordinates without noise.
-
-        Parameters
-        ----------
-        unit : ndarray, shape (runs, agents, p)
-            Recovered noise over its scale.
-        reached : ndarray, shape (runs, agents, p)
-            Models after the round.
-        before : ndarray, shape (runs, agents, p)
-            Models before the round.
-
-        Returns
-        -------
-        ndarray
-            With the shape of ``unit``; unchanged by default.
-        """
-        return unit
 
     # --- Rounds -----------------------------------------------------------------------------------
 

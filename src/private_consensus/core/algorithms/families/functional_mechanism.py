@@ -222,43 +222,13 @@ class FunctionalMechanism(Algorithm):
         list of NoiseSite
             One site, ``coefficients``; empty if some scale is 0.
         """
-        if not all(np.all(scale > 0) for scale in self._noised(problem)):
+        if not all(np.all(scale > 0) for scale in self.noised_scales(problem)):
             return []
         norm = "l1" if self.mechanism == "laplace" else "l2"
         unknown = np.full(horizon, np.nan)
         return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
 
-    def residuals(self, problem, network, streams, execution):
-        """Subtract the exact coefficients from the minimised ones.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-            dim].
-
-        Yields
-        ------
-        dict
-            Noise over its scale at the site ``coefficients``, for one iteration.
-        """
-        if execution.internal is None or not self.noise_sites(problem, network, 1):
-            return
-        exact = problem.coefficients
-        covariance = exact.distance if self.fair == "perrec" else exact.covariance
-        covariance = self.alpha * covariance
-        linear = exact.linear + (covariance if self.fair in ("plus", "perrec") else 0.0)
-        bare = self.noised_once(exact.quadratic, linear, covariance)
-        scale = np.concatenate(self._noised(problem), axis=-1)
-        yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
-
-    def _noised(self, problem) -> list[np.ndarray]:
+    def noised_scales(self, problem) -> list[np.ndarray]:
         """Return the scales of :meth:`noised_once` for a single setting, each [1, d]."""
         scales = self.scales(problem)
         block_scales = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]

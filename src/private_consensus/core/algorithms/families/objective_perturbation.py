@@ -186,35 +186,6 @@ class ObjectivePerturbed(ADMMFamily):
         moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
         return [self.noise.site(scale, moved, "minimisation")]
 
-    def residual(self, scale, state, problem, network, draw, recorded, t):
-        """Recover the noise from the messages, which are exact minimisers.
-
-        Parameters
-        ----------
-        scale : mapping
-            Noise scale of the iteration, by site name.
-        state : State
-            State before the iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
-        recorded : namespace
-            Recorded ``sent`` messages, [runs, agents, dim].
-        t : int
-            Iteration, counted from 1.
-
-        Returns
-        -------
-        dict
-            Noise over its scale, [runs, agents, dim], at the site ``minimisation``.
-        """
-        noise = self.noise_in_minimisation(recorded.sent, state, problem, network, t)
-        sign = 1.0 if self.where == "dual" else -1.0  # the centre enters the slope with a minus
-        return {"minimisation": sign * noise / scale["minimisation"]}
-
     def loss_by_formula(self, problem, network, t):
         r"""Return the loss per coordinate :math:`\mathcal B_\infty/s + 2.8 w/D_i` of Xiao et al.
 

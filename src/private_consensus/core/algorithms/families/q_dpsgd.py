@@ -125,17 +125,6 @@ class QDPSGD(DecentralizedSGD):
         e = self.e0 / root
         return self.a0 / np.power(T, slow), np.minimum(e, 1.0) if self.cap_e else e
 
-    def for_horizon(self, T: np.ndarray):
-        """Return the batch of settings with the steps for their numbers of rounds."""
-        return replace(self, T=T)
-
-    def ready(self, horizon):
-        return super().ready(horizon).for_horizon(np.array([float(horizon)]))
-
-    def noise_weight(self):
-        a, e, _ = self.of(0)
-        return a * e
-
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings with the steps for their horizons.
 
@@ -156,7 +145,7 @@ class QDPSGD(DecentralizedSGD):
         """
         T = np.asarray(horizon, float)
         self._warn(T)
-        ready = self.for_horizon(T)
+        ready = replace(self, T=T)
         DecentralizedSGD.run(ready, problem, network, streams, horizon, observe)
 
     def _warn(self, T: np.ndarray) -> None:

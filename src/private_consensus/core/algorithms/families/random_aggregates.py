@@ -130,7 +130,7 @@ class RandomAggregates(GradientSteps):
         mixed = low + weights * (high - low)
         x = self.descend(problem, at, mixed, draw.noise, t)
         after = state._replace(x=x, spent=self.spend(state, problem, network, t))
-        if not self._counts(state):
+        if not self.has_losses:
             return after
         losses = add_losses(
             losses_of(state),
@@ -161,13 +161,12 @@ class RandomAggregates(GradientSteps):
             Iterates, and losses [settings, runs].
         """
         quantities = dict(super().observables(state, problem, t))
-        return quantities | random_weights.shown(state) if self._counts(state) else quantities
+        return quantities | random_weights.shown(state) if self.has_losses else quantities
 
-    def without_diagnostics(self, state):
-        return random_weights.without_losses(state)
-
-    def _counts(self, state) -> bool:
-        return random_weights.amplify(self) and random_weights.counted(state)
+    @property
+    def has_losses(self) -> bool:
+        """Return True if the privacy losses of the sampled messages are computed."""
+        return random_weights.amplify(self)
 
     def known(self, problem, horizon):
         """Return the fractions of the sensitivity that are known to be attained and reached.
@@ -195,30 +194,6 @@ class RandomAggregates(GradientSteps):
     def hidden_sampling(self) -> bool:
         """Return True if weights are random, since no other agent observes them."""
         return self.weights == "random"
-
-    def log_likelihood(self, problem, network, streams, execution):
-        """Compute the log density of all messages, integrated over the random weights.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-            dim].
-
-        Returns
-        -------
-        ndarray, shape (runs,), or None
-            None unless weights are random and noise is Laplace.
-        """
-        if not random_weights.amplify(self):
-            return None
-        return random_weights.log_likelihood(self, problem, network, streams, execution)
 
 
 def around_the_mean(x: np.ndarray, network) -> Aggregate:

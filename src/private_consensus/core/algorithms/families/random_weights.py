@@ -8,21 +8,17 @@ Weights are sampled uniformly on (0, 1) for every agent, coordinate and iteratio
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from ..base import stack, without_noise
 from .spending import printed_change
 
 WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Privacy losses of the sampled messages, which depend on data and weights; they stay internal."""
-ENDS = np.array([0.0, 1.0])[:, None, None, None]
-"""Weights at the ends of an interval."""
 
 
 class Draw(NamedTuple):
@@ -58,50 +54,6 @@ def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
 def amplify(algorithm: Any) -> bool:
     """Return True if Theorem 2.2 applies: Laplace noise and random weights."""
     return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
-
-
-def log_likelihood(algorithm: Any, problem, network, streams, execution) -> np.ndarray | None:
-    """Compute the log density of all messages under ``problem``, up to a constant.
-
-    A message is uniform plus Laplace. Its log density is
-    :func:`...privacy.aggregation.log_mass` of the distance from the middle of the interval
-    between the messages with weights 0 and 1.
-
-    Parameters
-    ----------
-    algorithm : RandomAggregates
-        Algorithm with random weights and Laplace noise.
-    problem : Problem
-        Objectives and data of the agents, with their sensitivities.
-    network : Network
-        Communication graph with its mixing matrix.
-    streams : Streams
-        Random numbers other than noise.
-    execution : Execution
-        Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents,
-        dim].
-
-    Returns
-    -------
-    ndarray, shape (runs,)
-        Log density of each run.
-    """
-    fixed = stack([replace(algorithm, weights="fixed")])
-    horizon = execution.sent.shape[1]
-    state = fixed.start(problem, network, streams, 1)
-    total = np.zeros(len(execution.sent))
-    for t, draw in zip(range(1, horizon + 1), draws(algorithm, problem, streams), strict=False):
-        quiet = without_noise(draw)
-        sent = execution.at(t).sent
-        both = quiet._replace(weights=ENDS + 0 * sent)  # two settings that share one gradient
-        low, high = fixed.step(state, problem, network, both, t).x
-        inverse = 1.0 / algorithm.noise.scales(horizon)[t - 1]
-        away = np.abs(sent - (low + high) / 2)
-        total += aggregation.log_mass(away, np.abs(high - low), inverse).sum((-1, -2))
-        unit = (sent - (low + high) / 2) * inverse
-        half = quiet._replace(noise=unit, weights=0.5 + 0 * sent)
-        state = fixed.step(state, problem, network, half, t)
-    return total
 
 
 class Losses(NamedTuple):
@@ -182,16 +134,6 @@ def add_losses(
         losses.worst_all + worst,
         outside.mean(-1),
     )
-
-
-def without_losses(state: Any) -> Any:
-    """Return the state without losses, for observers of messages only; steps skip the losses."""
-    return state._replace(**dict.fromkeys(Losses._fields))
-
-
-def counted(state: Any) -> bool:
-    """Return True if steps count the privacy losses of their messages."""
-    return state.realised is not None
 
 
 def shown(state: Any) -> dict[str, np.ndarray]:

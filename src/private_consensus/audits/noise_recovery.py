@@ -1,0 +1,706 @@
+"""Recovery of the noise of an execution: one adapter per algorithm whose noise needs its own rule.
+
+An adapter repeats the steps of an algorithm from the recorded messages, under the hypothesis that
+the data are those of a problem. The noise that explains a message is the message minus what the
+step sends without noise. :func:`recovery_of` returns the adapter of an algorithm: that of the
+nearest class in :data:`ADAPTERS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from private_consensus.core.algorithms.base import DRAW, Algorithm, Iterative, stack
+from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
+from private_consensus.core.algorithms.decor import DECOR
+from private_consensus.core.algorithms.families import random_weights
+from private_consensus.core.algorithms.families.admm import ADMMFamily, of_agents
+from private_consensus.core.algorithms.families.approximate_admm import ApproximateADMM
+from private_consensus.core.algorithms.families.decentralized_sgd import DecentralizedSGD
+from private_consensus.core.algorithms.families.functional_mechanism import FunctionalMechanism
+from private_consensus.core.algorithms.families.objective_perturbation import ObjectivePerturbed
+from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
+from private_consensus.core.algorithms.families.random_aggregates import RandomAggregates
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
+from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
+from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
+from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
+from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
+from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
+from private_consensus.core.algorithms.zip_dl import ZipDL, noise_covariance
+from private_consensus.privacy import aggregation
+
+Residuals = dict[str, np.ndarray]
+"""Noise of one iteration over its declared scale, [runs, agents, dim], by noise site."""
+
+FAR = 8.0
+"""Largest unit noise at which the response of a message is tested to be affine."""
+ROUNDING = 1e-5
+"""Relative rounding error of an algorithm that may compute in 32 bits."""
+SAME_NOISE = 1e-3
+"""Largest difference, over the scale, of noise that is recovered from equal messages."""
+ENDS = np.array([0.0, 1.0])[:, None, None, None]
+"""Weights at the ends of an interval."""
+
+
+class RecordedStep(NamedTuple):
+    """One iteration of an execution, from the state before it.
+
+    Parameters
+    ----------
+    scale : mapping
+        Noise scale of the iteration, by site name.
+    state : State
+        State before the iteration.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    draw : Draw
+        Unit draws of the iteration.
+    recorded : Execution
+        The messages ``sent`` in this iteration, and ``internal``, which is None if it must not be
+        used.
+    t : int
+        Iteration, counted from 1.
+    """
+
+    scale: Mapping[str, np.ndarray]
+    state: Any
+    problem: Any
+    network: Any
+    draw: Any
+    recorded: Any
+    t: int
+
+
+class Recovery:
+    """Recovery of the noise of an algorithm that is not iterative, or adds it last in each step.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated algorithm of the execution, or a batch of it alone.
+    """
+
+    def __init__(self, algorithm: Any):
+        self.algorithm = algorithm
+
+    def log_likelihood(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> np.ndarray | None:
+        """Compute the log density of all messages under ``problem``, up to a constant.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents, dim].
+
+        Returns
+        -------
+        ndarray, shape (runs,), or None
+            None if the density follows from the residuals.
+        """
+        return None
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        """Repeat the steps with the noise that explains the recorded messages.
+
+        The iteration ends if no noise explains a message, or if no draw makes a step send it.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        network : Network
+            Communication graph with its mixing matrix.
+        streams : Streams
+            Random numbers other than noise.
+        execution : Execution
+            Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if it must
+            not be used.
+
+        Yields
+        ------
+        dict
+            For each iteration, noise over its declared scale, by site.
+        """
+        horizon = execution.sent.shape[1]
+        sites = self.algorithm.noise_sites(problem, network, horizon)
+        if not sites or not isinstance(self.algorithm, Iterative):
+            return
+        scales = {
+            site.name: np.broadcast_to(site.scale, (horizon, *np.shape(site.scale)[1:]))
+            for site in sites
+        }
+        batch = recovery_of(stack([self.algorithm]))
+        state = batch.algorithm.start(problem, network, streams, 1)
+        draws = batch.algorithm.draws_on(problem, network, streams)
+        for t in range(1, horizon + 1):
+            scale = {name: values[t - 1] for name, values in scales.items()}
+            recorded = execution.at(t)
+            step = RecordedStep(scale, state, problem, network, next(draws), recorded, t)
+            noise_by_site = batch.residual(step)
+            yield noise_by_site
+            if not noise_by_site:
+                return
+            state = batch._resent(step, noise_by_site)
+            if state is None:
+                if t < horizon:
+                    yield {}
+                return
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        """Recover the noise of an iteration over its scale.
+
+        Returns
+        -------
+        dict
+            Noise by site, [runs, agents, dim]; empty if no noise explains the messages.
+        """
+        send_with = partial(self._sent_with, step)
+        if DRAW not in step.scale:
+            return {"message": (step.recorded.sent - send_with(0.0)) / step.scale["message"]}
+        unit = (
+            explained(send_with, step.recorded.sent) if _noise_of(step.draw) is not None else None
+        )
+        return {} if unit is None else {DRAW: unit}
+
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        """Return the draw with which the same step sends the recorded messages.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        noise_by_site : dict
+            Noise over its scale by site, [runs, agents, dim], as :meth:`residual` returns it.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
+        (unit,) = noise_by_site.values()
+        if isinstance(draw, np.ndarray):
+            return filled(unit, draw)
+        return draw._replace(noise=filled(unit, draw.noise))
+
+    def after(self, step: RecordedStep, draw: Any) -> Any:
+        """Return the state after the iteration with another draw."""
+        return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
+
+    def _sent_with(self, step: RecordedStep, unit: Any) -> np.ndarray:
+        """Return the messages of an iteration under the specified noise, [runs, agents, dim]."""
+        noise = without_noise(step.draw)
+        if np.any(unit):
+            unit = unit + np.zeros(np.asarray(_noise_of(step.draw)).shape)
+            noise = self.with_residual(step.draw, {DRAW: unit})
+        after = self.after(step, noise)
+        return self.algorithm.observables(after, step.problem, step.t)["released"][0]
+
+    def _resent(self, step: RecordedStep, noise_by_site: Residuals) -> Any:
+        """Return the state after a step that sends the recorded messages; None if none does.
+
+        A step may change the sign or the size of its draw before it adds the draw as noise. The
+        draw that makes the step send a message then differs from the noise of the message. It is
+        found from the noise that the step adds for a trial draw, number by number.
+        """
+        drawn, recorded = noise_by_site, step.recorded
+        for _ in range(2):
+            after = self.after(step, self.with_residual(step.draw, drawn))
+            outputs = self.algorithm.observables(after, step.problem, step.t)
+            sent, internal = (
+                None if outputs.get(name) is None else outputs[name][0]
+                for name in ("released", "internal")
+            )
+            if sent is None or _agree(sent, recorded.sent, ROUNDING * _largest(recorded.sent)):
+                return after
+            resent = replace(recorded, sent=sent, internal=internal)
+            added = self.residual(step._replace(recorded=resent))
+            if added.keys() != noise_by_site.keys():
+                return None
+            if all(_agree(added[site], noise_by_site[site], SAME_NOISE) for site in added):
+                return after
+            drawn = {site: drawn[site] * _ratio(noise_by_site[site], added[site]) for site in added}
+        return None
+
+
+class DescentRecovery(Recovery):
+    """Recovery for ``gradient_descent``, whose steps add the noise last.
+
+    A step without noise differs from the noisy step by the noise only.
+    """
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        sites = self.algorithm.noise_sites(problem, network, execution.sent.shape[1])
+        if type(self.algorithm).step is not GradientDescent.step or not sites:
+            yield from super().residuals(problem, network, streams, execution)
+            return
+        batch = stack([self.algorithm])
+        state = batch.start(problem, network, streams, 1)
+        for t, scale in enumerate(sites[0].scale, 1):
+            sent = execution.sent[:, t - 1]
+            bare = batch.step(state, problem, network, np.zeros_like(sent), t)
+            unit = (sent - bare.y[0]) / scale
+            yield {sites[0].name: unit}
+            state = bare._replace(y=bare.x + batch.noise_of_step(problem, t) * unit)
+
+
+class SumRecovery(Recovery):
+    """Recovery for ``secure_aggregation``: the noise of the sum of all agents."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        bare = self.after(step, np.zeros_like(step.draw)).x[0]
+        unit = np.reshape(self.algorithm.message_scale, -1)[0] / step.problem.n_agents
+        return {DRAW: ((step.recorded.sent - bare) / unit).mean(-2, keepdims=True)}
+
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
+
+
+class CoordinateRecovery(Recovery):
+    """Recovery for ``coordinate_descent``: the noise of the coordinate that moved."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        x, problem, sent = step.state.x, step.problem, step.recorded.sent
+        bare = problem.project(x - problem.gradient(x) / problem.smoothness)[0]
+        unit = (sent - bare) / step.scale["message"]
+        return {"message": np.where(moved(sent, x[0]), unit, np.nan)}
+
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        unit = noise_by_site["message"]
+        return draw._replace(noise=filled(unit, draw.noise), chosen=np.isfinite(unit))
+
+
+class CorrelatedRecovery(Recovery):
+    """Recovery for ``decor``: independent units of the correlated noise of all agents."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        batch = self.algorithm
+        bare = self.after(step, step.draw._replace(noise=np.zeros_like(step.draw.noise[0]))).x[0]
+        total = (step.recorded.sent - bare) / np.reshape(batch.message_scale, -1)[0]
+        root = np.linalg.cholesky(batch.covariance(step.network))
+        return {DRAW: np.linalg.solve(root, total)}
+
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        return draw._replace(noise=noise_by_site[DRAW])
+
+
+class ObjectiveRecovery(Recovery):
+    """Recovery for objective perturbation: the linear term of which a message is the minimiser."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        sign = 1.0 if self.algorithm.where == "dual" else -1.0
+        noise = _linear_term(self.algorithm, step.recorded.sent, step)
+        return {"minimisation": sign * noise / step.scale["minimisation"]}
+
+
+class ApproximateRecovery(Recovery):
+    """Recovery for approximate minimisers, with noise in the objective and on the output."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        scale, sent, minimiser = step.scale, step.recorded.sent, step.recorded.internal
+        if not self.algorithm.noise:
+            after = self.after(step, without_noise(step.draw))
+            return {"message": (sent - after.minimiser[0]) / scale["message"]}
+        if minimiser is None:
+            return {}
+        noise = _linear_term(self.algorithm, minimiser, step)
+        return {
+            "minimisation": noise / scale["minimisation"],
+            "message": (sent - minimiser) / scale["message"],
+        }
+
+    def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        inner, output = draw.noise
+        output = filled(noise_by_site["message"], output)
+        return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))
+
+
+class SelectiveRecovery(ApproximateRecovery):
+    """Recovery for ``ipp_admm``: noise of the messages that are sent."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        noise_by_site = super().residual(step)
+        if noise_by_site:
+            sent = moved(step.recorded.sent, step.state.x[0]).any(-1, keepdims=True)
+            noise_by_site["message"] = np.where(sent, noise_by_site["message"], np.nan)
+        return noise_by_site
+
+
+class RandomWeightsRecovery(Recovery):
+    """Likelihood for messages around a point that is uniform in an interval, with Laplace noise.
+
+    The interval and the noise are those of the algorithm, whose ``step`` returns the ends of the
+    interval for the weights 0 and 1.
+    """
+
+    def log_likelihood(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> np.ndarray | None:
+        algorithm = self.algorithm
+        if not algorithm.has_losses:
+            return None
+        fixed = stack([replace(algorithm, weights="fixed")])
+        state = fixed.start(problem, network, streams, 1)
+        total, times = np.zeros(len(execution.sent)), range(1, execution.sent.shape[1] + 1)
+        draws = random_weights.draws(algorithm, problem, streams)
+        for t, draw in zip(times, draws, strict=False):
+            quiet = without_noise(draw)
+            sent = execution.at(t).sent
+            both = quiet._replace(weights=ENDS + 0 * sent)
+            low, high = fixed.step(state, problem, network, both, t).x
+            inverse = 1.0 / algorithm.noise.scales(len(times))[t - 1]
+            away = np.abs(sent - (low + high) / 2)
+            total += aggregation.log_mass(away, np.abs(high - low), inverse).sum((-1, -2))
+            unit = (sent - (low + high) / 2) * inverse
+            half = quiet._replace(noise=unit, weights=0.5 + 0 * sent)
+            state = fixed.step(state, problem, network, half, t)
+        return total
+
+
+class LinksRecovery(Recovery):
+    """Recovery for ``zip_dl`` from the messages on all edges, from which the states follow.
+
+    The weighted noise of an agent sums to 0. Hence its messages to others determine the part of
+    its step that it keeps.
+    """
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        links, weights = execution.links, np.asarray(network.mixing)
+        if links is None or not self.algorithm.noise_sites(problem, network, links.shape[1]):
+            return
+        x = np.zeros_like(links[:, 0, :, 0])
+        other_weights = weights * ~np.eye(len(weights), dtype=bool)
+        for sent in np.moveaxis(links, 1, 0):
+            stepped = self.algorithm.descent(problem, x)
+            yield {"message": self._whitened(sent - stepped[..., None, :], other_weights, weights)}
+            retained = stepped - (other_weights[..., None] * sent).sum(-2)
+            x = retained + np.einsum("va,...avd->...vd", other_weights, sent)
+
+    def _whitened(
+        self, noise: np.ndarray, other_weights: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Transform the noise of messages to independent units.
+
+        The noise is [..., agents, receivers, dim], the result [..., agents, neighbours x dim]. It
+        is NaN for the neighbours that an agent has fewer than the largest number.
+        """
+        scale = float(self.algorithm.eta) * float(self.algorithm.noise.scale)
+        degrees = np.count_nonzero(other_weights, axis=1)
+        whitened = np.full((*noise.shape[:-2], degrees.max(), noise.shape[-1]), np.nan)
+        for u, degree in enumerate(degrees):
+            root = np.linalg.cholesky(noise_covariance(weights, u))
+            received = noise[..., u, other_weights[u] > 0, :] / scale
+            whitened[..., u, :degree, :] = np.linalg.solve(root, received)
+        return whitened.reshape(*whitened.shape[:-2], -1)
+
+
+class CoefficientsRecovery(Recovery):
+    """Recovery for the functional mechanism: noise of the released coefficients."""
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        algorithm = self.algorithm
+        if execution.internal is None or not algorithm.noise_sites(problem, network, 1):
+            return
+        exact = problem.coefficients
+        covariance = exact.distance if algorithm.fair == "perrec" else exact.covariance
+        covariance = algorithm.alpha * covariance
+        linear = exact.linear + (covariance if algorithm.fair in ("plus", "perrec") else 0.0)
+        bare = algorithm.noised_once(exact.quadratic, linear, covariance)
+        scale = np.concatenate(algorithm.noised_scales(problem), axis=-1)
+        yield {"coefficients": (execution.internal[:, 0] - bare[:, None]) / scale}
+
+
+class RoundsRecovery(Recovery):
+    """Recovery for rounds of sampled gradients: each round is repeated from the recorded models."""
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        if execution.internal is None:
+            return
+        horizon = execution.internal.shape[1]
+        loud = self.ready(horizon)
+        quiet = replace(loud, sigma=0.0 * loud.sigma.scale)
+        state = quiet.start(problem, network, streams, 1)
+        draws = quiet.draws(problem, streams)
+        for t in range(1, horizon + 1):
+            draw, reached = next(draws), execution.at(t).internal
+            bare = quiet.step(state._replace(x=state.x.copy()), problem, network, draw, t)
+            scale = loud.noise_scale(0, loud.sizes(0, draw.speeds))[..., None]
+            unit = (reached - bare.x[0]) / (
+                self.noise_weight(loud) * np.where(scale > 0, scale, np.nan)
+            )
+            yield {"gradient": self.noised(unit, reached, state.x[0])}
+            state = bare._replace(x=reached[None].copy())
+
+    def ready(self, horizon: int) -> Any:
+        """Return a batch of one setting, prepared for a run of ``horizon`` rounds."""
+        return stack([self.algorithm])
+
+    def noise_weight(self, batch: Any) -> float:
+        """Return the factor by which a step multiplies the noise of a gradient."""
+        return float(np.ravel(batch.alpha)[0])
+
+    def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Return the recovered noise, with NaN in coordinates without noise.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached, before : ndarray, shape (runs, agents, p)
+            Models after and before the round.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``unit``.
+        """
+        return unit
+
+
+class SparseRoundsRecovery(RoundsRecovery):
+    """Recovery for ``sdm_dsgd``, whose rounds change some of the coordinates."""
+
+    def noise_weight(self, batch: Any) -> float:
+        theta, alpha, c = (float(np.ravel(v)[0]) for v in (batch.theta, batch.alpha, batch.c))
+        return theta * alpha / c
+
+    def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
+        return np.where(moved(reached, before), unit, np.nan)
+
+
+class QuantisedRoundsRecovery(RoundsRecovery):
+    """Recovery for Q-DPSGD, whose steps depend on the number of rounds."""
+
+    def ready(self, horizon: int) -> Any:
+        return replace(stack([self.algorithm]), T=np.array([float(horizon)]))
+
+    def noise_weight(self, batch: Any) -> float:
+        a, e, _ = batch.of(0)
+        return a * e
+
+
+class DiscreteMessageRecovery(QuantisedRoundsRecovery):
+    """Recovery for ``q_dpsgd_2``: the message minus the rounded model.
+
+    A uniform part of a grid step makes the discrete noise continuous.
+    """
+
+    def residuals(
+        self, problem: Any, network: Any, streams: Any, execution: Any
+    ) -> Iterator[Residuals]:
+        sent = execution.sent
+        sites = self.algorithm.noise_sites(problem, network, sent.shape[1])
+        if execution.internal is None or not sites:
+            return
+        ready = self.ready(sent.shape[1])
+        x, grid = ready.start(problem, network, streams, 1).x[0], ready.of(0)[2]
+        within = streams.sequence("data", "uniform", (problem.n_agents, problem.dim), "in a step")
+        for t, draw in zip(range(sent.shape[1]), ready.draws(problem, streams), strict=False):
+            rounded = np.empty_like(x)
+            for run, key in enumerate(draw.keys["rounding"]):
+                grid.quantize(x[run], key, t * problem.n_agents, rounded[run])
+            offset = grid.resolution * (next(within) - 0.5)
+            yield {"message": (sent[:, t] - rounded + offset) / sites[0].scale[t]}
+            x = np.ascontiguousarray(execution.internal[:, t], dtype=x.dtype)
+
+
+ADAPTERS: dict[type, type[Recovery]] = {
+    Algorithm: Recovery,
+    ApproximateADMM: ApproximateRecovery,
+    CoordinateDescent: CoordinateRecovery,
+    DECOR: CorrelatedRecovery,
+    DecentralizedSGD: RoundsRecovery,
+    FunctionalMechanism: CoefficientsRecovery,
+    GradientDescent: DescentRecovery,
+    ImprovedPlausiblyPrivateADMM: SelectiveRecovery,
+    LocallyPrivateADMM: RandomWeightsRecovery,
+    ObjectivePerturbed: ObjectiveRecovery,
+    QDPSGD: QuantisedRoundsRecovery,
+    QDPSGD2: DiscreteMessageRecovery,
+    RandomAggregates: RandomWeightsRecovery,
+    SDMDSGD: SparseRoundsRecovery,
+    SecureAggregation: SumRecovery,
+    ZipDL: LinksRecovery,
+}
+"""Adapter by class of algorithms. Packages with algorithms of their own add theirs."""
+HOOKS = ("residual", "with_residual", "residuals", "log_likelihood")
+"""Methods of an algorithm that earlier releases called, in place of an adapter."""
+
+
+def recovery_of(algorithm: Algorithm) -> Recovery:
+    """Return the adapter of an algorithm.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated algorithm of the execution, or a batch of it alone.
+
+    Returns
+    -------
+    Recovery
+        Adapter of the nearest class in :data:`ADAPTERS`.
+    """
+    kinds = (ADAPTERS[kind] for kind in type(algorithm).__mro__ if kind in ADAPTERS)
+    recovery = next(kinds)(algorithm)
+    for hook in HOOKS:
+        if hasattr(algorithm, hook):
+            message = f"{type(algorithm).__name__}.{hook}: define it in an adapter in ADAPTERS"
+            warnings.warn(message, DeprecationWarning, stacklevel=2)
+            method = getattr(algorithm, hook)
+            setattr(recovery, hook, partial(_spread, method) if hook == "residual" else method)
+    return recovery
+
+
+def _spread(method: Callable[..., Residuals], step: RecordedStep) -> Residuals:
+    return method(*step)
+
+
+def recovers_noise_itself(algorithm: Algorithm) -> bool:
+    """Return True if the noise of the algorithm is recovered by a rule of its own."""
+    own_rule = any(kind in ADAPTERS for kind in type(algorithm).__mro__ if kind is not Algorithm)
+    return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
+
+
+def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -> np.ndarray:
+    r"""Recover the noise of the linear term from the minimiser of a batch of one setting.
+
+    It is :math:`-\nabla f_i(\hat x_i) - a_i - D_i(\hat x_i - c_i) - \Phi_i\hat x_i`, of shape
+    [runs, agents, dim].
+    """
+    quiet = step.draw._replace(noise=np.zeros_like(minimiser))
+    centre = batch.centre(step.state, step.network, quiet)[0]
+    penalty = of_agents(batch.penalty(step.network, step.t))
+    slope = step.problem.gradient(minimiser) + step.state.dual[0] + penalty * (minimiser - centre)
+    added = batch.added_curvature(step.problem)
+    return -(slope if added is None else slope + np.max(added) * minimiser)
+
+
+def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
+    """Return the unit noise of the messages ``sent``; None if no noise explains them.
+
+    It has the sign that it has in the messages, which may be another one than that of the draw. The
+    difference of two data sets is then that of the messages, also if the sign depends on the data.
+
+    Parameters
+    ----------
+    sent_with : callable
+        Maps unit noise to a message. It has to be affine in each coordinate separately. The
+        noise of messages that are clipped, rounded or averaged afterwards is therefore not
+        recovered.
+    sent : ndarray, shape (runs, agents, dim)
+        Recorded messages.
+
+    Returns
+    -------
+    ndarray or None
+        NaN in coordinates that the noise does not change.
+    """
+    bare = sent_with(0.0)
+    response = sent_with(1.0) - bare
+    silent = response == 0
+    if silent.all():
+        return None
+    near = ROUNDING * (np.abs(response).max() + np.abs(bare).max())
+    uneven = FAR * np.cos(np.arange(response.size)).reshape(response.shape)
+    if not np.allclose(sent_with(uneven), bare + uneven * response, rtol=ROUNDING, atol=near):
+        return None
+    unit = np.where(silent, 0.0, sent - bare) / np.where(silent, 1.0, response)
+    if not np.allclose(sent_with(unit), sent, rtol=ROUNDING, atol=near):
+        return None
+    return np.where(silent, np.nan, np.sign(response) * unit)
+
+
+def _largest(values: np.ndarray) -> float:
+    """Return the largest finite absolute value."""
+    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+
+
+def _agree(values: np.ndarray, others: np.ndarray, tolerance: float) -> bool:
+    """Return True if no two numbers differ by more than a tolerance; NaN equals any number."""
+    return not (np.abs(values - others) > tolerance).any()
+
+
+def _ratio(noise: np.ndarray, added: np.ndarray) -> np.ndarray:
+    """Return the ratio of two noises; 1 where none is added."""
+    return np.divide(noise, added, out=np.ones(np.shape(added)), where=added != 0)
+
+
+def _noise_of(draw: Any) -> np.ndarray | None:
+    noise = draw if isinstance(draw, np.ndarray) else getattr(draw, "noise", None)
+    return noise if isinstance(noise, np.ndarray) else None
+
+
+def filled(unit: np.ndarray, drawn: np.ndarray) -> np.ndarray:
+    """Combine recovered noise with the original draw in coordinates without information.
+
+    Parameters
+    ----------
+    unit : ndarray
+        Recovered noise, NaN in coordinates that it does not change.
+    drawn : ndarray
+        Original unit draw, of the same shape.
+
+    Returns
+    -------
+    ndarray
+        Noise without NaN.
+    """
+    return np.where(np.isnan(unit), drawn, unit)
+
+
+def without_noise(draw: Any) -> Any:
+    """Return the draw with its noise set to 0; other random numbers stay."""
+    if isinstance(draw, np.ndarray):
+        return np.zeros_like(draw)
+    if not hasattr(draw, "noise"):
+        return draw
+    return draw._replace(noise=_zeros_like(draw.noise))
+
+
+def _zeros_like(noise: Any) -> Any:
+    if isinstance(noise, tuple):
+        return tuple(map(np.zeros_like, noise))
+    return np.zeros_like(noise)
+
+
+def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Return where two values differ by more than rounding error.
+
+    Parameters
+    ----------
+    now : ndarray
+        Values after a step.
+    before : ndarray
+        Values before it.
+
+    Returns
+    -------
+    ndarray of bool
+        True where they differ.
+    """
+    return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
