@@ -214,16 +214,3 @@ def test_an_ipums_failure_leads_on_without_the_key_in_the_reason(bureau, monkeyp
     assert provenance.where == "127.0.0.1"
     assert "IPUMS USA: PermissionError" in provenance.because
     assert "secret" not in provenance.because
-
-
-def test_ma2019_can_be_read_too(mirror_path, tmp_path):
-    from private_consensus.reproduction.datasets.downloads import Downloads
-    from private_consensus.reproduction.datasets.mirror import Mirror
-
-    mirror = Mirror(
-        location=mirror_path,
-        files=entry("us").mirror.files,
-        downloads=Downloads(folder=tmp_path, timeout_s=1.0),
-    )
-    assert us.from_mirror(mirror, excerpt="ma2019").height == 6514
-    assert us.from_mirror(mirror).height == 23_006

@@ -78,22 +78,9 @@ SCHEMA = Schema(
 NOT_APPLICABLE = "N"
 
 
-def from_mirror(mirror: Mirror, *, excerpt: str = "national2019") -> pl.DataFrame:
-    """Build the canonical table of one of the mirror's two excerpts.
-
-    Parameters
-    ----------
-    mirror : Mirror
-        Local mirror that holds the files ``acs-us/*.csv``.
-    excerpt : str, default "national2019"
-        File name of the excerpt, without its suffix.
-
-    Returns
-    -------
-    polars.DataFrame
-        Canonical table.
-    """
-    return from_excerpt(pl.read_csv(mirror.file(f"acs-us/{excerpt}.csv"), infer_schema=False))
+def from_mirror(mirror: Mirror) -> pl.DataFrame:
+    """Return the canonical table of the mirror's excerpt."""
+    return from_excerpt(pl.read_csv(mirror.file("acs-us/national2019.csv"), infer_schema=False))
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
@@ -141,25 +128,16 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
 
 
 def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
-    """Canonical table of NIST's excerpt; every column is text and ``N`` means not applicable."""
-    table = table.with_columns(
-        pl.when(pl.all() == NOT_APPLICABLE).then(None).otherwise(pl.all()).name.keep()
-    ).with_columns(pl.all().cast(pl.Float64, strict=False).cast(pl.Int64, strict=False))
-    industry = pl.col("INDP_CAT").fill_null(len(INDUSTRY) - 1)
+    """Return the canonical table of NIST's excerpt; all columns are text, ``N`` is missing."""
+    numbers = pl.all().replace(NOT_APPLICABLE, None).cast(pl.Float64, strict=False)
     return _canonical(
-        table,
-        age=pl.col("AGEP"),
-        sex=_choose("SEX", {1: "Male", 2: "Female"}),
+        table.with_columns(numbers.cast(pl.Int64, strict=False)),
+        **_SHARED,
         marital_status=_choose("MSP", dict(enumerate(MARITAL, start=1))),
         hispanic=_choose("HISP", dict(enumerate(HISPANIC))),
-        race=_race_of_census(),
-        children=pl.col("NOC").fill_null(0),
-        family_size=pl.col("NPF").fill_null(1),
         tenure=_choose("OWN_RENT", dict(enumerate(TENURE))),
         education=_choose("EDU", dict(enumerate(EDUCATION, start=1))),
-        industry=industry.replace_strict(dict(enumerate(INDUSTRY)), return_dtype=pl.String),
-        difficulties=_count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
-        income=pl.col("PINCP"),
+        industry=_choose("INDP_CAT", dict(enumerate(INDUSTRY))).fill_null(INDUSTRY[-1]),
     )
 
 
@@ -178,38 +156,23 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
     polars.DataFrame
         Canonical table.
     """
-    table = persons.join(houses, on="SERIALNO", how="left", maintain_order="left")
-    hispanic = pl.when(pl.col("HISP") >= 5).then(5).otherwise(pl.col("HISP"))
-    married = pl.when(pl.col("MSP").is_null()).then(6).otherwise(pl.col("MSP"))
+    group_quarters, own, rent = TENURE
     schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]
     schooling += [(n, n) for n in range(20, 25)]
+    hispanic = pl.col("HISP").clip(upper_bound=len(HISPANIC))
     return _canonical(
-        table,
-        age=pl.col("AGEP"),
-        sex=_choose("SEX", {1: "Male", 2: "Female"}),
-        marital_status=married.replace_strict(
-            dict(enumerate(MARITAL, start=1)), return_dtype=pl.String
-        ),
-        hispanic=hispanic.replace_strict(
-            dict(enumerate(HISPANIC, start=1)), return_dtype=pl.String
-        ),
-        race=_race_of_census(),
-        children=pl.col("NOC").fill_null(0),
-        family_size=pl.col("NPF").fill_null(1),
-        tenure=pl.when(pl.col("TEN").is_null())
-        .then(pl.lit(TENURE[0]))
-        .when(pl.col("TEN") <= 2)
-        .then(pl.lit(TENURE[1]))
-        .otherwise(pl.lit(TENURE[2])),
+        persons.join(houses, on="SERIALNO", how="left", maintain_order="left"),
+        **_SHARED,
+        marital_status=_choose(pl.col("MSP").fill_null(6), dict(enumerate(MARITAL, start=1))),
+        hispanic=_choose(hispanic, dict(enumerate(HISPANIC, start=1))),
+        tenure=_choose("TEN", {1: own, 2: own, 3: rent, 4: rent}).fill_null(group_quarters),
         education=_ranges("SCHL", schooling, EDUCATION),
         industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
-        difficulties=_count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
-        income=pl.col("PINCP"),
     )
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Canonical table of an IPUMS USA extract (harmonised codes, integers)."""
+    """Return the canonical table of an IPUMS USA extract (harmonised codes, integers)."""
     races = {1: "White", 2: "Black", 3: "Native", 4: "Asian-Pacific", 5: "Asian-Pacific"}
     races |= {6: "Asian-Pacific", 7: "Other", 8: "Two-or-more", 9: "Two-or-more"}
     married = {1: "Married", 2: "Married-spouse-absent", 3: "Separated", 4: "Divorced"}
@@ -217,17 +180,16 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
     # EDUCD: detailed codes grow with attainment.
     schooling = [(0, 2), (10, 12), (13, 29), (30, 61), (62, 63), (64, 64), (65, 80), (81, 90)]
     schooling += [(100, 113), (114, 114), (115, 115), (116, 116)]
-    owned = {0: TENURE[0], 1: TENURE[1], 2: TENURE[2]}
     return _canonical(
         table.filter(pl.col("INCTOT") < 9_999_998),
         age=pl.col("AGE"),
-        sex=_choose("SEX", {1: "Male", 2: "Female"}),
+        sex=_choose("SEX", SEX),
         marital_status=_choose("MARST", married),
         hispanic=_choose("HISPAN", dict(enumerate(HISPANIC))),
         race=_choose("RACE", races),
         children=pl.col("NCHILD"),
         family_size=pl.col("FAMSIZE"),
-        tenure=_choose("OWNERSHP", owned),
+        tenure=_choose("OWNERSHP", dict(enumerate(TENURE))),
         education=_ranges("EDUCD", schooling, EDUCATION),
         industry=_ranges("IND", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
         difficulties=_count("DIFFREM", "DIFFPHYS", "DIFFEYE", "DIFFHEAR", yes=2),
@@ -242,14 +204,9 @@ def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
 
 
-def _choose(column: str, values: dict[int, str]) -> pl.Expr:
-    return pl.col(column).replace_strict(values, default=None, return_dtype=pl.String)
-
-
-def _race_of_census() -> pl.Expr:
-    races = {1: "White", 2: "Black", 3: "Native", 4: "Native", 5: "Native"}
-    races |= {6: "Asian-Pacific", 7: "Asian-Pacific", 8: "Other", 9: "Two-or-more"}
-    return _choose("RAC1P", races)
+def _choose(column: str | pl.Expr, values: dict[int, str]) -> pl.Expr:
+    code = pl.col(column) if isinstance(column, str) else column
+    return code.replace_strict(values, default=None, return_dtype=pl.String)
 
 
 def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
@@ -262,13 +219,6 @@ def _ranges(column: str, ranges, values: tuple[str, ...]) -> pl.Expr:
 
 def _count(*columns: str, yes: int) -> pl.Expr:
     return pl.sum_horizontal(pl.col(c).eq_missing(yes).cast(pl.Int64) for c in columns)
-
-
-_PERSON = (
-    "SERIALNO", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "SCHL", "INDP", "DREM", "DPHY", "DEYE",
-    "DEAR", "PINCP",
-)  # fmt: skip
-_HOUSE = ("SERIALNO", "NOC", "NPF", "TEN")
 
 
 def _member(
@@ -288,3 +238,23 @@ def _member(
 def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
     columns["employed"] = (~np.isin(columns["industry"], ["None", "Unemployed"])).astype(np.int64)
     return columns
+
+
+SEX = {1: "Male", 2: "Female"}
+_RACES_OF_CENSUS = {1: "White", 2: "Black", 3: "Native", 4: "Native", 5: "Native"}
+_RACES_OF_CENSUS |= {6: "Asian-Pacific", 7: "Asian-Pacific", 8: "Other", 9: "Two-or-more"}
+_SHARED = {
+    "age": pl.col("AGEP"),
+    "sex": _choose("SEX", SEX),
+    "race": _choose("RAC1P", _RACES_OF_CENSUS),
+    "children": pl.col("NOC").fill_null(0),
+    "family_size": pl.col("NPF").fill_null(1),
+    "difficulties": _count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
+    "income": pl.col("PINCP"),
+}
+"""Columns that the excerpt and the Census Bureau's files code in the same way."""
+_PERSON = (
+    "SERIALNO", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "SCHL", "INDP", "DREM", "DPHY", "DEYE",
+    "DEAR", "PINCP",
+)  # fmt: skip
+_HOUSE = ("SERIALNO", "NOC", "NPF", "TEN")
