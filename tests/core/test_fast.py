@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from private_consensus.core.kernels import compiling, two_point
+from private_consensus.core.kernels import compiling
 from private_consensus.core.kernels.normals import (
     _radius,
     fill_normals,
@@ -187,56 +187,6 @@ def test_a_run_and_a_setting_do_not_depend_on_their_company():
     part = {key: value[keep[key]] if key in keep else value for key, value in given.items()}
     part |= {"gram": given["gram"][:2], "keys": given["keys"][:2], "penalty": np.full(1, 0.2)}
     assert solve(**part, **options(1)).tobytes() == whole[:1, :2].tobytes()
-
-
-def test_problems_that_share_draws_are_each_as_alone():
-    """Two with data of their own, and one with those of the first on another network."""
-    first, other = scene(), scene(settings=18, seed=1)
-    third = {**scene(settings=2, seed=2), "gram": first["gram"].copy()}
-    mixed = {"loops": np.array([100, 33, 100]), "samples": np.array([30, 12, 30])}
-    many = [(first, mixed), (other, options(18)), (third, options(2))]
-    alone = [
-        solve(**{**one, "keys": first["keys"]}, **{**how, "u1": 1.0}) for one, how in many
-    ]  # fmt: skip
-    fields = ("gram", "curvature", "linear", "penalty", "step")
-    asked = [
-        two_point.Subproblem(*(one[key] for key in fields), how["loops"], how["samples"])
-        for one, how in many
-    ]
-    found = two_point.solve_several(asked, first["keys"], first["counter"], u1=1.0)
-    for several, single in zip(found, alone, strict=True):
-        assert several.tobytes() == single.tobytes()
-
-
-def test_problems_that_share_a_vector_of_lanes_keep_their_own_matrix():
-    """Three of two settings each, one of which leaves the finite numbers."""
-    many = [scene(settings=2, seed=seed) for seed in range(3)]
-    many[1]["step"] = many[1]["step"] * np.array([1.0, 1e6])[:, None, None]
-    how, alike = options(2), {key: many[0][key] for key in ("keys", "counter")}
-    fields = ("gram", "curvature", "linear", "penalty", "step")
-    asked = [
-        two_point.Subproblem(*(one[key] for key in fields), how["loops"], how["samples"])
-        for one in many
-    ]  # fmt: skip
-    found = two_point.solve_several(asked, **alike, u1=1.0)
-    for one, several in zip(many, found, strict=True):
-        assert several.tobytes() == solve(**{**one, **alike}, **how).tobytes()
-    for i in (0, 2):
-        plain = solve_plainly(**{**many[i], **alike}, **how, draw=same_draws)
-        assert np.abs(found[i] - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
-    assert np.isfinite(found[1][0]).all() and not np.isfinite(found[1][1]).any()
-
-
-@pytest.mark.parametrize("counts", [(36, 18, 18), (16, 4, 8), (25,), (15, 15, 15), (32, 16), (1,)])
-def test_settings_fill_as_few_vectors_of_lanes_as_can_be(counts):
-    which = np.repeat(np.arange(len(counts)), counts)
-    steps = np.random.default_rng(0).uniform(size=len(which))
-    lanes, matrices, owners = two_point._lanes(which, steps)
-    assert sorted(lanes) == list(range(len(which)))
-    assert len(matrices) == -(-len(which) // two_point.LANES)
-    alike = np.repeat(np.arange(len(counts))[:, None], two_point.LANES, 1)
-    found = np.concatenate([alike, owners])[matrices].ravel()
-    assert np.array_equal(found[lanes], which)
 
 
 @pytest.mark.parametrize("pull", [0.0, 1.0, 1e3])

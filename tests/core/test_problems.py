@@ -1,7 +1,6 @@
 """Problems: gradients, constants, optima."""
 
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +13,6 @@ from private_consensus.core.problems import logistic_regression, mean_estimation
 from private_consensus.core.problems.logistic_regression import objective
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import TOLERANCE
-from private_consensus.core.solvers.gathering import together
 
 AGENTS = 4
 
@@ -291,38 +289,25 @@ def test_a_proximal_solve_does_not_depend_on_its_company(per_run):
     assert np.array_equal(together[0], alone[0])
 
 
-def test_scales_that_ask_at_once_are_solved_in_one_call_and_equal_problems_once(
-    streams, monkeypatch
-):
-    """With the bytes that each has alone, in a first call and in one that goes on from its ends."""
+def test_equal_problems_are_solved_once(streams, monkeypatch):
+    """Also in a call that starts from the solutions of the call before."""
     given = {"prepared": prepared_rows(), "records": 100, "ridge": 0.01, "weight": "mean"}
-    asked = proximal_inputs(logistic_regression.build(streams, AGENTS, **given))
-    asked = [np.concatenate([np.broadcast_to(a, asked[3].shape)] * 2) for a in asked]
+    problem = logistic_regression.build(streams, AGENTS, **given)
+    inputs = proximal_inputs(problem)
+    inputs = [np.broadcast_to(a, inputs[3].shape) for a in inputs]
     solved, calls = objective.fast.minimise, []
 
     def minimise(records, weight, *others):
-        if np.ndim(weight):  # not where the second first matrix is taken
-            calls.append(len(weight))
+        calls.append(len(weight))
         return solved(records, weight, *others)
 
     monkeypatch.setattr(objective.fast, "minimise", minimise)
-
-    def twice(problem, found):
-        penalty = asked[1][..., :1]
-        x = problem.proximal_simd(asked[0], penalty, asked[2], asked[3])
-        found.append((x, problem.proximal_simd(asked[0] + 1.0, penalty, asked[2], x)))
-
-    def problems():
-        first = logistic_regression.build(streams, AGENTS, **given)
-        return first, logistic_regression.rescaled(first, **given, loss_scale=30.0)
-
-    both, alone = ([], []), ([], [])
-    together([partial(twice, *one) for one in zip(problems(), both, strict=True)])
-    settings = asked[3].reshape(-1, AGENTS, asked[3].shape[-1]).shape[0]
-    assert calls == [settings] * 2 * AGENTS
-    for problem, found in zip(problems(), alone, strict=True):
-        twice(problem, found)
-    assert all(np.array_equal(a, b) for a, b in zip(both, alone, strict=True))
+    twice = [np.concatenate([a] * 2) for a in inputs]
+    x = problem.proximal_simd(twice[0], twice[1][..., :1], *twice[2:])
+    problem.proximal_simd(twice[0] + 1.0, twice[1][..., :1], twice[2], x)
+    assert calls == [inputs[3].reshape(-1, AGENTS, problem.dim).shape[0]] * 2 * AGENTS
+    alone = problem.proximal_simd(inputs[0], inputs[1][..., :1], *inputs[2:])
+    assert np.array_equal(x, np.concatenate([alone] * 2))
 
 
 def test_the_hessian_is_the_derivative_of_the_gradient(per_run):

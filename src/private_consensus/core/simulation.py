@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from .kernels.forks import map_in_forks
 from .networks import Network, require_same_agents
 from .problems import Problem
 from .randomness import Streams
-from .solvers.gathering import together
 
 DIVERGENCES = ("raise", "record")
 
@@ -373,8 +372,7 @@ def simulate_together(
     """Run several environments on the same runs and record their measurements.
 
     Each block of runs is computed for all environments before the next block. Identical objects
-    are then built once, and solves are batched (:mod:`.solvers.gathering`). The results do not
-    depend on it.
+    are then built once. The results do not depend on it.
 
     Parameters
     ----------
@@ -401,11 +399,19 @@ def simulate_together(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[list[dict]]:
-        also = [[request for request in requests if first < request.runs] for requests in asked]
-        if divergence == "raise":
-            return _run_block(calibrations, first, watch, also, _Recorder)
-        with np.errstate(over="ignore", invalid="ignore"):
-            return _run_block(calibrations, first, watch, also, _Counter)
+        recorder_type = _Recorder if divergence == "raise" else _Counter
+        quiet = {} if divergence == "raise" else {"over": "ignore", "invalid": "ignore"}
+        with np.errstate(**quiet):
+            return [
+                _run_block(
+                    calibration,
+                    first,
+                    watch,
+                    [request for request in requests if first < request.runs],
+                    recorder_type,
+                )
+                for calibration, requests in zip(calibrations, asked, strict=True)
+            ]
 
     blocks: list[list[list[dict]]] = []
     computed = map_in_forks(compute, beginnings, processes)
@@ -434,31 +440,13 @@ def _joined(blocks: list[list[dict]], index: int, key: tuple[int, str, str]) -> 
 
 
 def _run_block(
-    calibrations: Sequence[Calibration],
-    first: int,
-    watch: MeasurementPlan,
-    also: Sequence[Sequence[MeasurementRequest]],
-    recorder_type,
-) -> list[list[dict]]:
-    task_lists = [
-        _tasks(calibration, first, watch, requests, recorder_type)
-        for calibration, requests in zip(calibrations, also, strict=True)
-    ]
-    together([task for tasks, _ in task_lists for task in tasks])
-    return [measured for _, measured in task_lists]
-
-
-def _tasks(
     calibration: Calibration,
     first: int,
     watch: MeasurementPlan,
     also: Sequence[MeasurementRequest],
     recorder_type,
-) -> tuple[list[Callable[[], None]], list[dict]]:
-    """Return the tasks that run a block of one environment, and the mappings that they fill.
-
-    There is one task per batch and one mapping per setting.
-    """
+) -> list[dict]:
+    """Run a block of one environment; return the measurements of each setting."""
     last = first + calibration.block
     streams = Streams(calibration.root, tuple(range(first, last)), calibration.groups)
     problem = calibration.environment.problem(streams)
@@ -466,8 +454,7 @@ def _tasks(
     settings = calibration.settings
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
-
-    def run(members: Sequence[int]) -> None:
+    for members in _batches(algorithms):
         plans = [
             (request.watch, np.array([member in request.settings for member in members]))
             for request in also
@@ -478,8 +465,7 @@ def _tasks(
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
             measured[member] = recorder.measured[index]
-
-    return [partial(run, members) for members in _batches(algorithms)], measured
+    return measured
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,8 +27,7 @@ import numpy as np
 from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import Release
 
-from ..kernels.two_point import Subproblem, solve_plainly, solve_several
-from ..solvers.gathering import gathered
+from ..kernels.two_point import solve, solve_plainly
 from .families.consensus_admm import ASSUMED, ConsensusADMM, check_budget, neighbourhood_sizes
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
@@ -218,23 +216,20 @@ class DZOA(ConsensusADMM):
         ndarray, shape (settings, runs, agents, P)
             Result of the last step.
         """
-        settings, u1 = len(dual), float(np.ravel(self.u1)[0])
-        request = Subproblem(
+        settings = len(dual)
+        engine = solve_plainly if self.engine == "plain" else solve
+        return engine(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,
             np.full(settings, problem.penalty),
             self.step_length(problem, network),
-            per_setting(self.T, settings),
-            per_setting(self.J, settings),
+            draw,
+            t - 1,
+            loops=per_setting(self.T, settings),
+            samples=per_setting(self.J, settings),
+            u1=float(np.ravel(self.u1)[0]),
         )
-        if self.engine == "plain":
-            return solve_plainly(
-                *request[:5], draw, t - 1, loops=request.loops, samples=request.samples, u1=u1
-            )
-        # Settings with other problems and networks have equal directions, which are sampled once.
-        alike = (t, u1, int(request.loops.max()), request.linear.shape[1:], draw.tobytes())
-        return gathered(alike, partial(solve_several, keys=draw, counter=t - 1, u1=u1), request)
 
     def step_length(self, problem, network) -> np.ndarray:
         r"""Return the first step length :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.

@@ -72,8 +72,10 @@ _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
 _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
 
 
-class Subproblem(NamedTuple):
-    r"""Settings of one problem, which are solved from the origin for every setting, run and agent.
+def solve(
+    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
+):
+    r"""Take T steps from the origin, for every setting, run and agent.
 
     Parameters
     ----------
@@ -87,32 +89,12 @@ class Subproblem(NamedTuple):
         :math:`\lambda`.
     step : ndarray, broadcastable to (S, R, K)
         :math:`a`.
-    loops, samples : ndarray of int, shape (S,)
-        :math:`T` and :math:`J`. Settings share samples: each uses the first J directions.
-    """
-
-    gram: np.ndarray
-    curvature: np.ndarray
-    linear: np.ndarray
-    penalty: np.ndarray
-    step: np.ndarray
-    loops: np.ndarray
-    samples: np.ndarray
-
-
-def solve(
-    gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, workers=None
-):
-    """Take T steps from the origin, for every setting, run and agent.
-
-    Parameters
-    ----------
-    gram, curvature, linear, penalty, step, loops, samples
-        See :class:`Subproblem`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int
         Number of previous solves: no two solves of a run share samples.
+    loops, samples : ndarray of int, shape (S,)
+        :math:`T` and :math:`J`. Settings share samples: each uses the first J directions.
     u1 : float
         :math:`u_1`.
     workers : int, optional
@@ -123,61 +105,34 @@ def solve(
     ndarray, shape (S, R, K, P)
         Not finite if the steps were too long.
     """
-    problem = Subproblem(gram, curvature, linear, penalty, step, loops, samples)
-    return solve_several([problem], keys, counter, u1=u1, workers=workers)[0]
-
-
-def solve_several(problems, keys, counter, *, u1, workers=None):
-    """Solve several problems with equal largest T, with directions that are sampled once.
-
-    The results are those of :func:`solve` for each problem.
-
-    Parameters
-    ----------
-    problems : sequence of Subproblem
-        Problems with equal numbers of runs, agents and coordinates.
-    keys : ndarray of uint32, shape (R, 2)
-        One key per run.
-    counter : int
-        Number of previous solves.
-    u1 : float
-        :math:`u_1`.
-    workers : int, optional
-        Number of threads.
-
-    Returns
-    -------
-    list of ndarray, shape (S, R, K, P)
-    """
-    for problem in problems:
-        _require_asked(problem, np.shape(problems[0].linear)[1:], keys)
-    largest_loops = [int(np.max(problem.loops)) for problem in problems]
-    if len(set(largest_loops)) > 1:
-        raise ValueError("problems that share draws have as many loops")
-    solutions = [np.empty(np.shape(problem.linear)) for problem in problems]
-    numbering = (first_counter(counter, solutions[0].shape[2], largest_loops[0]), largest_loops[0])
-    for count in sorted({int(count) for problem in problems for count in problem.samples}):
-        selections = [np.flatnonzero(np.asarray(problem.samples) == count) for problem in problems]
-        nonempty = [i for i, selection in enumerate(selections) if len(selection)]
-        selected = [_chosen(problems[i], selections[i]) for i in nonempty]
-        solved = _solve_alike(selected, keys, numbering, count, u1, workers)
-        for i, out in zip(nonempty, solved, strict=True):
-            solutions[i][selections[i]] = out
+    per_setting = {"penalty": penalty, "loops": loops, "samples": samples}
+    _require_problem(gram, linear, keys, per_setting, {"curvature": curvature, "step": step})
+    gram, linear = np.asarray(gram), np.asarray(linear)
+    penalty, loops, samples = map(np.asarray, per_setting.values())
+    curvature, step = (np.broadcast_to(values, linear.shape[:-1]) for values in (curvature, step))
+    solutions = np.empty(linear.shape)
+    first = first_counter(counter, linear.shape[2], loops)
+    for count in np.unique(samples):
+        # Settings with similar step lengths are adjacent, since they are close to the same kinks.
+        order = np.flatnonzero(samples == count)
+        order = order[np.argsort(step[order, 0, 0], kind="stable")]
+        arrays = (values[order] for values in (curvature, linear, penalty, step, loops))
+        sampling = keys, first, int(loops.max()), int(count), np.float32(u1)
+        solutions[order] = _solve_alike(gram, *arrays, *sampling, workers)
     return solutions
 
 
-def _require_asked(problem: Subproblem, shape: tuple[int, ...], keys: np.ndarray) -> None:
-    """Check the arrays of a problem with runs, agents and coordinates of this shape."""
-    kernel, settings = "solve", len(problem.linear)
-    require_layout(kernel, "linear", problem.linear, (-1, *shape))
-    runs, agents, dim = shape
+def _require_problem(gram, linear, keys, per_setting, broadcast) -> None:
+    """Check the arrays of :func:`solve`."""
+    kernel = "solve"
+    require_layout(kernel, "linear", linear, (-1, -1, -1, -1))
+    settings, runs, agents, dim = np.shape(linear)
     require_layout(kernel, "keys", keys, (runs, 2))
-    require_layout(kernel, "gram", problem.gram, (-1, agents, dim, dim))
-    require_one_of(kernel, "gram", len(problem.gram), (1, runs))
-    per_setting = {"penalty": problem.penalty, "loops": problem.loops, "samples": problem.samples}
+    require_layout(kernel, "gram", gram, (-1, agents, dim, dim))
+    require_one_of(kernel, "gram", len(gram), (1, runs))
     for name, values in per_setting.items():
         require_layout(kernel, name, values, (settings,))
-    for name, values in {"curvature": problem.curvature, "step": problem.step}.items():
+    for name, values in broadcast.items():
         actual, full = np.shape(values), (settings, runs, agents)
         fits = len(actual) <= 3 and all(
             a in (1, b) for a, b in zip(actual[::-1], full[::-1], strict=False)
@@ -186,113 +141,48 @@ def _require_asked(problem: Subproblem, shape: tuple[int, ...], keys: np.ndarray
             raise InvalidInput(f"{kernel}.{name}", actual, f"a shape that broadcasts to {full}")
 
 
-def _chosen(problem: Subproblem, selection: np.ndarray) -> Subproblem:
-    """Select settings, and broadcast all arrays."""
-    shape = np.shape(problem.linear)[:-1]
-    return Subproblem(
-        np.asarray(problem.gram),
-        np.broadcast_to(problem.curvature, shape)[selection],
-        np.asarray(problem.linear)[selection],
-        np.asarray(problem.penalty)[selection],
-        np.broadcast_to(problem.step, shape)[selection],
-        np.asarray(problem.loops)[selection],
-        np.asarray(problem.samples)[selection],
-    )
-
-
-def _solve_alike(problems, keys, numbering, samples, u1, workers):
+def _solve_alike(
+    gram, curvature, linear, penalty, step, loops, keys, first, most, samples, u1, workers
+):
     """Solve settings with equal numbers of directions."""
-    grams, matrix_index = _distinct([problem.gram for problem in problems])
-    shape = np.shape(problems[0].linear)[1:]
-    runs, dim = max(map(len, grams)), shape[-1]
-    counts = [len(problem.linear) for problem in problems]
-    steps = np.concatenate([problem.step[:, 0, 0] for problem in problems])
-    lanes, matrices, owners = _lanes(np.repeat(matrix_index, counts), steps)
-    blocks, rows = len(matrices), _up(dim, _ROWS)
+    settings, runs, agents, dim = linear.shape
+    rows, lanes = _up(dim, _ROWS), _up(settings, LANES)
 
     def spread(values, *shape_after, kind=np.float32):
-        """Concatenate arrays of all parts, with settings as the last axis, in their lanes."""
-        out = np.zeros((*np.shape(values[0])[1:-1], *shape_after, blocks * LANES), kind)
-        stacked = np.moveaxis(np.concatenate(values), 0, -1)
-        out[..., : stacked.shape[-2], lanes] = stacked
+        """Move the settings to the last axis, padded to whole vectors."""
+        out = np.zeros((*values.shape[1:-1], *shape_after, lanes), kind)
+        stacked = np.moveaxis(values, 0, -1)
+        out[..., : stacked.shape[-2], :settings] = stacked
         return out
 
-    gram = np.zeros((len(grams), runs, shape[1], rows, _up(rows, LANES)), np.float32)
-    for w, matrix in enumerate(grams):
-        gram[w, :, :, :dim, :dim] = matrix
-    loops = spread([problem.loops[:, None] for problem in problems], 1, kind=np.int64)[0]
-    out = np.empty((*shape[:2], dim, blocks * LANES))
+    padded = np.zeros((*gram.shape[:2], rows, _up(rows, LANES)), np.float32)
+    padded[..., :dim, :dim] = gram
+    is_used = (np.arange(lanes) < settings).reshape(-1, LANES)
+    out = np.empty((runs, agents, dim, lanes))
+    ends = spread(loops[:, None], 1, kind=np.int64)[0]
     arguments = (
-        gram,
-        matrices,
-        spread([problem.curvature for problem in problems], shape[1]),
-        spread([problem.linear for problem in problems], rows),
-        spread([problem.penalty[:, None] for problem in problems], 1)[0],
-        spread([problem.step for problem in problems], shape[1], kind=np.float64),
-        _bits(len(lanes), blocks),
+        padded,
+        spread(curvature, agents),
+        spread(linear, rows),
+        spread(penalty[:, None], 1)[0],
+        spread(step, agents, kind=np.float64),
+        (is_used * (1 << np.arange(LANES))).sum(1).astype(np.uint64),
         keys,
-        *numbering,
-        loops,
-        np.isin(np.arange(numbering[1] + 1), loops),
+        first,
+        most,
+        ends,
+        np.isin(np.arange(most + 1), ends),
         dim,
         samples,
-        np.float32(u1),
+        u1,
         out,
     )
 
     def solve_block(begin, end):
-        _solve_runs(
-            begin, end, *arguments, _scratch(blocks * LANES, owners, len(grams), dim, samples)
-        )
+        _solve_runs(begin, end, *arguments, _scratch(lanes, dim, samples))
 
-    share_out(solve_block, shape[0], workers)
-    solutions = np.moveaxis(out[..., lanes], -1, 0)
-    return np.split(solutions, np.cumsum(counts)[:-1])
-
-
-def _distinct(arrays):
-    """Return the distinct arrays and the index of each array among them.
-
-    Networks differ, but often have equal data.
-    """
-    distinct, indices = [], []
-    for array in arrays:
-        same = (i for i, candidate in enumerate(distinct) if np.array_equal(candidate, array))
-        indices.append(next(same, len(distinct)))
-        if indices[-1] == len(distinct):
-            distinct.append(array)
-    return distinct, indices
-
-
-def _lanes(matrix_index, steps):
-    """Assign the settings to lanes.
-
-    Return the lane of every setting, the matrix of every vector of lanes, and the matrix of each
-    lane for vectors with several matrices. Such vectors have a number after those of the matrices.
-
-    Settings with similar step lengths are adjacent, because they are close to the same kinks. The
-    settings of a matrix that do not fill a vector share vectors with those of other matrices.
-    """
-    ordered, full_vectors, remainders = np.argsort(steps, kind="stable"), [], []
-    for matrix in range(matrix_index.max() + 1):
-        settings = ordered[matrix_index[ordered] == matrix]
-        end = len(settings) // LANES * LANES
-        full_vectors.append(settings[:end])
-        remainders.append(settings[end:])
-    order, lanes = np.concatenate(full_vectors + remainders), np.empty(len(matrix_index), int)
-    lanes[order] = np.arange(len(matrix_index))
-    owned = np.pad(matrix_index[order], (0, -len(matrix_index) % LANES), mode="edge").reshape(
-        -1, LANES
-    )
-    several = (owned != owned[:, :1]).any(1)
-    matrices = np.where(several, matrix_index.max() + np.cumsum(several), owned[:, 0])
-    return lanes, matrices, owned[several]
-
-
-def _bits(settings, blocks):
-    """Return a bit mask of used lanes for every vector of lanes."""
-    is_used = np.arange(blocks * LANES) < settings
-    return (is_used.reshape(blocks, LANES) * (1 << np.arange(LANES))).sum(1).astype(np.uint64)
+    share_out(solve_block, runs, workers)
+    return np.moveaxis(out[..., :settings], -1, 0)
 
 
 def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
@@ -333,14 +223,9 @@ def places(dim: int, samples: int) -> np.ndarray:
 
 
 class _TwoPointScratch(NamedTuple):
-    """Scratch of a thread, flat; settings, directions and coordinates are padded to whole vectors.
+    """Scratch of a thread, flat; settings, directions and coordinates are padded to vectors."""
 
-    W is the number of matrices G of the settings, V the number of vectors with several matrices.
-    """
-
-    G: np.ndarray  # [W, P, P]
-    laid: np.ndarray  # [V, P, P, LANES]: G of every lane
-    owned: np.ndarray  # [V, W, LANES]: 1 if a lane has the matrix, else 0
+    G: np.ndarray  # [P, P]
     places: np.ndarray  # [P, J]; uint32
     used: np.ndarray  # [J]: 1, and 0 for padding directions
     m: np.ndarray  # [P, J]; 0 for padding directions
@@ -350,13 +235,12 @@ class _TwoPointScratch(NamedTuple):
     middle: np.ndarray  # [P, J]: u n + v m / 2
     rows: np.ndarray  # [J, P]: m
     own: np.ndarray  # [J]: m' middle
-    bent: np.ndarray  # [W, J]: m' G middle
+    bent: np.ndarray  # [J]: m' G middle
     above: np.ndarray  # [P]: for larger b/v, all directions are on its side of the kink
     below: np.ndarray  # [P]: the same for smaller b/v
     moments: np.ndarray  # [P, P]: sum of m m'
     pushed: np.ndarray  # [P]: sum of m m' middle
-    bowed: np.ndarray  # [W, P]: sum of m m' G middle
-    bows: np.ndarray  # [V, P, LANES]: bowed of every lane
+    bowed: np.ndarray  # [P]: sum of m m' G middle
     b: np.ndarray  # [P, S]; float64
     single: np.ndarray  # [P, S]: b in float32
     # For the settings in one vector:
@@ -369,31 +253,24 @@ class _TwoPointScratch(NamedTuple):
     quotient: np.ndarray  # [J, LANES]: sum over these coordinates
 
 
-def _scratch(settings: int, owners, matrices: int, dim: int, samples: int) -> _TwoPointScratch:
+def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
     lanes, rows = _up(samples, WIDE), _up(dim, _ROWS)
     columns = _up(rows, LANES)
     where = aligned(dim * lanes, np.uint32)
     where[:] = places(dim, lanes).ravel()
     used, above = aligned(lanes), aligned(columns)
-    owned = aligned(len(owners) * matrices * LANES)
-    owned[:] = (owners[:, None] == np.arange(matrices)[:, None]).ravel()
     used[:samples] = 1.0
     above[:] = -1.0  # padding coordinates are at 0, on one side of the kink
     return _TwoPointScratch(
-        aligned(matrices * rows * columns),
-        aligned(len(owners) * rows * columns * LANES),
-        owned,
+        aligned(rows * columns),
         where,
         used,
         *(aligned(columns * lanes) for _ in range(6)),
-        aligned(lanes),
-        aligned(matrices * lanes),
+        *(aligned(lanes) for _ in range(2)),
         above,
         aligned(columns),
         aligned(columns * columns),
-        aligned(columns),
-        aligned(matrices * columns),
-        aligned(len(owners) * columns * LANES),
+        *(aligned(columns) for _ in range(2)),
         aligned(rows * settings, np.float64),
         aligned(rows * settings),
         *(aligned(rows * LANES) for _ in range(2)),
@@ -410,32 +287,14 @@ def _up(number: int, multiple: int) -> int:
 
 @compiled
 def _solve_runs(
-    begin,
-    end,
-    gram,
-    matrices,
-    curvature,
-    linear,
-    penalty,
-    step,
-    used,
-    keys,
-    first,
-    most,
-    loops,
-    ends,
-    dim,
-    samples,
-    u1,
-    out,
-    scratch,
-):
+    begin, end, gram, curvature, linear, penalty, step, used, keys, first, most, loops, ends, dim,
+    samples, u1, out, scratch,
+):  # fmt: skip
     settings, agents = out.shape[3], out.shape[1]
-    b, single, several = scratch.b, scratch.single, len(gram)
+    b, single = scratch.b, scratch.single
     for run in range(begin, end):
         for agent in range(agents):
-            scratch.G[:] = gram[:, run if gram.shape[1] > 1 else 0, agent].copy().ravel()
-            _lay_in_lanes(scratch, scratch.laid, scratch.G)
+            scratch.G[:] = gram[run if len(gram) > 1 else 0, agent].copy().ravel()
             q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
             single[:] = 0.0
@@ -447,21 +306,13 @@ def _solve_runs(
                 )
                 _lay_in_rows(scratch)
                 _sum_over_directions(scratch, samples, dim)
-                _lay_in_lanes(scratch, scratch.bows, scratch.bowed)
                 share = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
-                    w, some = matrices[l // LANES], used[l // LANES]
                     # Arrays are passed separately: those in a tuple would be reference-counted.
-                    if w < several:
-                        _advance(
-                            scratch, _common, w, q, h, penalty, length,
-                            some, l, inverse, share, samples, dim,
-                        )  # fmt: skip
-                    else:
-                        _advance(
-                            scratch, _own, w - several, q, h, penalty, length,
-                            some, l, inverse, share, samples, dim,
-                        )  # fmt: skip
+                    _advance(
+                        scratch, q, h, penalty, length, used[l // LANES], l, inverse, share,
+                        samples, dim,
+                    )  # fmt: skip
                 if ends[t]:
                     for l in range(settings):
                         if loops[l] == t:
@@ -470,25 +321,15 @@ def _solve_runs(
 
 
 @inlined
-def _lay_in_lanes(scratch, out, given):
-    """Collect the values that belong to each lane's matrix, for vectors with several matrices.
-
-    The value is a sum in which all terms but one are 0.
-    """
-    matrices = scratch.bowed.size // scratch.pushed.size
-    vectors, size = scratch.owned.size // (matrices * LANES), given.size // matrices
-    for v in range(vectors):
-        for i in range(size):
-            value = everywhere(_ZERO)
-            for w in range(matrices):
-                own = load(scratch.owned, (v * matrices + w) * LANES)
-                value = value + own * load_everywhere(given, w * size + i)
-            store(out, (v * size + i) * LANES, value)
-
-
-@inlined
-def _up_to_rows(dim):
-    return (dim + _ROWS - 1) // _ROWS * _ROWS
+def _added(sums, x, values, at, stride):
+    """Add x times five values, ``stride`` apart, to five sums."""
+    return (
+        sums[0] + x * load_everywhere(values, at),
+        sums[1] + x * load_everywhere(values, at + stride),
+        sums[2] + x * load_everywhere(values, at + 2 * stride),
+        sums[3] + x * load_everywhere(values, at + 3 * stride),
+        sums[4] + x * load_everywhere(values, at + 4 * stride),
+    )
 
 
 @inlined
@@ -529,125 +370,98 @@ def _lay_in_rows(scratch):
 
 @inlined
 def _sum_over_directions(scratch, samples, dim):
-    lanes, columns = scratch.own.size, scratch.pushed.size
+    columns = scratch.pushed.size
+    _bend(scratch, dim)
     for c in range(0, columns, LANES):
         for k in range(0, dim, _ROWS):
             _second_moments(scratch, k, c, samples)
-        store(scratch.pushed, c, _sum_of_rows(scratch, scratch.own, 0, c, samples))
-    for w in range(scratch.bowed.size // columns):
-        _bend(scratch, w, dim)
-        for c in range(0, columns, LANES):
-            row = _sum_of_rows(scratch, scratch.bent, w * lanes, c, samples)
-            store(scratch.bowed, w * columns + c, row)
+        store(scratch.pushed, c, _sum_of_rows(scratch, scratch.own, c, samples))
+        store(scratch.bowed, c, _sum_of_rows(scratch, scratch.bent, c, samples))
 
 
 @inlined
 def _second_moments(scratch, k, c, samples):
     """Compute five rows of the sum of ``m m'``, each as two sums with fewer dependent steps."""
     lanes, columns, none = scratch.own.size, scratch.pushed.size, everywhere(_ZERO)
-    a0, a1, a2, a3, a4 = none, none, none, none, none
-    b0, b1, b2, b3, b4 = none, none, none, none, none
+    even = odd = (none, none, none, none, none)
     for j in range(0, samples, 2):
-        row = load(scratch.rows, j * columns + c)
-        after = load(scratch.rows, (j + 1) * columns + c)
         at = k * lanes + j
-        a0 = a0 + row * load_everywhere(scratch.m, at)
-        b0 = b0 + after * load_everywhere(scratch.m, at + 1)
-        at += lanes
-        a1 = a1 + row * load_everywhere(scratch.m, at)
-        b1 = b1 + after * load_everywhere(scratch.m, at + 1)
-        at += lanes
-        a2 = a2 + row * load_everywhere(scratch.m, at)
-        b2 = b2 + after * load_everywhere(scratch.m, at + 1)
-        at += lanes
-        a3 = a3 + row * load_everywhere(scratch.m, at)
-        b3 = b3 + after * load_everywhere(scratch.m, at + 1)
-        at += lanes
-        a4 = a4 + row * load_everywhere(scratch.m, at)
-        b4 = b4 + after * load_everywhere(scratch.m, at + 1)
+        even = _added(even, load(scratch.rows, j * columns + c), scratch.m, at, lanes)
+        odd = _added(odd, load(scratch.rows, (j + 1) * columns + c), scratch.m, at + 1, lanes)
     at = k * columns + c
-    store(scratch.moments, at, a0 + b0)
-    store(scratch.moments, at + columns, a1 + b1)
-    store(scratch.moments, at + 2 * columns, a2 + b2)
-    store(scratch.moments, at + 3 * columns, a3 + b3)
-    store(scratch.moments, at + 4 * columns, a4 + b4)
+    store(scratch.moments, at, even[0] + odd[0])
+    store(scratch.moments, at + columns, even[1] + odd[1])
+    store(scratch.moments, at + 2 * columns, even[2] + odd[2])
+    store(scratch.moments, at + 3 * columns, even[3] + odd[3])
+    store(scratch.moments, at + 4 * columns, even[4] + odd[4])
 
 
 @inlined
-def _sum_of_rows(scratch, weights, at, c, samples):
+def _sum_of_rows(scratch, weights, c, samples):
     """Compute the sum over the directions of m times a weight."""
     columns = scratch.pushed.size
     first, second = everywhere(_ZERO), everywhere(_ZERO)
     third, fourth = everywhere(_ZERO), everywhere(_ZERO)
     for j in range(0, samples, 4):
         row = j * columns + c
-        first = first + load(scratch.rows, row) * load_everywhere(weights, at + j)
+        first = first + load(scratch.rows, row) * load_everywhere(weights, j)
         row += columns
-        second = second + load(scratch.rows, row) * load_everywhere(weights, at + j + 1)
+        second = second + load(scratch.rows, row) * load_everywhere(weights, j + 1)
         row += columns
-        third = third + load(scratch.rows, row) * load_everywhere(weights, at + j + 2)
+        third = third + load(scratch.rows, row) * load_everywhere(weights, j + 2)
         row += columns
-        fourth = fourth + load(scratch.rows, row) * load_everywhere(weights, at + j + 3)
+        fourth = fourth + load(scratch.rows, row) * load_everywhere(weights, j + 3)
     return (first + second) + (third + fourth)
 
 
 @inlined
-def _bend(scratch, w, dim):
+def _bend(scratch, dim):
     """Compute ``m' G middle`` of each direction."""
     lanes, columns = scratch.own.size, scratch.pushed.size
-    first = w * _up_to_rows(dim) * columns
     for j in range(0, lanes, WIDE):
         value = everywhere_wide(_ZERO)
         for i in range(dim):
             image = everywhere_wide(_ZERO)
             for k in range(dim):
-                g = scratch.G[first + i * columns + k]
-                image = image + load_wide(scratch.middle, k * lanes + j) * g
+                image = (
+                    image + load_wide(scratch.middle, k * lanes + j) * scratch.G[i * columns + k]
+                )
             value = value + load_wide(scratch.m, i * lanes + j) * image
-        store(scratch.bent, w * lanes + j, value)
+        store(scratch.bent, j, value)
 
 
 @inlined
-def _advance(scratch, read, w, q, h, penalty, length, used, l, inverse, share, samples, dim):
-    """Take a step of the settings in a vector of lanes.
-
-    ``read`` is :func:`_common` if the lanes share matrix w, and :func:`_own` if they have several,
-    so that no loop has to test for it.
-    """
-    some = _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim)
+def _advance(scratch, q, h, penalty, length, used, l, inverse, share, samples, dim):
+    """Take a step of the settings in a vector of lanes."""
+    some = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
     kinks = some != _NONE
     if kinks:
         _quotients(scratch, penalty, l, samples, dim, inverse)
-    _descend(scratch, read, w, h, length, l, share, samples, dim, kinks)
+    _descend(scratch, h, length, l, share, samples, dim, kinks)
 
 
 @inlined
-def _slopes(scratch, read, w, q, h, penalty, used, l, inverse, dim):
+def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
     """Compute the gradient at b of the quadratic part and of the penalty away from kinks.
 
     The penalty contributes in coordinates whose directions are all on one side of its kink. Return
     a bit mask of the settings with other coordinates.
     """
     settings, columns = penalty.size, scratch.pushed.size
-    first, curvature = w * _up_to_rows(dim) * columns, load(h, l)
-    weight, some = load(penalty, l), _NONE
+    curvature, weight, some = load(h, l), load(penalty, l), _NONE
     for i in range(0, dim, _ROWS):
         at = i * settings + l
-        s0, s1 = load(q, at), load(q, at + settings)
-        s2, s3 = load(q, at + 2 * settings), load(q, at + 3 * settings)
-        s4 = load(q, at + 4 * settings)
+        s = (
+            load(q, at), load(q, at + settings), load(q, at + 2 * settings),
+            load(q, at + 3 * settings), load(q, at + 4 * settings),
+        )  # fmt: skip
         for k in range(dim):
-            x, g = load(scratch.single, k * settings + l), first + k * columns + i
-            s0 = s0 + x * read(scratch.G, scratch.laid, g)
-            s1 = s1 + x * read(scratch.G, scratch.laid, g + 1)
-            s2 = s2 + x * read(scratch.G, scratch.laid, g + 2)
-            s3 = s3 + x * read(scratch.G, scratch.laid, g + 3)
-            s4 = s4 + x * read(scratch.G, scratch.laid, g + 4)
-        some |= _side(scratch, s0, i, at, curvature, weight, inverse)
-        some |= _side(scratch, s1, i + 1, at + settings, curvature, weight, inverse)
-        some |= _side(scratch, s2, i + 2, at + 2 * settings, curvature, weight, inverse)
-        some |= _side(scratch, s3, i + 3, at + 3 * settings, curvature, weight, inverse)
-        some |= _side(scratch, s4, i + 4, at + 4 * settings, curvature, weight, inverse)
+            s = _added(s, load(scratch.single, k * settings + l), scratch.G, k * columns + i, 1)
+        some |= _side(scratch, s[0], i, at, curvature, weight, inverse)
+        some |= _side(scratch, s[1], i + 1, at + settings, curvature, weight, inverse)
+        some |= _side(scratch, s[2], i + 2, at + 2 * settings, curvature, weight, inverse)
+        some |= _side(scratch, s[3], i + 3, at + 3 * settings, curvature, weight, inverse)
+        some |= _side(scratch, s[4], i + 4, at + 4 * settings, curvature, weight, inverse)
     return some & used
 
 
@@ -702,57 +516,34 @@ def _difference(scratch, shift, at):
 
 
 @inlined
-def _descend(scratch, read, w, h, length, l, share, samples, dim, kinks):
+def _descend(scratch, h, length, l, share, samples, dim, kinks):
     """Subtract the step times the sum over the directions of the quotient times m from b."""
     lanes, columns, settings = scratch.own.size, scratch.pushed.size, h.size
     curvature = load(h, l)
     lower, upper = load(length, l) * share, load(length, l + DOUBLE_LANES) * share
     for i in range(0, dim, _ROWS):
-        s0 = _pushed(scratch, read, curvature, w, i)
-        s1 = _pushed(scratch, read, curvature, w, i + 1)
-        s2 = _pushed(scratch, read, curvature, w, i + 2)
-        s3 = _pushed(scratch, read, curvature, w, i + 3)
-        s4 = _pushed(scratch, read, curvature, w, i + 4)
+        s = (
+            _pushed(scratch, curvature, i), _pushed(scratch, curvature, i + 1),
+            _pushed(scratch, curvature, i + 2), _pushed(scratch, curvature, i + 3),
+            _pushed(scratch, curvature, i + 4),
+        )  # fmt: skip
         for k in range(dim):
-            slope, at = load(scratch.slope, k * LANES), k * columns + i
-            s0 = s0 + slope * load_everywhere(scratch.moments, at)
-            s1 = s1 + slope * load_everywhere(scratch.moments, at + 1)
-            s2 = s2 + slope * load_everywhere(scratch.moments, at + 2)
-            s3 = s3 + slope * load_everywhere(scratch.moments, at + 3)
-            s4 = s4 + slope * load_everywhere(scratch.moments, at + 4)
+            s = _added(s, load(scratch.slope, k * LANES), scratch.moments, k * columns + i, 1)
         if kinks:
             for j in range(samples):
-                quotient, at = load(scratch.quotient, j * LANES), i * lanes + j
-                s0 = s0 + quotient * load_everywhere(scratch.m, at)
-                s1 = s1 + quotient * load_everywhere(scratch.m, at + lanes)
-                s2 = s2 + quotient * load_everywhere(scratch.m, at + 2 * lanes)
-                s3 = s3 + quotient * load_everywhere(scratch.m, at + 3 * lanes)
-                s4 = s4 + quotient * load_everywhere(scratch.m, at + 4 * lanes)
+                s = _added(s, load(scratch.quotient, j * LANES), scratch.m, i * lanes + j, lanes)
         at = i * settings + l
-        _step(scratch, at, s0, lower, upper)
-        _step(scratch, at + settings, s1, lower, upper)
-        _step(scratch, at + 2 * settings, s2, lower, upper)
-        _step(scratch, at + 3 * settings, s3, lower, upper)
-        _step(scratch, at + 4 * settings, s4, lower, upper)
+        _step(scratch, at, s[0], lower, upper)
+        _step(scratch, at + settings, s[1], lower, upper)
+        _step(scratch, at + 2 * settings, s[2], lower, upper)
+        _step(scratch, at + 3 * settings, s[3], lower, upper)
+        _step(scratch, at + 4 * settings, s[4], lower, upper)
 
 
 @inlined
-def _pushed(scratch, read, curvature, w, i):
+def _pushed(scratch, curvature, i):
     """Sum m times the terms of the quotient that depend on the directions only."""
-    bow = read(scratch.bowed, scratch.bows, w * scratch.pushed.size + i)
-    return curvature * load_everywhere(scratch.pushed, i) + bow
-
-
-@inlined
-def _common(one, laid, at):
-    """Load a number of the matrix that all lanes share."""
-    return load_everywhere(one, at)
-
-
-@inlined
-def _own(one, laid, at):
-    """Load a number of the matrix of each lane."""
-    return load(laid, at * LANES)
+    return curvature * load_everywhere(scratch.pushed, i) + load_everywhere(scratch.bowed, i)
 
 
 @inlined
@@ -776,7 +567,7 @@ def solve_plainly(
     Parameters
     ----------
     gram, curvature, linear, penalty, step, loops, samples
-        See :class:`Subproblem`.
+        See :func:`solve`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int

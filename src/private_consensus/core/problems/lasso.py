@@ -237,10 +237,10 @@ class Lasso(Problem):
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
         step = 2.0 / (largest + smallest)
         steps = _steps((largest - smallest) / (largest + smallest))
-        x = start
+        x, still, threshold = start, linear - penalty * centre, step * self.penalty
         for done in range(int(steps.max())):
-            slope = self.smooth_gradient(x) + linear + penalty * (x - centre)
-            ahead = soft_threshold(x - step * slope, step * self.penalty)
+            ahead = x - step * (self.smooth_gradient(x) + still + penalty * x)
+            ahead -= np.minimum(np.maximum(ahead, -threshold), threshold)
             # The number of steps of an agent does not depend on the other agents.
             x = np.where(done < steps, ahead, x)
         return x

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -27,7 +27,6 @@ from ...kernels.compiling import share_out
 from ...randomness import Streams
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
-from ...solvers.gathering import gathered
 from ..base import Problem
 from . import metrics, optimum
 from .loss import losses_of, per_agent, sigmoid_neg
@@ -45,7 +44,7 @@ assumed to be as far from the origin as that of the mean loss times ``OUT``, wit
 ``SLACK``, computed to the fraction ``ROUGHLY`` of the largest gradient."""
 
 
-class _Asked(NamedTuple):
+class _LocalProblems(NamedTuple):
     """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
 
     The fields are the weight w, the curvature D, the tolerances, an indicator of minimisers far
@@ -107,10 +106,8 @@ class _Signed:
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
 
-    def solve(self, requests: Sequence[_Asked]) -> list[np.ndarray]:
-        """Compute the minimisers of each request."""
-        offsets = np.cumsum([len(request.start) for request in requests])[:-1]
-        problems = _Asked(*map(np.concatenate, zip(*requests, strict=True)))
+    def solve(self, problems: _LocalProblems) -> np.ndarray:
+        """Compute the minimisers; shape of ``problems.start``."""
         solutions = np.empty(problems.start.shape)
         (_, sums, gradient_counts), sums_known = self._last(problems.start)
         lanes, models = self.lanes, self.models
@@ -126,10 +123,10 @@ class _Signed:
                     np.lexsort((-gradient_counts[agent_index], ~problems.far[agent_index])),
                     *holder,
                 )
-                batch = _Asked(*(array[order] for array in problems))
+                batch = _LocalProblems(*(array[order] for array in problems))
                 distinct, inverse = _distinct(batch)
                 batch, added = (
-                    _Asked(*(array[distinct] for array in batch)),
+                    _LocalProblems(*(array[distinct] for array in batch)),
                     sums[order][distinct],
                 )
                 x, gradients = fast.minimise(
@@ -149,7 +146,7 @@ class _Signed:
 
         share_out(solve, len(lanes))
         self.ends = _Ends(solutions.copy(), sums, gradient_counts)
-        return np.split(solutions, offsets)
+        return solutions
 
     def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
         """Return the last results and a mask of problems whose sums over records are known.
@@ -175,7 +172,7 @@ def _farther(rows: np.ndarray, lanes: fast.Records, bound: fast.Model) -> fast.M
     return fast.model(np.maximum(values, 0.0), vectors)
 
 
-def _distinct(problems: _Asked) -> tuple[np.ndarray, np.ndarray]:
+def _distinct(problems: _LocalProblems) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of an agent's distinct problems, and the map from all problems to them."""
     first_index: dict[bytes, int] = {}
     rows = np.column_stack(problems)
@@ -710,8 +707,6 @@ class LogisticRegression(Problem):
         """Solve :meth:`proximal` with the compiled solver, one problem per SIMD lane.
 
         All settings of an agent, and all runs that share the records, are solved together.
-        Simultaneous requests of other batches and scales of the loss join them
-        (:mod:`...solvers.gathering`).
 
         Parameters
         ----------
@@ -742,7 +737,7 @@ class LogisticRegression(Problem):
         flat = (a.reshape(-1, *holders) for a in numbers)
         wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
         shared = self._shared
-        return gathered(id(shared), shared.solve, _Asked(*flat, *wide)).reshape(start.shape)
+        return shared.solve(_LocalProblems(*flat, *wide)).reshape(start.shape)
 
     @property
     def _lane_records(self) -> list[fast.Records]:
