@@ -1,6 +1,6 @@
 """Run the privacy audits.  Inputs: errata, runs of audits.  Outputs: audits, errata."""
 
-from private_consensus import yamls
+from private_consensus.common import yamls
 from private_consensus.reproduction.audits.experiments import (
     EXPERIMENTS as AUDIT_EXPERIMENTS,
 )

@@ -4,7 +4,9 @@ import json
 from functools import cache
 from types import SimpleNamespace
 
-from private_consensus import algorithms, plotting, problems
+from private_consensus.core import algorithms, problems
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments.freshness import expected_stamps
 from private_consensus.reproduction.experiments.rows import require_rows
 from private_consensus.core.kernels.forks import fewest
 from private_consensus.common.provenance import code_hash, settings_hash
@@ -152,19 +154,23 @@ def views_of(figure, scale):
 @cache
 def stamps_of_now():
     """Return the expected provenance of all results; cached, since it reads every module."""
-    return pages.expected_stamps(CURRENT(SCALE))
+    return expected_stamps(
+        [
+            *made_of(PLAN.cells(), PLAN.figures, PLAN.tables),
+            *others_made(),
+        ]
+    )
 
 
 def expected_of(figure):
     """Return the expected provenance of the numbers of a figure or table, and of their inputs."""
-    made = [made_of_cell(*pair, SCALE) for pair in PLAN.cells_of(figure)]
-    if figure in PLAN.tables:
-        made.append(made_of_table(figure, SCALE))
-    else:
-        made.append(made_of_figure(figure, SCALE))
-        made += [made_of_partition(figure, SCALE)] if PLAN.partitions(figure) else []
-        made += [made_of_views(figure, SCALE)] if PLAN.views(figure) else []
-    return pages.expected_stamps(made)
+    return expected_stamps(
+        made_of(
+            PLAN.cells_of(figure),
+            [name for name in PLAN.figures if name == figure],
+            [name for name in PLAN.tables if name == figure],
+        )
+    )
 
 
 def code_of_audits(wildcards):
@@ -202,55 +208,73 @@ def prepared_of_audited(wildcards):
 # Provenance of results, from the parameters of their rules: (files, settings, code, prepared data).
 
 
-def made_of_cell(experiment, algorithm, scale):
-    cell = SimpleNamespace(experiment=experiment, algorithm=algorithm, scale=scale)
-    return (
-        [
-            file
-            for kind in ("runs", "privacy")
-            for file in cell_files(kind, [(experiment, algorithm)], scale)
-        ],
-        rules.run_cell.params.cell(cell),
-        rules.run_cell.params.code(cell),
-        prepared_of(cell),
-    )
+def made_by(definition, settings, files, prepared=(), **wildcards):
+    """Return the provenance of the results of one job, from the parameters of its rule."""
+    job = SimpleNamespace(scale=SCALE, **wildcards)
+    params = {
+        name: value(job) if callable(value) else value
+        for name, value in definition.params.items()
+        if name in (settings, "code")
+    }
+    return files, params.get(settings), params["code"], prepared
 
 
-def made_of_figure(name, scale):
-    figure = SimpleNamespace(figure=name)
-    return (
-        [f"results/{scale}/data/{name}.parquet"],
-        rules.draw_figure.params.figure(figure),
-        rules.draw_figure.params.code(figure),
-        [],
-    )
+def made_of(cells, figures, tables):
+    """Return the provenance of cells, and of the numbers of figures and tables."""
+    for experiment, algorithm in cells:
+        pair = {"experiment": experiment, "algorithm": algorithm}
+        yield made_by(
+            rules.run_cell,
+            "cell",
+            [
+                f"results/{SCALE}/{kind}/{experiment}/{algorithm}.parquet"
+                for kind in ("runs", "privacy")
+            ],
+            prepared_of(SimpleNamespace(scale=SCALE, **pair)),
+            **pair,
+        )
+    for name in figures:
+        numbers = [f"results/{SCALE}/data/{name}.parquet"]
+        yield made_by(rules.draw_figure, "figure", numbers, figure=name)
+        if files := partitions_of(name, SCALE):
+            prepared = prepared_files(PLAN.preparations_of_partitions(name), SCALE)
+            yield made_by(
+                rules.summarize_partition, "partitions", files, prepared, figure=name
+            )
+        if files := views_of(name, SCALE):
+            yield made_by(rules.compute_views, "views", files, figure=name)
+    for name in tables:
+        numbers = [f"results/{SCALE}/data/{name}.parquet"]
+        yield made_by(rules.make_table, "table", numbers, table=name)
 
 
-def made_of_partition(name, scale):
-    return (
-        partitions_of(name, scale),
-        rules.summarize_partition.params.partitions(SimpleNamespace(figure=name)),
-        rules.summarize_partition.params.code(None),
-        prepared_files(PLAN.preparations_of_partitions(name), scale),
-    )
-
-
-def made_of_views(name, scale):
-    return (
-        views_of(name, scale),
-        rules.compute_views.params.views(SimpleNamespace(figure=name)),
-        rules.compute_views.params.code(None),
-        [],
-    )
-
-
-def made_of_table(name, scale):
-    return (
-        [f"results/{scale}/data/{name}.parquet"],
-        rules.make_table.params.table(SimpleNamespace(table=name)),
-        rules.make_table.params.code(None),
-        [],
-    )
+def others_made():
+    """Return the provenance of audits, theorems, claims, privacy and data cards."""
+    for name in AUDITED_BY_EXPERIMENT:
+        yield made_by(
+            rules.audit_settings,
+            "asked",
+            [f"results/{SCALE}/audit/settings/{name}.parquet"],
+            prepared_of_audited(SimpleNamespace(experiment=name, scale=SCALE)),
+            experiment=name,
+        )
+    for definition, settings, names in (
+        (rules.audit, "asked", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
+        (rules.compare_repairs, "pairs", ["audit/repairs"]),
+        (rules.theorems, "theorems", ["theorems"]),
+        (rules.observers, "asked", ["audit/observers"]),
+        (rules.gather, "errata", ["claims", "privacy"]),
+    ):
+        files = [f"results/{SCALE}/{name}.parquet" for name in names]
+        yield made_by(definition, settings, files)
+    for paper in JUDGED:
+        claims = [f"results/{SCALE}/claims/{paper}.parquet"]
+        yield made_by(rules.judge_claims, "claims", claims, paper=paper)
+    for name in PREPARATIONS_USED:
+        card = [f"results/{SCALE}/cards/{name}.json"]
+        yield made_by(
+            rules.prepare, None, card, prepared_files([name], SCALE), preparation=name
+        )
 
 
 def ask_for_another(wildcards):

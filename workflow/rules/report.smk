@@ -1,80 +1,12 @@
 """Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json, report/ (one folder)."""
 
-from types import SimpleNamespace
-
-from private_consensus import report as pages
+from private_consensus.reproduction import report as pages
 from private_consensus.common.provenance import files_hash
 
 PREPARATIONS_USED = PLAN.preparations_in_use()
 DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED})
 PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
 VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
-
-CURRENT = lambda scale: [
-    *(made_of_cell(*pair, scale) for pair in PLAN.cells()),
-    *(
-        (
-            [f"results/{scale}/audit/settings/{name}.parquet"],
-            rules.audit_settings.params.asked(audit),
-            rules.audit_settings.params.code(audit),
-            prepared_of_audited(audit),
-        )
-        for name in AUDITED_BY_EXPERIMENT
-        for audit in [SimpleNamespace(experiment=name, scale=scale)]
-    ),
-    (
-        [f"results/{scale}/audit/{kind}.parquet" for kind in MADE_BY_AUDIT],
-        rules.audit.params.asked(SimpleNamespace(scale=scale)),
-        rules.audit.params.code(None),
-        [],
-    ),
-    (
-        [f"results/{scale}/audit/repairs.parquet"],
-        rules.compare_repairs.params.pairs,
-        rules.compare_repairs.params.code(None),
-        [],
-    ),
-    (
-        [f"results/{scale}/theorems.parquet"],
-        rules.theorems.params.theorems,
-        rules.theorems.params.code(None),
-        [],
-    ),
-    (
-        [f"results/{scale}/audit/observers.parquet"],
-        rules.observers.params.asked,
-        rules.observers.params.code(None),
-        [],
-    ),
-    *(made_of_figure(name, scale) for name in PLAN.figures),
-    *(made_of_partition(name, scale) for name in PARTITIONS),
-    *(made_of_views(name, scale) for name in VIEWS),
-    *(made_of_table(name, scale) for name in PLAN.tables),
-    *(
-        (
-            [f"results/{scale}/claims/{paper}.parquet"],
-            rules.judge_claims.params.claims(SimpleNamespace(paper=paper)),
-            rules.judge_claims.params.code(None),
-            [],
-        )
-        for paper in JUDGED
-    ),
-    *(
-        (
-            [f"results/{scale}/cards/{name}.json"],
-            None,
-            rules.prepare.params.code(SimpleNamespace(preparation=name)),
-            prepared_files([name], scale),
-        )
-        for name in PREPARATIONS_USED
-    ),
-    (
-        [f"results/{scale}/{name}.parquet" for name in ("claims", "privacy")],
-        rules.gather.params.errata,
-        rules.gather.params.code(None),
-        [],
-    ),
-]
 
 # Read if they exist; as inputs, their names would match the patterns of other cells.
 TIMINGS = [

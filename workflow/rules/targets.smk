@@ -97,14 +97,8 @@ rule study:
     params:
         scale=SCALE,
         level=AUDITS.level,
-        expected=lambda w: pages.expected_stamps(
-            [
-                *(made_of_cell(*pair, SCALE) for pair in PLAN.cells()),
-                *(made_of_figure(name, SCALE) for name in PLAN.figures),
-                *(made_of_partition(name, SCALE) for name in PARTITIONS),
-                *(made_of_views(name, SCALE) for name in VIEWS),
-                *(made_of_table(name, SCALE) for name in PLAN.tables),
-            ]
+        expected=lambda w: expected_stamps(
+            made_of(PLAN.cells(), PLAN.figures, PLAN.tables)
         ),
         code=lambda w: code_of("summarise.py"),
     message:

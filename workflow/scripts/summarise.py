@@ -4,7 +4,7 @@ from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
 from private_consensus.reproduction.audits.errata import read_errata
-from private_consensus.reproduction.report import require_current
+from private_consensus.reproduction.experiments.freshness import require_current
 from private_consensus.reproduction.studies.summary import summary
 
 with job_logging(snakemake.log[0], {}):

@@ -28,6 +28,9 @@ RENAMED = {
 }
 """New names of columns by file, for results that an earlier release wrote or published."""
 
+CHECKSUMS = "checksums.json"
+"""Name of a file with the checksums of all other files of its folder."""
+
 
 def stamp(
     settings: Any, code: str, source: str, prepared: Iterable[str | Path] = ()
@@ -83,12 +86,12 @@ def damaged(path: str | Path) -> list[str]:
     """Return those files among a result and its companions whose content has changed since they
     were written.
 
-    An unreadable file counts as damaged. A JSON file has no checksums of other files.
+    An unreadable file counts as damaged. Of JSON files, only :data:`CHECKSUMS` lists other files.
     """
     try:
         if Path(path).suffix == ".json":
-            read_json(path)
-            return []
+            content = read_json(path)
+            return changed(content, Path(path).parent) if Path(path).name == CHECKSUMS else []
         with readable(path):
             metadata = pl.read_parquet_metadata(path)
             damaged_rows = (

@@ -1,14 +1,14 @@
 """Write the report of a reproduction as one folder of pages that open offline.
 
-``freshness`` rejects results that are not up to date, ``reading`` loads files, ``views`` prepares
-the content of pages, ``page`` renders them, and ``site`` writes the folder.
+``reading`` loads files, ``views`` prepares the content of pages, ``page`` renders them, and
+``site`` writes the folder.
 """
 
-from .commands import described_commit
-from .freshness import expected_stamps, require_current, require_whole, stale
+from ..experiments.commands import described_commit
+from ..experiments.results import CHECKSUMS
 from .page import extra_pages, page
 from .reading import Results, made_beside, read_results
-from .site import ASSETS, CHECKSUMS, DOWNLOADS, assets_hash, write_site
+from .site import ASSETS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
 
 __all__ = [
@@ -19,13 +19,9 @@ __all__ = [
     "Results",
     "assets_hash",
     "described_commit",
-    "expected_stamps",
     "extra_pages",
     "made_beside",
     "page",
     "read_results",
-    "require_current",
-    "require_whole",
-    "stale",
     "write_site",
 ]

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from private_consensus.common.symbols import typeset
 
 from ..experiments.citations import cited
-from .commands import command
+from ..experiments.commands import command
 from .formats import code, words
 from .names import LINKS, called, figure_name
 from .reading import Results

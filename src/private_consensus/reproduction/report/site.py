@@ -24,6 +24,7 @@ from private_consensus.common.provenance import (
 )
 from private_consensus.common.spreadsheets import csv
 
+from ..experiments.results import CHECKSUMS
 from . import search
 from .page import context, page, pages, private_papers, scored
 from .pdf import write_pdf
@@ -37,9 +38,6 @@ WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
 ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
 """Files of ``report/assets``: style, scripts, entries of the search, privacy losses to observers,
 and the Vega runtime. A report with a comparison has further files."""
-
-CHECKSUMS = "checksums.json"
-"""File with the checksums of all files of the report."""
 
 REPAIRS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""

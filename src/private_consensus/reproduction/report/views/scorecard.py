@@ -16,7 +16,7 @@ from private_consensus.common.spreadsheets import markdown as cell
 from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
 from ...claims.intervals import limits
 from ...experiments.citations import cited
-from ..commands import command
+from ...experiments.commands import command
 from ..formats import NONE, duration, exponential, interval, number
 from ..reading import Results
 from . import run

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from ...experiments.commands import command
 from ...experiments.tables import shown
-from ..commands import command
 from ..formats import number
 from .figures import experiment, heading
 

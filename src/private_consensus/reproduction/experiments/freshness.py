@@ -1,0 +1,108 @@
+"""One rule for results: a result is used only if the present code and settings would write it.
+
+Snakemake reruns outdated jobs, unless it is told not to (``--touch``, ``--rerun-triggers``) or a
+file was copied. Targets, the report and the published reference therefore compare the stamp of each
+result, and the checksums of its files, with what they expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from private_consensus.common.errors import InvalidInput
+from private_consensus.common.provenance import files_hash, settings_hash
+from private_consensus.common.readable import DAMAGED, read_json
+
+from .commands import command
+from .results import damaged, mark_of
+
+
+def expected_stamps(
+    entries: Iterable[tuple[Iterable[str], Any, str, Iterable[str]]],
+) -> dict[str, dict[str, Any]]:
+    """Return the stamps of up-to-date results by path.
+
+    Parameters
+    ----------
+    entries : iterable of (paths, settings, code, prepared)
+        Results of one job, its settings, the hash of its code, and the prepared data that it reads.
+        Settings of ``None`` are not compared. Prepared data may not exist yet:
+        :func:`require_current` computes their checksum.
+
+    Returns
+    -------
+    dict
+        Path to its stamp as plain JSON.
+    """
+    return {
+        path: {
+            **({} if settings is None else {"settings": settings_hash(settings)}),
+            "code": code,
+            "prepared": list(prepared),
+        }
+        for paths, settings, code, prepared in entries
+        for path in paths
+    }
+
+
+def actual_stamp(path: str | Path) -> dict[str, str]:
+    """Return the stamp in the metadata of a Parquet file or in the keys of a JSON file.
+
+    It is empty if the file is missing or cannot be read.
+    """
+    try:
+        stamp = read_json(path) if Path(path).suffix == ".json" else mark_of(path)
+    except InvalidInput:
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) -> None:
+    """Refuse results that are outdated, or that differ from what their job wrote.
+
+    Parameters
+    ----------
+    expected : mapping
+        Stamps from :func:`expected_stamps`. An empty stamp requires undamaged files only.
+    scale : str
+        Name of the scale, for the command in the message.
+
+    Raises
+    ------
+    InvalidInput
+        Names the first such file and the command that makes it again.
+    """
+    data_hash = cache(_data_hash)
+    defects = {path: _defect(path, stamp, data_hash) for path, stamp in expected.items()}
+    defects = {path: defect for path, defect in defects.items() if defect}
+    for path, (file, problem) in defects.items():
+        count = len(defects) - 1
+        more = f" ({count} more results are out of date)" if count else ""
+        remedy = f"a current result; run `{command(path, scale, force=True)}`{more}"
+        raise InvalidInput(file, problem, remedy)
+
+
+def _defect(
+    path: str, expected: Mapping[str, Any], data_hash: Callable[[tuple[str, ...]], str]
+) -> tuple[str, str] | None:
+    """Return the file that makes a result unusable and the reason; None for a current result."""
+    if not Path(path).is_file():
+        return path, "nothing"
+    if files := damaged(path):
+        return files[0], DAMAGED
+    stamp = {key: value for key, value in expected.items() if key != "prepared"}
+    if "prepared" in expected:
+        stamp["data"] = data_hash(tuple(expected["prepared"]))
+    actual = actual_stamp(path)
+    parts = [part for part in stamp if actual.get(part) != stamp[part]]
+    return (path, f"made with other {' and other '.join(parts)}") if parts else None
+
+
+def _data_hash(prepared: tuple[str, ...]) -> str:
+    try:
+        return files_hash(prepared)
+    except FileNotFoundError:
+        return "missing"
