@@ -176,6 +176,18 @@ def test_discrete_draws_have_their_law_and_no_other(variance):
     assert chi_square(draws, variance / 1.05, of=variance) < 1e-6
 
 
+def test_a_step_of_many_agents_is_that_of_each_agent():
+    """The compiled round takes several agents per call."""
+    agents = messages.AGENTS_TOGETHER + 3
+    x, mixed, g = np.random.default_rng(0).normal(size=(3, agents, 40)).astype(np.float32)
+    keep, scale, together = np.linspace(0, 1, agents), np.full(agents, 0.5), x.copy()
+    messages.descend(together, x, mixed, g, keep, 0.3, scale, KEY, 9)
+    for i in (0, agents - 1):
+        row, alone = slice(i, i + 1), x[i : i + 1].copy()
+        messages.descend(alone, x[row], mixed[row], g[row], keep[row], 0.3, scale[row], KEY, 9 + i)
+        np.testing.assert_array_equal(alone, together[row])
+
+
 def test_discrete_draws_agree_with_the_rejection_sampler():
     exact = discrete_gaussian(np.random.default_rng(0), 2, 60_000)
     support = np.arange(-4, 5)

@@ -31,6 +31,9 @@ _EIGHT, _UPPER = np.uint32(8), np.uint64(32)
 _ONLY = np.zeros(1, np.int64)
 """First row of the only setting."""
 
+AGENTS_TOGETHER = 64
+"""Number of agents per call of the compiled round, whose memory is quadratic in them."""
+
 
 def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     r"""Round without bias to :math:`\eta\{k_{low},\dots,k_{high}\}` and clip at its ends.
@@ -92,8 +95,7 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
     for name, values in {"keep": keep, "scale": scale}.items():
         require_layout("descend", name, values, x.shape[:1])
     if x.dtype == np.float32:
-        steps = _steps(keep, scale, step)
-        mix_and_step(x, base, mixed, in_full(gradient), _ONLY, steps, keys(key, counter))
+        _step(x, base, mixed, gradient, keep, scale, step, counter, key)
         return
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
     x[:] = np.asarray(keep)[:, None] * base + mixed - step * (gradient + noise)
@@ -126,10 +128,8 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     require_layout("sparsify", "mask", mask, (2,))
     require_layout("sparsify", "scale", scale, x.shape[:1])
     if x.dtype == np.float32:
-        steps = _steps(np.zeros(len(x)), scale, step)
         sparse = Sparse(*np.array([[theta], [share]], np.float32))
-        streams = keys(key, counter), keys(mask, counter)
-        mix_and_step(x, x, mixed, in_full(gradient), _ONLY, steps, *streams, sparse)
+        _step(x, x, mixed, gradient, np.zeros(len(x)), scale, step, counter, key, mask, sparse)
         return
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
     change = theta * (mixed - x - step * (gradient + noise))
@@ -168,9 +168,15 @@ def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter
     return int(((k < lowest) | (k > highest)).sum())
 
 
-def _steps(keep, scale, step: float):
-    """Return the coefficients of one setting whose messages are mixed already."""
-    return steps_of(weights=[np.eye(len(keep))], keep=[keep], scale=[scale], step=[step])
+def _step(x, base, mixed, gradient, keep, scale, step, counter, key, mask=None, sparse=None):
+    """Take the compiled step of one setting whose messages are mixed already."""
+    for first in range(0, len(x), AGENTS_TOGETHER):
+        block = slice(first, first + AGENTS_TOGETHER)
+        kept, scaled = keep[block], scale[block]
+        steps = steps_of(weights=[np.eye(len(kept))], keep=[kept], scale=[scaled], step=[step])
+        streams = [name if name is None else keys(name, counter + first) for name in (key, mask)]
+        arrays = x[block], base[block], mixed[block], in_full(gradient[block])
+        mix_and_step(*arrays, _ONLY, steps, *streams, sparse)
 
 
 def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.ndarray) -> None:
