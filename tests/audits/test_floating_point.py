@@ -46,7 +46,7 @@ COARSE = {
 def test_noise_of_low_resolution_is_found(name):
     (finding,) = _report(_with_noise(COARSE[name])).findings
     assert finding.kind == FLOATING_POINT and not finding.weakens_privacy
-    assert finding.text.startswith("the noise of agents 0, 1, 2 in iteration 1 has a coarser")
+    assert finding.text.startswith("the noise of agents 0 to 2 in iteration 1 has a coarser")
 
 
 def test_the_agent_is_named():

@@ -44,7 +44,7 @@ from .checks import (
 from .control_flow import audit_control_flow
 from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
-from .exact_costs import exact_costs, listed
+from .exact_costs import exact_costs
 from .floating_point import audit_floating_point
 from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
 from .neighbours import Attack, attacks, one_graph
@@ -53,7 +53,7 @@ from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
 from .probing import agent_classes, pairs_of_agents, strongest
 from .received_state import audit_received_state
-from .result import AuditResult, CheckReport, Coverage, Untested
+from .result import AuditResult, CheckReport, Coverage, Untested, listed
 from .sampled_batches import sampled_record_change, sampling_found
 
 OF_CHECKS = 0.1

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.base import Algorithm, Iterative, parameters, stack
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.algorithms.base import Algorithm, Iterative, parameters
 
+from .execution import run_batch
 from .result import Untested
 from .streams import AuditStreams
 
@@ -204,7 +204,6 @@ def _messages(algorithm: Algorithm, problem: Any, network: Any) -> dict[int, np.
             messages[t] = np.array(observables["released"])
 
     streams = AuditStreams.labelled("limits", 1)
-    with limited_threads(1), np.errstate(all="ignore"):
-        batch = stack([algorithm])
-        batch.run(problem.repeated(1), network, streams, np.array([MAX_ITERATIONS]), keep)
+    with np.errstate(all="ignore"):
+        run_batch(algorithm, problem, network, streams, MAX_ITERATIONS, keep)
     return messages

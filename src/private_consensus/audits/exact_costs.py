@@ -34,7 +34,7 @@ from .noise_response import (
     solved_on_average,
 )
 from .post_processing import constant_shift, first_iterations
-from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested
+from .result import DIFFERS, EXACT_SITES, CheckReport, Finding, Untested, list_numbers, listed
 from .streams import ROOT
 
 SLACK_OF_COST = 1e-3
@@ -85,12 +85,12 @@ def exact_costs(
     -------
     CheckReport
     """
-    internal = internal_outputs(algorithm)
+    internal = algorithm.internal_outputs
     report = _exact_costs(
         algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=internal
     )
     noisy = [part for part in report.untested if part.item.startswith("noise in the messages")]
-    if internal is None or not any(part.decisive for part in noisy):
+    if not any(part.decisive for part in noisy):
         return report
     of_messages = _exact_costs(
         algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=None
@@ -141,17 +141,6 @@ def _tested(
     if index == BASES - 1 and len(reasons) == index:
         return [], ONE_BASE
     return first, ""
-
-
-def internal_outputs(algorithm: Algorithm) -> tuple[str, ...] | None:
-    """Return outputs that no observer receives; None if only messages are received.
-
-    Algorithms of this package show many quantities for figures.
-    """
-    declared = getattr(algorithm, "internal_outputs", None)
-    if declared is not None:
-        return tuple(declared)
-    return None if type(algorithm).__module__.startswith("private_consensus.") else ("internal",)
 
 
 def _exact_costs(
@@ -441,7 +430,7 @@ def _leak(part: Shift, attacked: int) -> str:
         ]
         coordinates = sorted({r.coordinate for r in same})
         all_of = {r.coordinate for r in rows if r[:2] == row[:2] and r.kind == row.kind}
-        where = "" if set(coordinates) == all_of else f" in coordinate {_numbers(coordinates)}"
+        where = "" if set(coordinates) == all_of else f" in coordinate {list_numbers(coordinates)}"
         agent = "{agent}" if row.agent == attacked else str(row.agent)
         return (
             f"the {row.kind} of agent {agent} in iteration {row.iteration} carries no noise{where} "
@@ -551,21 +540,3 @@ def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
     for text, of_text in agents.items():
         others = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
         yield Finding(DIFFERS, text.format(agent=of_text[0]) + others)
-
-
-def listed(agents: Iterable[int]) -> str:
-    """Return the agents as a text: ``agent 3`` or ``agents 0 to 4, 7``."""
-    agents = list(agents)
-    return f"agent {agents[0]}" if len(agents) == 1 else f"agents {_numbers(agents)}"
-
-
-def _numbers(numbers: Sequence[int]) -> str:
-    """Return ascending integers as a text with ranges."""
-    runs: list[list[int]] = []
-    for number in sorted(numbers):
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    parts = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
-    return ", ".join(parts)

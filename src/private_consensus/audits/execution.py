@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import Algorithm, stack
 from private_consensus.core.kernels.compiling import limited_threads
 from private_consensus.core.networks import Network
+from private_consensus.core.randomness import Streams
 
 from .recording import RecordingNetwork
 from .streams import AuditStreams
@@ -71,6 +72,36 @@ class Execution:
         return replace(self, internal=None)
 
 
+def run_batch(
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    streams: Streams,
+    horizon: int,
+    observe: Callable[[int, np.ndarray, Mapping[str, Any]], None],
+) -> None:
+    """Run a calibrated algorithm for all runs of ``streams``, on one problem and graph.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem : Problem
+        Data of the first run, which all runs share.
+    network : Network
+        One graph for all runs.
+    streams : Streams
+    horizon : int
+    observe : callable
+        Receives iteration, active settings and observables, which have the axis of settings.
+    """
+    with limited_threads(1):
+        batch = stack([algorithm])
+        batch.run(
+            problem.repeated(len(streams.runs)), network, streams, np.array([horizon]), observe
+        )
+
+
 def execute(
     algorithm: Algorithm,
     problem: Any,
@@ -94,11 +125,7 @@ def execute(
     """
     recording = RecordingNetwork.on(network)
     heard = _Heard(recording, len(streams.runs), internal_of)
-    with limited_threads(1):
-        batch = stack([algorithm])
-        batch.run(
-            problem.repeated(len(streams.runs)), recording, streams, np.array([horizon]), heard
-        )
+    run_batch(algorithm, problem, recording, streams, horizon, heard)
     expected = "an algorithm whose agents exchange or release something"
     require(bool(heard.sent), "algorithm", type(algorithm).__name__, expected)
     return heard.execution()
@@ -120,8 +147,7 @@ class _Heard:
             self.sent[t] = np.array(observables["released"][0])
         if "internal" in observables and self.internal_of:
             self.internal[t] = np.array(observables["internal"][0][: self.internal_of])
-        exchanged = runs_of(self.network.exchanged, self.runs)
-        self.network.exchanged.clear()
+        exchanged = self.network.taken(self.runs)
         most = EXCHANGES
         if LINKS in observables:
             links = _by_receiver(exchanged, observables[LINKS][0])
@@ -158,21 +184,6 @@ def _by_receiver(exchanged: list[np.ndarray], told: np.ndarray) -> np.ndarray | 
         return None
     links = np.stack(exchanged[:receivers], axis=-2)
     return links if links.shape == told.shape else None
-
-
-def runs_of(exchanged: list[np.ndarray], runs: int) -> list[np.ndarray]:
-    """Exchanged values as [runs, agents, dim]; an algorithm may take one run after the other."""
-    found, apart = [], []
-    for values in exchanged:
-        if values.ndim == 2:
-            apart.append(values)
-        else:
-            found.append(np.broadcast_to(values, (*values.shape[:-3], runs, *values.shape[-2:])))
-    found = [values.reshape(-1, *values.shape[-3:])[0] for values in found]
-    if apart and len(apart) % runs == 0:
-        each = np.stack(apart).reshape(runs, -1, *apart[0].shape)
-        found += list(each.swapaxes(0, 1))
-    return found
 
 
 def _same(one: np.ndarray, other: np.ndarray) -> bool:

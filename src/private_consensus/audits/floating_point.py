@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm, Iterative, stack
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.algorithms.base import Algorithm, Iterative
 
+from .execution import run_batch
 from .neighbours import Attack
 from .replay import RELEASED, TINY, at_place, noise_places, released_of, with_array, with_step
-from .result import FLOATING_POINT, CheckReport, Finding, Untested
+from .result import FLOATING_POINT, CheckReport, Finding, Untested, listed
 from .streams import AuditStreams
 
 SITE = "resolution of the noise"
@@ -77,7 +77,7 @@ def audit_floating_point(
         ]
         if coarse:
             text = (
-                f"the noise of {_agents(coarse)} in iteration {t} has a coarser resolution than "
+                f"the noise of {listed(coarse)} in iteration {t} has a coarser resolution than "
                 "the value to which it is added: the last digits of a message are those of the data"
             )
             return CheckReport((Finding(FLOATING_POINT, text),), sites=(SITE,))
@@ -86,12 +86,6 @@ def audit_floating_point(
         reason = f"only differences of messages were tested, the noise could not be changed: {why}"
         return CheckReport(untested=(Untested(SITE, reason, decisive=False),))
     return CheckReport(sites=(SITE,))
-
-
-def _agents(numbers: list[int]) -> str:
-    if len(numbers) == 1:
-        return f"agent {numbers[0]}"
-    return f"agents {', '.join(map(str, numbers))}"
 
 
 def _sampled(
@@ -106,17 +100,15 @@ def _sampled(
             if values.ndim == 3 and values.dtype.kind == "f":
                 messages[t] = values
 
-    _run(stack([algorithm]), attack, horizon, seed, keep)
+    _run(algorithm, attack, horizon, seed, keep)
     return messages
 
 
 def _run(algorithm: Algorithm, attack: Attack, horizon: int, seed: int, observe: Any) -> None:
     streams = AuditStreams.labelled("resolution", RUNS, seed)
-    problem = attack.pair[0].repeated(RUNS)
-    with limited_threads(1), np.errstate(all="ignore"):
-        algorithm.run(
-            problem, attack.network, streams, np.array([min(horizon, ITERATIONS)]), observe
-        )
+    world = attack.pair[0], attack.network, streams, min(horizon, ITERATIONS)
+    with np.errstate(all="ignore"):
+        run_batch(algorithm, *world, observe)
 
 
 class _Responses:
@@ -156,7 +148,7 @@ class _Responses:
 
 def _responses(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) -> _Responses:
     responses = _Responses()
-    _run(with_step(stack([algorithm]), responses), attack, horizon, seed, lambda *seen: None)
+    _run(with_step(algorithm, responses), attack, horizon, seed, lambda *seen: None)
     return responses
 
 

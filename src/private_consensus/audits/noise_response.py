@@ -31,13 +31,12 @@ from scipy import sparse
 from scipy.linalg import lstsq
 from scipy.sparse.csgraph import connected_components
 
-from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.algorithms.noise import LAWS
-from private_consensus.core.kernels.compiling import limited_threads
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Law, Streams, generator
 
-from .execution import LINKS, runs_of
+from .execution import LINKS, run_batch
 from .recording import RecordingNetwork
 from .streams import ROOT
 
@@ -261,8 +260,7 @@ class _Recorder:
     def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         if t > self.last:
             raise _LastIteration
-        exchanged = runs_of(self.network.exchanged, self.runs)
-        self.network.exchanged.clear()
+        exchanged = self.network.taken(self.runs)
         limit = MAX_EXCHANGES + (observables[LINKS].shape[-2] if LINKS in observables else 0)
         if "released" in observables:
             self._add(t, "message", observables["released"][0])
@@ -403,10 +401,8 @@ class Executed:
         streams = ControlledStreams(
             ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
         )  # fmt: skip
-        with limited_threads(1), suppress(_LastIteration):
-            batch = stack([self.algorithm])
-            problem = self.problem.repeated(runs)
-            batch.run(problem, recording, streams, np.array([self.horizon]), recorder)
+        with suppress(_LastIteration):
+            run_batch(self.algorithm, self.problem, recording, streams, self.horizon, recorder)
         columns = [np.zeros((runs, 0))] + [part.reshape(runs, -1) for *_, part in recorder.parts]
         flat = np.concatenate(columns, axis=1)
         sizes = (

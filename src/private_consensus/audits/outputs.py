@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm, stack
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
 from private_consensus.privacy import account
 from private_consensus.privacy.audit.claims import Profile
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics
 
+from .execution import run_batch
 from .neighbours import Attack
 from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested
@@ -177,9 +177,7 @@ def _sampled(
             if name in observables:
                 shown.setdefault(name, []).append(np.array(observables[name][0], float))
 
-    with limited_threads(1):
-        batch = stack([algorithm])
-        batch.run(problem.repeated(runs), network, streams, np.array([horizon]), keep)
+    run_batch(algorithm, problem, network, streams, horizon, keep)
     samples = {}
     for name, values in shown.items():
         if all(value.ndim and len(value) == runs for value in values):
@@ -276,7 +274,5 @@ def _outputs(
                 shown[name, call] = np.array(values, float)
 
     streams = AuditStreams.labelled("coupled", COUPLED_RUNS)
-    with limited_threads(1):
-        batch = stack([algorithm])
-        batch.run(problem.repeated(COUPLED_RUNS), network, streams, np.array([horizon]), _keep)
+    run_batch(algorithm, problem, network, streams, horizon, _keep)
     return shown

@@ -17,7 +17,7 @@ from private_consensus.core.algorithms.base import Algorithm
 
 from .neighbours import Attack
 from .replay import RELEASED, RUNS, Replays, Trace, equal, lacks_noise, replays, tolerance_until
-from .result import DIFFERS, CheckReport, Finding, Untested
+from .result import DIFFERS, CheckReport, Finding, Untested, listed
 
 SITE = "values that agents receive"
 MAX_LISTED = 5
@@ -85,7 +85,7 @@ def audit_received_state(
     names = ", ".join(sorted({name for _, name in silent}))
     receivers = sorted({agent for agent, _ in silent})
     text = (
-        f"a value of agent {attack.agent} reaches {_agents(receivers)} in iteration {first} other "
+        f"a value of agent {attack.agent} reaches {listed(receivers)} in iteration {first} other "
         f"than through recorded messages, and without noise (seen in {names})"
     )
     return CheckReport((*findings, Finding(DIFFERS, text)), sites=(SITE,))
@@ -167,12 +167,6 @@ def _exchanged_without_noise(here, there, noisy, loud: Trace) -> bool:
     if axes:
         here, there, noisy = (np.moveaxis(values, axes[-1], 0) for values in (here, there, noisy))
     return lacks_noise(here, there, noisy, loud)
-
-
-def _agents(numbers: list[int]) -> str:
-    if len(numbers) == 1:
-        return f"agent {numbers[0]}"
-    return f"agents {', '.join(map(str, numbers))}"
 
 
 def _differing(

@@ -19,15 +19,14 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import Algorithm, Iterative, stack
-from private_consensus.core.kernels.compiling import limited_threads
+from private_consensus.core.algorithms.base import Algorithm, Iterative
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import UNIT_LAWS, Law
 
+from .execution import run_batch
+from .recording import Exchanges, RecordingNetwork
 from .streams import AuditStreams
 
-PRODUCTS = {np.matmul, np.vecdot, np.matvec, np.vecmat}
-CONTRACTIONS = {np.dot, np.einsum, np.inner, np.tensordot}
 RELEASED, LINKS = "released", "links"
 MESSAGES = (RELEASED, LINKS)
 """Outputs that are messages themselves."""
@@ -51,116 +50,6 @@ CLOSE = 1e-7
 
 Line = tuple[str, int]
 """File and number of a line of code."""
-
-
-class Exchanges:
-    """Values that pass through a network, in order; values of an earlier execution replace them.
-
-    Parameters
-    ----------
-    recorded : list of ndarray, optional
-        Values of the earlier execution.
-    """
-
-    def __init__(self, recorded: list[np.ndarray] | None = None):
-        self.recorded = recorded
-        self.values: list[np.ndarray] = []
-        self.mismatches: list[int] = []
-
-    def pass_on(self, values: np.ndarray) -> np.ndarray:
-        """Record values and return those that the receivers get."""
-        index = len(self.values)
-        self.values.append(np.array(values))
-        if self.recorded is None:
-            return values
-        if index < len(self.recorded) and self.recorded[index].shape == np.shape(values):
-            return self.recorded[index]
-        self.mismatches.append(index)
-        return values
-
-    def rewind(self, count: int) -> None:
-        """Forget all values after the first ``count``."""
-        del self.values[count:]
-        self.mismatches = [index for index in self.mismatches if index < count]
-
-
-class ExchangingMatrix(np.ndarray):
-    """A matrix [..., agents, agents] whose products pass through :class:`Exchanges`."""
-
-    exchanges: Exchanges | None
-    agents: int
-
-    @classmethod
-    def of(cls, matrix: np.ndarray, exchanges: Exchanges) -> ExchangingMatrix:
-        """Return a view of ``matrix``."""
-        view = np.asarray(matrix).view(cls)
-        view.exchanges, view.agents = exchanges, matrix.shape[-1]
-        return view
-
-    def __array_finalize__(self, source: np.ndarray | None) -> None:
-        self.exchanges = getattr(source, "exchanges", None)
-        self.agents = getattr(source, "agents", 0)
-
-    def __array_ufunc__(
-        self, ufunc: np.ufunc, method: str, *inputs: Any, out: tuple | None = None, **options: Any
-    ) -> Any:
-        if ufunc in PRODUCTS and method == "__call__":
-            inputs = tuple(map(self._received, inputs))
-        if out is not None:
-            options["out"] = tuple(map(_plain, out))
-        result = getattr(ufunc, method)(*map(_plain, inputs), **options)
-        elementwise = ufunc not in PRODUCTS and method == "__call__"
-        square = isinstance(result, np.ndarray) and result.shape[-2:] == self.shape[-2:]
-        if elementwise and square and self.exchanges is not None:
-            return ExchangingMatrix.of(result, self.exchanges)
-        return result
-
-    def __array_function__(
-        self, func: Callable[..., Any], types: Any, args: Any, kwargs: Any
-    ) -> Any:
-        if func in CONTRACTIONS:
-            args = tuple(map(self._received, args))
-        return func(*_plain_all(args), **{key: _plain_all(v) for key, v in kwargs.items()})
-
-    def _received(self, operand: Any) -> Any:
-        """Return what receivers get in place of the operand of a product."""
-        values = isinstance(operand, np.ndarray) and not isinstance(operand, ExchangingMatrix)
-        if not values or self.exchanges is None or self.agents not in operand.shape:
-            return operand
-        return self.exchanges.pass_on(operand)
-
-
-@dataclass(frozen=True)
-class ExchangingNetwork(Network):
-    """A network whose exchanged values pass through :class:`Exchanges`."""
-
-    exchanges: Exchanges = field(default_factory=Exchanges)
-
-    @classmethod
-    def on(cls, network: Network, exchanges: Exchanges) -> ExchangingNetwork:
-        """Return the same graph and weights, with ``exchanges``."""
-        matrices = (
-            ExchangingMatrix.of(matrix, exchanges) for matrix in (network.adjacency, network.mixing)
-        )
-        return cls(*matrices, exchanges)
-
-    def mix(self, x: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.mix` to the values that receivers get."""
-        return self.mixing @ x
-
-    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.gather` to the values that receivers get."""
-        return super().gather(self.exchanges.pass_on(x), neighbourhoods)
-
-
-def _plain(value: Any) -> Any:
-    return np.asarray(value) if isinstance(value, ExchangingMatrix) else value
-
-
-def _plain_all(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return type(value)(map(_plain_all, value))
-    return _plain(value)
 
 
 @dataclass(frozen=True)
@@ -545,15 +434,12 @@ def run_traced(
     """
     exchanges = Exchanges(None if source is None else source.all_exchanges)
     recorder = _Recorder(rows, exchanges, source)
-    batch = stack([algorithm])
     if isinstance(algorithm, Iterative):
         recorder.files = source_files(type(algorithm))
-        batch = with_step(batch, recorder)
-    tapped = ExchangingNetwork.on(network, exchanges)
-    with limited_threads(1), np.errstate(all="ignore"):
-        batch.run(
-            problem.repeated(len(streams.runs)), tapped, streams, np.array([horizon]), recorder
-        )
+        algorithm = with_step(algorithm, recorder)
+    recording = RecordingNetwork.on(network, exchanges)
+    with np.errstate(all="ignore"):
+        run_batch(algorithm, problem, recording, streams, horizon, recorder)
     return recorder.trace
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -307,3 +307,21 @@ class AuditResult:
         rows.append(("verdict", self.verdict))
         stated = self.privacy_verdict
         return rows if stated is None else [*rows, ("privacy", stated)]
+
+
+def listed(agents: Iterable[int]) -> str:
+    """Return the agents as a text: ``agent 3`` or ``agents 0 to 4, 7``."""
+    agents = list(agents)
+    return f"agent {agents[0]}" if len(agents) == 1 else f"agents {list_numbers(agents)}"
+
+
+def list_numbers(numbers: Sequence[int]) -> str:
+    """Return ascending integers as a text with ranges."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    parts = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
+    return ", ".join(parts)
