@@ -4,6 +4,7 @@ import json
 import os
 import re
 import runpy
+import shutil
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,42 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
 def test_a_folder_without_a_study_is_refused(tmp_path, capsys):
     assert cli.main(["reproduce", str(tmp_path)]) == 2
     assert "a folder with a Snakefile" in capsys.readouterr().err
+
+
+CHECK = """
+import sys
+sys.path.insert(0, {source!r})
+from private_consensus.cli import main
+sys.exit(main(["check", {folder!r}, "--scale", "smoke", "--json"]))
+"""
+
+
+def test_a_study_is_checked_without_an_installation_and_without_results(study):
+    program = CHECK.format(source=str(ROOT / "src"), folder=str(study))
+    done = call(study, ["python", program])
+    assert done.returncode == 0, said(done)
+    counts = json.loads(done.stdout)
+    assert (counts["valid"], counts["experiments"], counts["audited entries"]) == (True, 1, 1)
+    assert not (study / "results").exists()
+
+
+def test_each_error_of_a_paper_is_one_line(tmp_path, capsys):
+    """A copy of one paper, of which nothing is run."""
+    copy = tmp_path / "config" / "papers" / "gratton.yaml"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(ROOT / "config" / "config.yaml", tmp_path / "config")
+    text = (ROOT / "config" / "papers" / "gratton.yaml").read_text()
+    copy.write_text(text)
+    assert cli.main(["check", str(copy)]) == 0
+    assert capsys.readouterr().out.startswith("The configuration is valid (papers: 1, ")
+    copy.write_text(text.replace("horizon:", "horzon:").replace("    runs:", "    rnus:"))
+    assert cli.main(["check", str(copy)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 1 and any("horzon: unknown key" in line for line in lines)
+    assert cli.main(["check", str(tmp_path), "--scale", "no_scale"]) == 1
+    assert "scale: found 'no_scale'" in capsys.readouterr().out
+    assert cli.main(["check", str(tmp_path / "config")]) == 1
+    assert "expected a folder with config/config.yaml" in capsys.readouterr().out
 
 
 def test_a_summary_has_a_section_for_each_thing_that_there_is():

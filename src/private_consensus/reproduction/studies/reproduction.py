@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core.algorithms import GROUP
 
 from .places import HOME
 
 KEPT = Path(".snakemake", "private-consensus")
-"""Folder of what a study's own package is found by, where it is not installed."""
+"""Folder of the metadata of a study's package that is not installed."""
 
 
 def reproduce(
@@ -48,11 +48,9 @@ def reproduce(
     ModuleNotFoundError
         If Snakemake is not installed.
     """
-    require("\0" not in str(study), "STUDY", str(study), "a folder with a Snakefile")
-    folder = Path(study).absolute()
-    snakefile = folder / "Snakefile"
     expected = "a folder with a Snakefile, as private-consensus init writes it"
-    require(snakefile.is_file(), "STUDY", str(study), expected)
+    folder = arguments.path("STUDY", study, expected).absolute()
+    require((folder / "Snakefile").is_file(), "STUDY", str(study), expected)
     require(cores >= 1, "--cores", cores, "a number >= 1")
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("No module named 'snakemake'", name="snakemake")
@@ -80,40 +78,36 @@ def command(folder: Path, scale: str | None, cores: int) -> list[str]:
     list of str
         Program and arguments.
     """
-    overrides = [] if scale is None else ["--config", f"scale={scale}"]
-    profile = ["--workflow-profile", str(HOME / "profiles" / "default")]
-    executor = ["--executor", "forks" if sys.platform == "linux" else "local"]
     return [
-        sys.executable,
-        "-m",
-        "snakemake",
-        "--cores",
-        str(cores),
-        *executor,
-        *profile,
-        *overrides,
-    ]
+        sys.executable, "-m", "snakemake", "--cores", str(cores),
+        "--executor", "forks" if sys.platform == "linux" else "local",
+        "--workflow-profile", str(HOME / "profiles" / "default"),
+        *([] if scale is None else ["--config", f"scale={scale}"]),
+    ]  # fmt: skip
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return environment variables with which the package of a study is importable.
-
-    The package need not be installed: the variables add its sources and its metadata to the path.
-    """
-    _describe(folder)
-    folders = [str(folder / KEPT), str(folder / "src"), os.getenv("PYTHONPATH", "")]
+    """Return environment variables with which the package of a study is importable."""
+    folders = [*package_folders(folder), os.getenv("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, folders))}
 
 
-def _describe(folder: Path) -> None:
-    """Write the metadata that ``pip install`` would write: name, version, entry points."""
+def package_folders(folder: Path) -> list[str]:
+    """Return the folders that make the package of a study importable without an installation.
+
+    The first one contains the metadata that ``pip install`` would write: name, version and entry
+    points. There is no folder if the study declares no entry points.
+    """
     project = _project(folder)
     points = project.get("entry-points", {}).get(GROUP, {})
+    if not points:
+        return []
     name, version = project.get("name", folder.name), project.get("version", "0")
     metadata = folder / KEPT / f"{name.replace('-', '_')}-{version}.dist-info"
     lines = [f"[{GROUP}]", *(f"{point} = {module}" for point, module in points.items())]
     write_text(metadata / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     write_text(metadata / "entry_points.txt", "\n".join(lines) + "\n")
+    return [str(folder / KEPT), str(folder / "src")]
 
 
 def _project(folder: Path) -> Mapping:

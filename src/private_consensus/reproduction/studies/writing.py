@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.common.provenance import write_text
 from private_consensus.core import algorithms, problems
 
@@ -40,8 +40,7 @@ def write_study(folder: str | Path) -> list[Path]:
     InvalidInput
         If the name is taken or invalid for a package, or the folder is not empty.
     """
-    require("\0" not in str(folder), "STUDY", str(folder), "a folder")
-    folder = Path(folder).absolute()
+    folder = arguments.path("STUDY", folder, "a folder").absolute()
     name = folder.name
     _require_free(name)
     empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))

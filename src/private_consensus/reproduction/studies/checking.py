@@ -1,0 +1,64 @@
+"""Run ``private-consensus check``: validate a configuration without computing anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from private_consensus.common import yamls
+from private_consensus.common.errors import arguments, require
+
+from ..audits.configuration import read_audits, validate_audit_entries
+from ..datasets import Acquisition
+from ..experiments.plan import load
+from .places import HOME
+from .reproduction import package_folders
+
+EXPECTED = "a folder with config/config.yaml, or a file of config/papers"
+
+
+def check(path: str | Path, scale: str | None = None) -> dict[str, int]:
+    """Validate the configuration of a study, of the repository, or of one paper.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder that contains ``config/config.yaml``, or a file ``config/papers/NAME.yaml``.
+    scale : str, optional
+        Scale at which settings are planned; that of the configuration if omitted.
+
+    Returns
+    -------
+    dict of str to int
+        Number of papers, experiments, settings, figures, tables, claims and audited entries.
+
+    Raises
+    ------
+    InvalidInput
+        With one line per error of the configuration, or for a path without a configuration.
+    """
+    target = arguments.path("PATH", path, EXPECTED).absolute()
+    is_paper = target.is_file() and target.parent.name == "papers"
+    folder = target.parents[2] if is_paper else target
+    require((folder / "config" / "config.yaml").is_file(), "PATH", str(path), EXPECTED)
+    sys.path[:0] = package_folders(folder)
+    config = yamls.read(folder / "config" / "config.yaml")
+    if is_paper:
+        config["papers"] = [target.stem]
+    if scale is not None:
+        config["scale"] = scale
+    folders = list(dict.fromkeys([folder / "config", HOME.absolute() / "config"]))
+    plan = load(config, *folders)
+    Acquisition(**plan.config.data.model_dump()).check()
+    files = (configured / "audits.yaml" for configured in folders)
+    audits = read_audits(yamls.read(next(filter(Path.is_file, files))))
+    audited = validate_audit_entries(audits.entries(), plan.experiments)
+    return {
+        "papers": len(plan.papers),
+        "experiments": len(plan.experiments),
+        "settings": sum(len(plan.cell(*cell)["settings"]) for cell in plan.cells()),
+        "figures": len(plan.figures),
+        "tables": len(plan.tables),
+        "claims": sum(len(paper.claims) for paper in plan.papers.values()),
+        "audited entries": len(audited),
+    }
