@@ -7,8 +7,8 @@ import pytest
 from handmade import BASE, rows, table
 
 from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN, answers
-from private_consensus.comparison.gains import gain
 from private_consensus.comparison.schema import CELL
+from private_consensus.comparison.statistics import tuning_ratio
 from private_consensus.core.randomness import generator
 
 SHARED = generator(1, "shared").normal(size=10)
@@ -133,9 +133,8 @@ def test_a_reason_for_not_being_entered_stands_once_with_what_its_cells_share():
 
 def test_the_gain_of_tuning_is_the_geometric_mean_of_ratios():
     default = np.array([[1.0] * 8, [10.0] * 8]) * np.exp(SHARED[:8] / 10)
-    exact = gain(default * [[0.5], [0.125]], default)
-    assert exact[:3] == pytest.approx((0.25,) * 3)
-    assert exact.cells == 2
-    one = gain(np.vstack([default[0] / 2, default[1] - 100]), default)
-    assert (one.ratio, one.cells) == (pytest.approx(0.5), 1)
-    assert gain(-default, default).cells == 0
+    exact, cells = tuning_ratio(default * [[0.5], [0.125]], default)
+    assert exact == pytest.approx((0.25,) * 3) and cells == 2
+    half, cells = tuning_ratio(np.vstack([default[0] / 2, default[1] - 100]), default)
+    assert (half.value, cells) == (pytest.approx(0.5), 1)
+    assert tuning_ratio(-default, default)[1] == 0

@@ -11,6 +11,7 @@ import yaml
 from private_consensus import algorithms, cli
 from private_consensus.cli import main
 from private_consensus.common import yamls
+from private_consensus.comparison.ranking import Standing, _shown
 
 RAW = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
 SMALL = {
@@ -49,10 +50,16 @@ def rank(design, capsys, monkeypatch):
     def called(*arguments):
         code = main(["rank", *map(str, arguments), "--design", str(design)])
         out, err = capsys.readouterr()
-        rows = re.findall(r"│ (> )?(\w+) +│ ([\d.-]+) +│ (\d+) +│ (\d+) +│ (\d+) +│", out)
+        rows = re.findall(r"│ (> )?(\w+) +│ ([\d.-]+) +│ ([\d-]+) +│ ([\d-]+) +│ (\d+) +│", out)
         return code, {row[1]: row for row in rows}, out, err
 
     return called
+
+
+def test_few_runs_decide_nothing_within_a_cell():
+    standing = Standing("talks", 1.5, best=2, alone=1, cells=2)
+    assert _shown(standing, [], few=False) == ("talks", "1.50", "2", "1", "2")
+    assert _shown(standing, [], few=True) == ("talks", "1.50", "-", "-", "2")
 
 
 def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):

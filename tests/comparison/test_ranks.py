@@ -7,11 +7,14 @@ import pytest
 from handmade import rows, table
 from scipy.stats import ttest_1samp
 
-from private_consensus.comparison.gap import closed, closed_by_each
-from private_consensus.comparison.goals import budget_needed, crossing
-from private_consensus.comparison.leaders import places
-from private_consensus.comparison.pareto import front, fronts
 from private_consensus.comparison.ranks import complete_part, friedman, rank
+from private_consensus.comparison.statistics import (
+    budget_needed,
+    closed_fractions,
+    crossing,
+    front,
+    places,
+)
 from private_consensus.comparison.tables import compared, cube
 from private_consensus.core.randomness import generator
 
@@ -49,6 +52,13 @@ def test_more_cells_of_one_problem_do_not_narrow_the_interval():
     np.testing.assert_allclose(often.mean_ranks, once.mean_ranks)
     np.testing.assert_allclose(often.low, once.low)
     assert often.p == pytest.approx(once.p) and often.cells == 26
+
+
+def test_an_interval_contains_possible_mean_ranks_only():
+    values = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [2.0, 1.0, 3.0]])
+    found = rank(["x", "y", "z"], values, ["a", "b", "c"])
+    assert found.low[0] == 1.0 and found.high[1] == 3.0
+    assert found.low[0] < found.mean_ranks[0] < found.high[0] < 3.0
 
 
 def test_methods_that_differ_on_every_problem_are_told_apart_and_others_are_not():
@@ -147,14 +157,14 @@ def test_a_front_is_that_of_brute_force():
 
 
 def test_a_front_has_no_method_that_diverged_or_has_no_cost():
-    means = {
-        "cheap": {"loss": 2.0, "bits": 1.0},
-        "good": {"loss": 1.0, "bits": 5.0},
-        "dear": {"loss": 1.0, "bits": 6.0},
-        "free but useless": {"loss": np.inf, "bits": 0.0},
-        "unknown": {"loss": 0.0},
-    }
-    assert fronts(means, "loss", ("bits",)) == {"bits": ["cheap", "good"]}
+    """Loss and bits of a cheap, a good, a dominated, a diverged and an unknown method."""
+    points = [[2.0, 1.0], [1.0, 5.0], [1.0, 6.0], [np.inf, 0.0], [0.0, np.nan]]
+    assert front(np.array(points)).tolist() == [True, True, False, False, False]
+
+
+def closed(method, local, central):
+    """The fraction of the gap that one method closes."""
+    return closed_fractions(method[None], local, central)[0]
 
 
 def test_the_share_of_a_gap_in_closed_form():
@@ -173,7 +183,7 @@ def test_shares_of_several_methods_are_those_of_each():
     local, central = 5 + random.normal(size=(2, 12)) * [[1.0], [0.2]] - [[0.0], [4.0]]
     methods = np.stack([local - 1, random.normal(size=12), np.full(12, np.inf), local, central])
     methods[1, 3] = np.inf
-    shares = closed_by_each(methods, local, central)
+    shares = closed_fractions(methods, local, central)
     assert shares == [closed(method, local, central) for method in methods]
     assert [share.value for share in shares] == [
         pytest.approx(shares[0].value),
@@ -181,17 +191,17 @@ def test_shares_of_several_methods_are_those_of_each():
         0,
         1,
     ]
-    unknown = closed_by_each(methods, central, local)
-    assert not any(share.known for share in unknown) and len(unknown) == len(methods)
-    assert [share.value for share in closed_by_each(methods[2:3], local, central)] == [-np.inf]
+    unknown = closed_fractions(methods, central, local)
+    assert np.isnan([share.value for share in unknown]).all() and len(unknown) == len(methods)
+    assert [share.value for share in closed_fractions(methods[2:3], local, central)] == [-np.inf]
 
 
 def test_no_gap_no_share():
     local = generator(8, "gap").normal(size=10)
     central = local + np.resize([1.0, -1.0], 10)
-    assert not closed(local, local, central).known
-    assert not closed(local, local, local + 1).known
-    assert not closed(local, local, np.full(10, np.inf)).known
+    assert np.isnan(closed(local, local, central)).all()
+    assert np.isnan(closed(local, local, local + 1)).all()
+    assert np.isnan(closed(local, local, np.full(10, np.inf))).all()
     assert closed(np.full(10, np.inf), central + 9, central).value == -np.inf
 
 

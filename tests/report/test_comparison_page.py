@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus.common import yamls
-from private_consensus.comparison.answers import INFINITE, KEPT, PLACE, UNPROVEN
+from private_consensus.comparison.answers import INFINITE, PLACE, REPEATED, UNPROVEN
 from private_consensus.comparison.design import cells, described, read_comparison
 from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.reproduction.report import page as front
@@ -147,6 +147,13 @@ def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
     assert "tuning counted: 1 of 3; parameters known: 1 of 3" in text
 
 
+def test_a_search_that_fails_its_check_is_named(results):
+    (row,) = FOUND["tuning_check"]
+    failed = {**FOUND, "tuning_check": [{**row, "ratio": 1.27, "low": 0.001, "passed": False}]}
+    text = pages(replace(results, comparison=failed))["comparison.html"]
+    assert "fails at ε = 1: its loss is 1.27 times" in " ".join(text.split())
+
+
 def test_what_is_learned_checked_and_at_a_border_is_told(text):
     assert rows_after(text, "learned") == [[
         "the lasso", "tuning counted", "1", "talks", "2", "8", "4 (local training)", "0.5", "80 %"
@@ -249,7 +256,8 @@ def whole_design() -> dict:
              for end in ENDS]  # fmt: skip
     gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[:2]} for name in names}
     return {
-        **FOUND, **{key: told[key] for key in KEPT}, "observers": observers, "problems": problems,
+        **FOUND, **{key: told[key] for key in REPEATED},
+        "observers": observers, "problems": problems,
         "advice": FOUND["advice"] * 20, "absent": FOUND["absent"] * 100,
         "ranks": {
             o: {t: dict.fromkeys(["remaining", "all", *problems], ranking) for t in TUNINGS}

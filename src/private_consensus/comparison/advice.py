@@ -270,7 +270,7 @@ def _of_pairs(test: Pairwise, problem: str, pairs: Sequence[Sides]) -> Estimates
 
 
 def _series(side: Side) -> Series:
-    return Series(experiment="comparison", algorithm=side.method, run=side.tuning)
+    return Series(experiment="comparison", method=side.method, variant=side.tuning)
 
 
 def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:

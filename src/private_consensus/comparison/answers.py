@@ -10,6 +10,7 @@ the ``gains`` of tuning; ``borders``, the positions of tuned parameters in their
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -20,31 +21,39 @@ import polars as pl
 from private_consensus.common.fields import INFINITE
 
 from .baselines import baselines_of, learnable_cells, remaining
-from .gains import gain
-from .gap import CENTRAL, LOCAL, closed_by_each
-from .goals import budget_needed
 from .headline import alone, sentences
-from .leaders import places
-from .pareto import COSTS, front
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, OBSERVERS, PRIMARY, TRANSFERRED, TUNINGS
+from .statistics import (
+    CENTRAL,
+    COSTS,
+    LOCAL,
+    UNDEFINED,
+    budget_needed,
+    closed_fractions,
+    front,
+    places,
+    tuning_ratio,
+)
 from .tables import Cube, Parts, compared, cube
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
-KEPT = (
+REPEATED = (
     "delta", "relation", "runs", "trials", "public_records", "records", "epsilons", "axes",
     "titles", "methods",
 )  # fmt: skip
 """Keys of the design that the answers repeat."""
-BESIDE = ("excess_loss_worst", "accuracy_mean", "consensus_error")
+OTHER_MEASURES = ("excess_loss_worst", "accuracy_mean", "consensus_error")
 """Further measures of a cell, next to the loss."""
 PLACE = (
     "method", "mean", "low", "high", "behind_low", "may_be_best", "share", "share_low",
-    "share_high", *BESIDE, "front",
+    "share_high", *OTHER_MEASURES, "front",
 )  # fmt: skip
 """Entries of a row of a cell; ``front`` has one bit per cost on whose front the method is."""
 UNPROVEN = ("method", "mean", "epsilon_lower", "epsilon_accountant")
+BORDER = 0.05
+"""Distance from an end, as a fraction of a range, within which a parameter is at the border."""
 
 Row = list[float | int | None]
 
@@ -70,11 +79,14 @@ def answers(
     """
     names = [method["name"] for method in design["methods"]]
     problems = design["titles"]["problem"]
+    base = {tuple(cell[key] for key in CELL) for cell in design["cells"] if cell["axis"] == "base"}
     observers = set(table["observer"].unique()) - {"none", ANYONE}
     all_parts = Parts(table)
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
-        name: all_parts.kept(partial(_ranked, observer=name))
+        name: all_parts.kept(
+            partial(compared, observer=name, yardsticks=() if name == STRONGEST else [LOCAL])
+        )
         for name in OBSERVERS
         if name in observers
     }
@@ -92,7 +104,7 @@ def answers(
     local = alone(table, design["cells"], primary)
     titles = {method["name"]: method["title"] for method in design["methods"]}
     return {
-        **{key: design[key] for key in KEPT},
+        **{key: design[key] for key in REPEATED},
         "absent": _absent(design["absent"]),
         "headline": sentences(rankings, primary, local, problems, titles),
         "primary": PRIMARY,
@@ -101,7 +113,7 @@ def answers(
             name: {tuning: _counts(by_cell) for tuning, by_cell in by_tuning.items()}
             for name, by_tuning in outcomes.items()
         },
-        "learned": _learned(all_parts, strongest, design, free),
+        "learned": _learned(all_parts, strongest, design, base, free),
         "borders": _borders(design.get("borders", [])),
         "tuning_check": list(design.get("tuning_check", [])),
         "advice": list(advice),
@@ -119,14 +131,11 @@ def answers(
             problem: _problem(problem, all_parts, tables, names, outcomes) for problem in problems
         },
         "budgets": {
-            problem: _budgets(all_parts, strongest, problem, design) for problem in problems
+            problem: _budgets(all_parts, strongest, problem, design["epsilons"], base)
+            for problem in problems
         },
-        "gains": {name: _gains(observer_parts, design) for name, observer_parts in tables.items()},
+        "gains": {name: _gains(observer_parts, base) for name, observer_parts in tables.items()},
     }
-
-
-def _ranked(rows: pl.DataFrame, observer: str) -> pl.DataFrame:
-    return compared(rows, observer, () if observer == STRONGEST else [LOCAL])
 
 
 def _ranks(
@@ -134,21 +143,12 @@ def _ranks(
 ) -> dict[str, Any]:
     """Return mean ranks over the cells that remain, over all cells, and over each problem's."""
     losses = table.cube(LOSS, tuning)
-    rest = remaining(losses, outcomes)
-    parts = {
-        problem: [i for i, cell in enumerate(rest.cells) if cell[0] == problem]
+    judged = remaining(losses, outcomes)
+    cubes = {"remaining": judged, "all": losses} | {
+        problem: judged.part([i for i, cell in enumerate(judged.cells) if cell[0] == problem])
         for problem in problems
     }
-    return {
-        "remaining": _ranking(_over_problems(rest)),
-        "all": _ranking(_over_problems(losses)),
-        **{
-            problem: _ranking(
-                _over_problems(Cube([rest.cells[i] for i in rows], rest.methods, rest.values[rows]))
-            )
-            for problem, rows in parts.items()
-        },
-    }
+    return {key: _ranking(_over_problems(losses)) for key, losses in cubes.items()}
 
 
 def _over_problems(losses: Cube) -> Ranking:
@@ -158,9 +158,10 @@ def _over_problems(losses: Cube) -> Ranking:
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     return {
         "methods": ranking.methods,
-        "mean_ranks": [_short(value) for value in ranking.mean_ranks],
-        "low": [_short(value) for value in ranking.low],
-        "high": [_short(value) for value in ranking.high],
+        **{
+            key: [_short(value) for value in getattr(ranking, key)]
+            for key in ("mean_ranks", "low", "high")
+        },
         "problems": ranking.problems,
         "cells": ranking.cells,
         "of": ranking.of,
@@ -178,32 +179,34 @@ def _counts(outcomes: Mapping[tuple, bool | None]) -> dict[str, int]:
 
 
 def _learned(
-    table: Parts, ranked: Parts, design: Mapping[str, Any], free: Sequence[str]
+    table: Parts,
+    ranked: Parts,
+    design: Mapping[str, Any],
+    base: Iterable[tuple],
+    free: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Return, for each problem and tuning, what the best private method attains.
 
     The base cell with the largest budget is used. ``fraction`` is the decrease of the loss from the
     model without data, relative to the decrease without privacy.
     """
-    base = {tuple(cell[key] for key in CELL) for cell in design["cells"] if cell["axis"] == "base"}
     largest = max(design["epsilons"])
-    without = {
+    data_free = {
         method["name"] for method in design["methods"] if method.get("baseline") == "data_free"
     }
     rows = []
     for tuning in TUNINGS:
-        losses, everything = ranked.cube(LOSS, tuning), cube(table.rows(LOSS, tuning), LOSS, tuning)
-        free_of_privacy = set(
-            table.rows(LOSS, tuning).filter(pl.col("observer") == "none")["method"].unique()
-        )
+        losses, part = ranked.cube(LOSS, tuning), table.rows(LOSS, tuning)
+        all_losses = cube(part, LOSS, tuning)
+        not_private = set(part.filter(pl.col("observer") == "none")["method"].unique())
         for i, cell in enumerate(losses.cells):
             if cell not in base or cell[-1] != largest:
                 continue
             means = {name: float(runs.mean()) for name, runs in losses.of_cell(i).items()}
-            all_of_cell = everything.of_cell(everything.cells.index(cell))
+            all_of_cell = all_losses.of_cell(all_losses.cells.index(cell))
             private = {name: value for name, value in means.items() if name not in free}
-            start = [means[name] for name in without if name in means]
-            end = [all_of_cell[name].mean() for name in free_of_privacy if name in all_of_cell]
+            start = [means[name] for name in data_free if name in means]
+            end = [all_of_cell[name].mean() for name in not_private if name in all_of_cell]
             if not (private and start and end):
                 continue
             best = min(private, key=private.__getitem__)
@@ -219,27 +222,19 @@ def _learned(
     return rows
 
 
-BORDER = 0.05
-"""Distance from an end, as a fraction of a range, within which a parameter is at the border."""
-
-
 def _borders(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Count, per method and parameter, the searches that end at a border of the range."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    groups = defaultdict(list)
     for row in rows:
-        groups.setdefault((row["method"], row["parameter"]), []).append(row)
+        groups[row["method"], row["parameter"]].append(row)
     counted = []
     for (method, parameter), group in groups.items():
-        ends = {
-            "low": [row for row in group if row["position"] < BORDER],
-            "high": [row for row in group if row["position"] > 1 - BORDER],
-        }
+        low = [row for row in group if row["position"] < BORDER]
+        high = [row for row in group if row["position"] > 1 - BORDER]
         counted.append({
             "method": method, "parameter": parameter, "searches": len(group),
-            **{end: len(found) for end, found in ends.items()},
-            "natural": sorted({
-                row["natural"] for found in ends.values() for row in found if row["natural"]
-            }),
+            "low": len(low), "high": len(high),
+            "natural": sorted({row["natural"] for row in low + high if row["natural"]}),
         })  # fmt: skip
     return counted
 
@@ -253,24 +248,25 @@ def _problem(
 ) -> list[dict[str, Any]]:
     """Return the cells of a problem with the places of methods by tuning and observer."""
     of_problem = partial(_of_problem, problem=problem)
-    problem_parts, ranked_parts = (
-        table.kept(of_problem),
-        {name: rows.kept(of_problem) for name, rows in tables.items()},
+    problem_parts = table.kept(of_problem)
+    ranked_parts = {name: rows.kept(of_problem) for name, rows in tables.items()}
+    by_cell: defaultdict[tuple, dict[str, Any]] = defaultdict(
+        lambda: {tuning: {} for tuning in TUNINGS}
     )
-    by_cell: dict[tuple, dict[str, Any]] = {}
     for tuning in TUNINGS:
         ends = _ends(problem_parts, tuning)
         for observer, ranked in ranked_parts.items():
             for cell, rows in _places(ranked, tuning, ends, names).items():
-                by_tuning = by_cell.setdefault(cell, {}).setdefault(tuning, {})
-                by_tuning[observer] = rows
-                learnt = by_tuning.setdefault("learnable", {})
-                learnt[observer] = outcomes[observer][tuning].get(cell)
-        for cell, rows in _unproven(problem_parts, tuning, names).items():
-            by_cell.setdefault(cell, {}).setdefault(tuning, {})["unproven"] = rows
-        for cell, rows in _costs(problem_parts, tuning, names).items():
-            by_cell.setdefault(cell, {}).setdefault(tuning, {})["costs"] = rows
-    return [{"cell": list(cell), **by_tuning} for cell, by_tuning in sorted(by_cell.items())]
+                by_cell[cell][tuning][observer] = rows
+                learnable = by_cell[cell][tuning].setdefault("learnable", {})
+                learnable[observer] = outcomes[observer][tuning].get(cell)
+        for key, rows_of in (("unproven", _unproven), ("costs", _costs)):
+            for cell, rows in rows_of(problem_parts, tuning, names).items():
+                by_cell[cell][tuning][key] = rows
+    return [
+        {"cell": list(cell), **{tuning: rows for tuning, rows in by_tuning.items() if rows}}
+        for cell, by_tuning in sorted(by_cell.items())
+    ]
 
 
 def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
@@ -289,23 +285,25 @@ def _places(
 ) -> dict[tuple, list[Row]]:
     """Return the ranked methods of each cell, best first."""
     losses = table.cube(LOSS, tuning)
-    beside = [_means(table, measure, tuning) for measure in BESIDE]
-    costs = [_means(table, measure, tuning) for measure in COSTS]
+    others, costs = (
+        [_means(table, measure, tuning) for measure in measures]
+        for measures in (OTHER_MEASURES, COSTS)
+    )
     rows_by_cell = {}
     for i, cell in enumerate(losses.cells):
         runs = losses.of_cell(i)
         fronts = _fronts(runs, cell, costs)
-        shares = _shares(runs, ends.get(cell, {}))
+        fractions = _fractions(runs, ends.get(cell, {}))
         rows_by_cell[cell] = [
             [
-                names.index(standing.method),
-                *map(_short, (standing.mean, standing.low, standing.high, standing.behind_low)),
-                int(standing.may_be_best),
-                *shares[standing.method],
-                *(_short(abs(measure.get((cell, standing.method), np.nan))) for measure in beside),
-                fronts.get(standing.method, 0),
+                names.index(place.method),
+                *map(_short, (place.mean, place.low, place.high, place.behind_low)),
+                int(place.may_be_best),
+                *map(_short, fractions[place.method]),
+                *(_short(abs(measure.get((cell, place.method), np.nan))) for measure in others),
+                fronts[place.method],
             ]
-            for standing in places(runs)
+            for place in places(runs)
         ]
     return rows_by_cell
 
@@ -319,34 +317,25 @@ def _means(table: Parts, measure: str, tuning: str) -> dict[tuple, float]:
     }
 
 
-def _shares(
-    runs: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]
-) -> dict[str, list[float | None]]:
+def _fractions(runs: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """Return the fraction of the gap that each method closes, in common runs."""
     if not runs or not {LOCAL, CENTRAL} <= ends.keys():
-        return {name: [None] * 3 for name in runs}
-    values = np.array([*runs.values()])
-    common = min(values.shape[1], *(len(ends[name]) for name in (LOCAL, CENTRAL)))
-    fractions = closed_by_each(values[:, :common], ends[LOCAL][:common], ends[CENTRAL][:common])
-    return {
-        name: [_short(value) for value in (share.value, share.low, share.high)]
-        for name, share in zip(runs, fractions, strict=True)
-    }
+        return dict.fromkeys(runs, UNDEFINED)
+    series = [*runs.values(), ends[LOCAL], ends[CENTRAL]]
+    common = min(map(len, series))
+    *methods, local, central = (values[:common] for values in series)
+    return dict(zip(runs, closed_fractions(np.array(methods), local, central), strict=True))
 
 
 def _fronts(
     runs: Mapping[str, np.ndarray], cell: tuple, costs: Sequence[Mapping]
 ) -> dict[str, int]:
     """Return, per method, the bits of the costs on whose Pareto front against the loss it is."""
-    names = list(runs)
-    bits_by_method = dict.fromkeys(names, 0)
+    bits = np.zeros(len(runs), int)
     for bit, cost in enumerate(costs):
-        points = [(runs[name].mean(), cost.get((cell, name), np.nan)) for name in names]
-        on = front(np.reshape(points, (-1, 2)))
-        bits_by_method = {
-            name: bits_by_method[name] | int(on[i]) << bit for i, name in enumerate(names)
-        }
-    return bits_by_method
+        points = [(runs[name].mean(), cost.get((cell, name), np.nan)) for name in runs]
+        bits |= front(np.reshape(points, (-1, 2))).astype(int) << bit
+    return dict(zip(runs, bits.tolist(), strict=True))
 
 
 def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
@@ -358,114 +347,102 @@ def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, li
     means = rows.group_by([*CELL, "method"], maintain_order=True).agg(
         pl.col("value").mean(), pl.col("epsilon_lower").max(), pl.col("epsilon_accountant").max()
     )
-    rows_by_cell: dict[tuple, list[Row]] = {}
+    rows_by_cell = defaultdict(list)
     for *cell, method, mean, lower, upper in means.iter_rows():
-        row = [names.index(method), *map(_short, (mean, lower, upper))]
-        rows_by_cell.setdefault(tuple(cell), []).append(row)
-    return {cell: sorted(rows, key=lambda row: row[0] or 0) for cell, rows in rows_by_cell.items()}
+        rows_by_cell[tuple(cell)].append([names.index(method), *map(_short, (mean, lower, upper))])
+    return {cell: sorted(rows, key=lambda row: row[0]) for cell, rows in rows_by_cell.items()}
 
 
 def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
-    """Return the costs of each method per cell, by :data:`.pareto.COSTS`, and its seconds."""
-    rows_by_cell: dict[tuple, list[Row]] = {}
+    """Return the costs of each method per cell, by :data:`.statistics.COSTS`, and its seconds."""
+    rows_by_cell = defaultdict(list)
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
     for cell, method in means[0]:
         values = [_short(measure.get((cell, method), np.nan)) for measure in means]
         if values[0] is not None:
-            rows_by_cell.setdefault(cell, []).append([names.index(method), *values])
+            rows_by_cell[cell].append([names.index(method), *values])
     return rows_by_cell
 
 
 def _budgets(
-    table: Parts, ranked: Parts, problem: str, design: Mapping[str, Any]
+    table: Parts, ranked: Parts, problem: str, epsilons: Sequence[float], base: Iterable[tuple]
 ) -> list[dict[str, Any]]:
     """Return, for each goal, the budgets that methods need in the base cells of a problem.
 
     The goals are the losses of local training and of central noise at the middle budget.
     """
-    base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
     ends, curves = (
         _base_curves(cube(_of_problem(rows.rows(LOSS), problem), LOSS), base)
         for rows in (table, ranked)
     )
-    epsilons = sorted(design["epsilons"])
-    middle = epsilons[len(epsilons) // 2]
+    middle = sorted(epsilons)[len(epsilons) // 2]
     goals = []
     for end in (LOCAL, CENTRAL):
-        values = ends.get(end, {}).get(middle)
+        values = ends[end].get(middle) if end in ends else None
         if values is None or not np.isfinite(values).all():
             continue
         goal = float(values.mean())
-        needed = {method: _needed(curve, goal) for method, curve in curves.items()}
+        needed = {
+            method: [
+                _short(bound)
+                for bound in budget_needed(
+                    sorted(curve), np.array([curve[epsilon] for epsilon in sorted(curve)]), goal
+                )
+            ]
+            for method, curve in curves.items()
+        }
         goals.append({"end": end, "epsilon": middle, "goal": _short(goal), "needed": needed})
     return goals
 
 
-def _needed(curve: Mapping[float, np.ndarray], goal: float) -> list[float | None]:
-    """Return the budget for a goal with its interval; 0 is at or below the smallest budget."""
-    epsilons = sorted(curve)
-    budget = budget_needed(epsilons, np.array([curve[epsilon] for epsilon in epsilons]), goal)
-    return [_short(end) for end in (budget.value, budget.low, budget.high)]
-
-
 def _base_curves(losses: Cube, base: Iterable[tuple]) -> dict[str, dict[float, np.ndarray]]:
     """Return the runs in the base cells, by method and epsilon."""
-    base, curves = set(base), {}
+    curves: defaultdict[str, dict[float, np.ndarray]] = defaultdict(dict)
     for i, cell in enumerate(losses.cells):
         if cell in base:
             for method, runs in losses.of_cell(i).items():
-                curves.setdefault(method, {})[cell[-1]] = runs
+                curves[method][cell[-1]] = runs
     return curves
 
 
-def _gains(table: Parts, design: Mapping[str, Any]) -> dict[str, dict[str, Row]]:
+def _gains(table: Parts, base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
     """Return the loss of each method relative to transferred parameters, per kind of tuning.
 
-    The base cells are used.
+    The base cells are used in which both kinds of tuning have all runs.
     """
-    base = {tuple(c[key] for key in CELL) for c in design["cells"] if c["axis"] == "base"}
-    cubes = {tuning: table.cube(LOSS, tuning) for tuning in TUNINGS}
-    gains_by_method: dict[str, dict[str, Row]] = {}
+    reference = table.cube(LOSS, TRANSFERRED)
+    gains_by_method: defaultdict[str, dict[str, Row]] = defaultdict(dict)
     for tuning in TUNINGS:
-        for method in cubes[tuning].methods if tuning != TRANSFERRED else ():
-            both = _both(cubes[tuning], cubes[TRANSFERRED], method, base)
-            if both is not None:
-                *numbers, cells = gain(*both)
-                gains_by_method.setdefault(method, {})[tuning] = [*map(_short, numbers), cells]
+        tuned = table.cube(LOSS, tuning)
+        cells = [cell for cell in tuned.cells if cell in base and cell in reference.cells]
+        common = [name for name in tuned.methods if name in reference.methods]
+        runs = min(tuned.values.shape[-1], reference.values.shape[-1])
+        for method in common if tuning != TRANSFERRED and cells else ():
+            pairs = np.array([
+                losses.values[[losses.cells.index(cell) for cell in cells],
+                              losses.methods.index(method), :runs]
+                for losses in (tuned, reference)
+            ])  # fmt: skip
+            complete = ~np.isnan(pairs).any((0, 2))
+            if complete.any():
+                ratio, count = tuning_ratio(*pairs[:, complete])
+                gains_by_method[method][tuning] = [*map(_short, ratio), count]
     return gains_by_method
-
-
-def _both(first_cube: Cube, second_cube: Cube, method: str, base: set[tuple]) -> np.ndarray | None:
-    """Return runs [2, cells, runs] of a method in base cells that are complete in both cubes."""
-    if method not in second_cube.methods:
-        return None
-    runs = min(first_cube.values.shape[-1], second_cube.values.shape[-1])
-    pairs = []
-    for i, cell in enumerate(first_cube.cells):
-        if cell in base and cell in second_cube.cells:
-            first_runs = first_cube.values[i, first_cube.methods.index(method), :runs]
-            second_runs = second_cube.values[
-                second_cube.cells.index(cell), second_cube.methods.index(method), :runs
-            ]
-            if not np.isnan([first_runs, second_runs]).any():
-                pairs.append([first_runs, second_runs])
-    return np.moveaxis(np.array(pairs), 0, 1) if pairs else None
 
 
 def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the methods that are not entered, per reason, with common attributes of the cells."""
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    groups = defaultdict(list)
     for row in rows:
-        groups.setdefault((row["method"], row["because"]), []).append(row)
+        groups[row["method"], row["because"]].append(row)
     absences = []
     for (method, because), group in groups.items():
         keys = [key for key in group[0] if key not in ("method", "because")]
-        values = {key: sorted({row[key] for row in group if key in row}) for key in keys}
-        where = {key: alike[0] for key, alike in values.items() if len(alike) == 1}
+        values = {key: {row[key] for row in group if key in row} for key in keys}
         # Attributes equal to 0, as in the base cell, are omitted.
-        stated = {key: value for key, value in where.items() if value != 0}
+        common = {key: value for key, (value, *more) in values.items() if value != 0 and not more}
         absences.append(
-            {"method": method, "because": because, "where": stated, "times": len(group)}
+            {"method": method, "because": because, "where": common, "times": len(group)}
         )
     return absences
 

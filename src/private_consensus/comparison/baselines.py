@@ -17,8 +17,8 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
-from .leaders import interval
 from .schema import ANYONE
+from .statistics import interval
 from .tables import Cube
 
 TOO_SMALL = "budget too small for these data"
@@ -93,5 +93,6 @@ def remaining(losses: Cube, outcomes: Mapping[tuple, Any]) -> Cube:
     -------
     Cube
     """
-    kept = [i for i, cell in enumerate(losses.cells) if outcomes.get(cell) is not False]
-    return Cube([losses.cells[i] for i in kept], losses.methods, losses.values[kept])
+    return losses.part(
+        [i for i, cell in enumerate(losses.cells) if outcomes.get(cell) is not False]
+    )

@@ -2,8 +2,8 @@
 
 It states in how many cells the budget is too small for the data, which methods have the lowest mean
 rank in the other cells, for each kind of tuning, and where local training is best. In a base cell,
-local training is best if it is the only private method that may be best (:mod:`.leaders`). All base
-cells share one level (Bonferroni).
+local training is best if it is the only private method that may be best (:mod:`.statistics`). All
+base cells share one level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import polars as pl
 from private_consensus.common.multiplicity import ALPHA
 
 from .baselines import remaining
-from .gap import LOCAL
-from .leaders import places
 from .ranks import Ranking
 from .schema import ANYONE, CELL, PRIMARY
+from .statistics import LOCAL, places
 from .tables import compared, cube
 
 PHRASES = {

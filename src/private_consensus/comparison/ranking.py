@@ -16,17 +16,16 @@ from private_consensus.reproduction.claims.intervals import MIN_RUNS
 from .answers import LOSS, STRONGEST
 from .baselines import baselines_of, learnable_cells, remaining
 from .design import Comparison, Method, cells, read_comparison
-from .gap import LOCAL
-from .leaders import places
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, TUNINGS, read_results
+from .statistics import LOCAL, places
 from .submissions import NOT_TUNED, hand_in, submission, together
 from .tables import compared, cube
 
 SUFFIX = ".parquet"
 
 
-HEADS = ("method", "mean rank", "may be best in", "better than training alone in", "cells")
+HEADS = ("method", "mean rank", "may be best in", "better than local training in", "cells")
 
 Prepared = Callable[[Sequence[str]], Mapping[str, Any]]
 """Map from names of prepared data sets to the data."""
@@ -118,13 +117,14 @@ def ranked(
         hand_in(results, rules, out, absences(rules, results, absent, names))
     table = together([*handed, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
-    few = f"; {rules.runs} runs tell nobody apart in a cell" if rules.runs < MIN_RUNS else ""
+    few = rules.runs < MIN_RUNS
+    note = f"; {rules.runs} runs do not distinguish methods in a cell" if few else ""
     problems = len(ranking.problems)
     return Ranked(
         HEADS,
-        [_shown(row, entered) for row in rows],
+        [_shown(row, entered, few) for row in rows],
         f"tuning counted in the budget; {ranking.cells} of {ranking.of} cells in which all "
-        f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{few}",
+        f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{note}",
         list(
             dict.fromkeys(
                 f"{row['method']}: {row['because']}"
@@ -207,11 +207,13 @@ def _rivals(design: Comparison, excluded: set[str], observers: set[str]) -> list
     ]
 
 
-def _shown(row: Standing, entered: Sequence[str]) -> tuple[str, ...]:
+def _shown(row: Standing, entered: Sequence[str], few: bool) -> tuple[str, ...]:
+    """Return a row of the ranking table; ``few`` runs decide nothing within a cell."""
     return (
         f"> {row.method}" if row.method in entered else row.method,
         "-" if row.mean_rank is None else f"{row.mean_rank:.2f}",
-        *map(str, (row.best, row.alone, row.cells)),
+        *("-" if few else str(count) for count in (row.best, row.alone)),
+        str(row.cells),
     )
 
 

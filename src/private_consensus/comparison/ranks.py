@@ -3,8 +3,10 @@ r"""Mean ranks of methods, with the problem as the unit of observation.
 Each cell ranks the methods that ran in it. The best method has rank 1, and tied methods have their
 mean rank. Cells of one problem share data and are not independent. Therefore a method's ranks are
 first averaged over the cells of each problem, which gives one number per problem and method. The
-mean rank is the mean of these numbers, with Student's interval over problems. Friedman's test
-ranks them again within each problem. Its null hypothesis is that all methods are equal.
+mean rank is the mean of these numbers, with Student's interval over problems. A mean rank is
+between 1 and the number of methods, and the interval is restricted to these values: its coverage
+does not change. Friedman's test ranks them again within each problem. Its null hypothesis is that
+all methods are equal.
 """
 
 from __future__ import annotations
@@ -92,7 +94,7 @@ def rank(methods: Sequence[str], values: np.ndarray, problems: Sequence[str]) ->
     by_problem = np.array([ranks[of_row == name].mean(0) for name in names])
     by_problem = by_problem.reshape(len(names), len(columns))
     mean = by_problem.mean(0) if len(names) else np.full(len(columns), np.nan)
-    low, high = student(by_problem)
+    low, high = np.clip(student(by_problem), 1, max(1, len(columns)))
     order = np.lexsort(([methods[i] for i in columns], mean))
     counts = dict(zip(methods, (~np.isnan(values)).sum(0).tolist(), strict=True))
     return Ranking(

@@ -30,6 +30,10 @@ class Cube(NamedTuple):
         counts = (~np.isnan(self.values)).sum(-1)
         return np.where(counts > 0, np.nansum(self.values, -1) / np.maximum(counts, 1), np.nan)
 
+    def part(self, rows: list[int]) -> Cube:
+        """Return the cube of some cells."""
+        return Cube([self.cells[i] for i in rows], self.methods, self.values[rows])
+
     def of_cell(self, cell: int) -> dict[str, np.ndarray]:
         """Return the values, shape (runs,), of the methods that ran in a cell.
 

@@ -16,8 +16,8 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.multiplicity import ALPHA
 
-from .leaders import interval
 from .schema import TUNINGS
+from .statistics import interval
 from .tuning import candidate, default_units
 
 if TYPE_CHECKING:
