@@ -45,7 +45,7 @@ FORKS.set_forkserver_preload([
     # What Snakemake imports in its functions.
     "snakemake.profiles", "snakemake.report.html_reporter", "pandas", "nbformat.v4", "smart_open",
     # What rules import of other people's.
-    "latex2mathml.converter",
+    "docutils.core",
 ])  # fmt: skip
 
 FIGURE = "showkatbakhsh_extra_reconstruction"

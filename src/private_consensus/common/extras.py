@@ -9,17 +9,15 @@ from importlib.metadata import PackageNotFoundError, requires
 
 PROJECT = "private-consensus"
 EXTRA_OF = {
+    "docutils": "report",
     "ipumspy": "data",
     "jinja2": "report",
-    "latex2mathml": "report",
     "markdown_it": "report",
     "PIL": "report",
     "pooch": "data",
     "requests": "data",
     "snakemake": "workflow",
     "typst": "report",
-    "ucimlrepo": "data",
-    "urllib3": "data",
     "vl_convert": "report",
 }
 """Extra of each optional package, by its name in import statements."""

@@ -7,10 +7,11 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
-from latex2mathml.converter import convert
+from docutils import nodes
+from docutils.core import publish_parts
+from docutils.parsers.rst.roles import register_local_role
 from markupsafe import Markup
 
 from private_consensus.core import algorithms
@@ -21,11 +22,27 @@ from ..reading import Results
 from .figures import short
 from .privacy import of_algorithm
 
-ARG = re.compile(r"\\arg(?![a-z])")
-"""LaTeX command that the converter does not support."""
-MATH = re.compile(r":math:`([^`]+)`", re.S)
-CODE = re.compile(r"``([^`]+)``")
-ROLE = re.compile(r":\w+:`~?([^`]+)`")
+SETTINGS = {
+    "file_insertion_enabled": False,
+    "halt_level": 5,
+    "initial_header_level": 3,
+    "doctitle_xform": False,
+    "math_output": "MathML",
+    "raw_enabled": False,
+    "report_level": 5,
+    "syntax_highlight": "none",
+}
+"""Settings of docutils: text cannot load files, and no message is part of the text."""
+FORMULA = re.compile(r"<math\b.*?</math>", re.S)
+TAGS = {
+    r"<div>\n(?=<math)": '<div class="formula" tabindex="0" role="group" aria-label="formula">',
+    r"<pre ": '<pre tabindex="0" ',
+    r'<span class="docutils literal">(.*?)</span>': r"<code>\1</code>",
+    r'<span class="classifier">': ' : <span class="classifier">',
+    r' id="[^"]*"': "",
+}
+"""Tags of docutils, and tags of the pages: code, no identifiers, and a place for the keyboard in
+elements that may be wider than a screen."""
 
 
 def algorithm(name: str) -> dict[str, Any]:
@@ -119,87 +136,18 @@ def _default(field: dataclasses.Field) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Convert a docstring to HTML: paragraphs, formulas, code, and lists of parameters.
-
-    Only the markup of these docstrings is converted; all other text is shown unchanged.
-    """
-    parts = [_block(block) for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
-    return Markup("\n".join(parts))
-
-
-def _block(block: str) -> str:
-    lines = block.splitlines()
-    if lines[0].strip().startswith(".. math::"):
-        first = lines[0].strip().removeprefix(".. math::")
-        inside = [line.strip() for line in lines[1:]]
-        return _displayed(" ".join([first, *inside]))
-    if len(lines) > 1 and re.fullmatch(r"\s*-{3,}\s*", lines[1]):
-        rest = "\n".join(lines[2:])
-        return f"<h3>{escape(lines[0].strip())}</h3>\n{_definitions(rest)}"
-    for place, line in enumerate(lines):
-        if line.strip().startswith(".. math::"):
-            return _block("\n".join(lines[:place])) + _block("\n".join(lines[place:]))
-    if lines[0].startswith("    "):
-        return _displayed(" ".join(line.strip() for line in lines)) if "\\" in block else (
-            f'<pre tabindex="0">{escape(inspect.cleandoc(block))}</pre>'
-        )  # fmt: skip
-    return f"<p>{inline(block)}</p>"
+    """Convert a docstring to HTML, with formulas as MathML; HTML in the text is shown as text."""
+    body = publish_parts(text, writer="html5", settings_overrides=SETTINGS)["body"]
+    body = FORMULA.sub(lambda match: re.sub(r"\n\s*", "", match[0]), body)
+    for pattern, tag in TAGS.items():
+        body = re.sub(pattern, tag, body)
+    return Markup(body)
 
 
-def _definitions(text: str) -> str:
-    rows: list[list[str]] = []
-    for line in text.splitlines():
-        if line.startswith(" ") and rows:
-            rows[-1][1] += f" {line.strip()}"
-        else:
-            rows.append([line, ""])
-    return "<dl>" + "".join(
-        f"<dt>{inline(name)}</dt><dd>{inline(meaning)}</dd>" for name, meaning in rows
-    ) + "</dl>"  # fmt: skip
+def _code(role, rawtext, text, *_args) -> tuple[list[nodes.Node], list[nodes.Node]]:
+    """Show the target of a reference as code, without its module."""
+    return [nodes.literal(rawtext, text.removeprefix("~").rpartition(".")[2])], []
 
 
-def inline(text: str) -> str:
-    """Convert formulas and code of a paragraph to HTML, and escape the other text."""
-    found: list[str] = []
-
-    def keep(html: str) -> str:
-        found.append(html)
-        return f"\0{len(found) - 1}\0"
-
-    text = MATH.sub(lambda m: keep(formula(m[1])), text)
-    text = CODE.sub(lambda m: keep(f"<code>{escape(m[1])}</code>"), text)
-    text = ROLE.sub(lambda m: keep(f"<code>{escape(m[1].rpartition('.')[2])}</code>"), text)
-    return re.sub(r"\0(\d+)\0", lambda m: found[int(m[1])], escape(text))
-
-
-def formula(latex: str, display: str = "inline") -> str:
-    """Convert LaTeX to MathML, or return the LaTeX as code if that fails.
-
-    Parameters
-    ----------
-    latex : str
-        Formula without delimiters.
-    display : {"inline", "block"}
-        Display mode of the formula.
-
-    Returns
-    -------
-    str
-        HTML.
-    """
-    try:
-        return convert(ARG.sub(r"\\mathrm{arg}", " ".join(latex.split())), display=display)
-    except Exception:  # the converter names no errors of its own for every input
-        return f"<code>{escape(latex)}</code>"
-
-
-def _displayed(latex: str) -> str:
-    lines = [part.replace("&", " ") for part in re.split(r"\\\\(?:\[[^\]]*\])?", latex)]
-    if "\\begin" in latex:
-        lines = [latex]
-    return "".join(
-        f'<div class="formula" tabindex="0" role="group" aria-label="formula">'
-        f"{formula(line, 'block')}</div>"
-        for line in lines
-        if line.strip()
-    )
+for _role in ("attr", "class", "data", "exc", "func", "meth", "mod"):
+    register_local_role(_role, _code)
