@@ -12,9 +12,9 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import atomic_write, checksums, write_json, write_text
 from private_consensus.common.spreadsheets import csv
 
+from ..experiments.freshness import actual_stamp
 from ..experiments.results import rows_of
 from ..plotting.drawings import png_of, small_svg
-from ..report.freshness import found_stamp
 from ..report.page import scored
 from ..report.reading import Results, svg_size
 from ..report.site import REPAIRS
@@ -85,7 +85,7 @@ def publish(
         _write(results, made, new)
         _keep_bench(folder, new)
         _keep_comparison(made, folder, new)
-        stamps = {str(path): found_stamp(path) for path in stamped}
+        stamps = {str(path): actual_stamp(path) for path in stamped}
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
             scale=results.scale, commit=results.commit, config=config, missing=missing,
