@@ -14,7 +14,6 @@ from private_consensus.audits.views import (
     observation,
     observed_system,
 )
-from private_consensus.audits.views.epsilon import all_epsilons
 from private_consensus.cli import main
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.gradient_descent import State
@@ -104,16 +103,11 @@ def test_rows_are_ordered_and_named(averaging):
         assert worst["formula"] <= worst["guarantee"] * (1 + 1e-6)
 
 
-def test_observers_together_learn_what_each_learns_alone(averaging):
-    """In their order, members of each left out; the eavesdropper among agents is no other."""
+def test_members_of_an_observer_are_no_target_agents(averaging):
     seen = observation(*averaging, 3)
-    observers = [agent(2), Eavesdropper(), agent(0)]
-    for one, together in zip(observers, all_epsilons(seen, observers, 1e-5), strict=True):
-        alone = epsilons(seen, one, 1e-5)
-        assert list(together) == list(alone) == [u for u in range(5) if u not in one.members]
-        for victim, found in together.items():
-            assert found.rule == alone[victim].rule
-            assert found.guarantee == pytest.approx(alone[victim].guarantee, rel=1e-12)
+    for observer in (agent(2), Eavesdropper(), agent(0)):
+        losses = epsilons(seen, observer, 1e-5)
+        assert list(losses) == [u for u in range(5) if u not in observer.members]
 
 
 def test_measurements_far_away_cost_less_the_later_they_come(streams):

@@ -13,15 +13,14 @@ refused       refused  the accountant guarantees nothing
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from private_consensus.privacy.conversions import gaussian_epsilons
 from private_consensus.privacy.observers import Coalition, Inputs, Observer
-from private_consensus.privacy.observers.adaptivity import Statement, statements
+from private_consensus.privacy.observers.adaptivity import statements
 from private_consensus.privacy.observers.laplace import laplace_epsilons
 
 from .causal import Observation
@@ -36,8 +35,6 @@ LABELS = {
 }
 MOST_BUDGETS = 3000
 """Maximum of rounds times agents for which the contraction bound is minimised."""
-Asked = tuple[Observer, Sequence[int]]
-"""Observer and the target agents whose loss to it is requested."""
 _WORTH = 1e-6
 """Relative amount by which another bound must be smaller to replace the rule."""
 
@@ -65,10 +62,6 @@ class ObservedEpsilon:
     def label(self) -> str:
         """Label of the rule: exact, F1, F0 or refused."""
         return LABELS[self.rule]
-
-
-Found = Mapping[int, Statement | ObservedEpsilon]
-"""Statement on mu for each target agent, or its epsilon if there is none."""
 
 
 def epsilon_for(
@@ -115,156 +108,38 @@ def epsilons(
     -------
     dict of int to ObservedEpsilon
     """
-    return all_epsilons(observation, [observer], delta, victims)[0]
-
-
-def all_epsilons(
-    observation: Observation,
-    observers: Sequence[Observer],
-    delta: float,
-    victims: Sequence[int] | None = None,
-    *,
-    apart: bool = False,
-) -> list[dict[int, ObservedEpsilon]]:
-    """Compute the privacy losses to many observers, with joint conversions of their mu.
-
-    Parameters
-    ----------
-    observation : Observation
-        Calibrated algorithm on a problem and graph.
-    observers : sequence of Observer
-        Observers of messages.
-    delta : float
-        Delta of the guarantee.
-    victims : sequence of int, optional
-        Target agents; by default all agents that are not members of the observer.
-    apart : bool, default False
-        True to convert each observer's mu separately. Results then equal those of
-        :func:`epsilons` to the last digit.
-
-    Returns
-    -------
-    list of dict of int to ObservedEpsilon
-        One mapping per observer.
-    """
-    return of_several([(observation, observers)], delta, victims, apart=apart)[0]
-
-
-def of_several(
-    cases: Sequence[tuple[Observation, Sequence[Observer]]],
-    delta: float,
-    victims: Sequence[int] | None = None,
-    *,
-    apart: bool = False,
-) -> list[list[dict[int, ObservedEpsilon]]]:
-    """Compute the privacy losses of several settings; conversions of equal size share calls.
-
-    The results equal those of :func:`all_epsilons` for each setting.
-
-    Parameters
-    ----------
-    cases : sequence of tuple
-        Settings with their observers.
-    delta : float
-        Delta of the guarantee.
-    victims : sequence of int, optional
-        Target agents; by default all agents that are not members of the observer.
-    apart : bool, default False
-        True to convert each observer's mu separately.
-
-    Returns
-    -------
-    list of list of dict of int to ObservedEpsilon
-        One list per setting, with one mapping per observer.
-    """
-    requests = [
-        [(observer, _victims(observation, observer, victims)) for observer in observers]
-        for observation, observers in cases
-    ]
-    statements_by_case = [
-        _by_formula(observation, case_requests)
-        for (observation, _), case_requests in zip(cases, requests, strict=True)
-    ]
-    converted = _converted(statements_by_case, delta, apart)
-    return [
-        [
-            {u: _with_causal(observation, observer, u, delta, loss) for u, loss in losses.items()}
-            for observer, losses in zip(observers, losses_by_observer, strict=True)
-        ]
-        for (observation, observers), losses_by_observer in zip(cases, converted, strict=True)
-    ]
-
-
-def _victims(
-    observation: Observation, observer: Observer, victims: Sequence[int] | None
-) -> Sequence[int]:
     observer.check(observation.network.n_agents)
-    if victims is not None:
-        return victims
-    return [u for u in range(observation.network.n_agents) if u not in observer.members]
+    if victims is None:
+        victims = [u for u in range(observation.network.n_agents) if u not in observer.members]
+    losses = _by_formula(observation, observer, victims, delta)
+    return {u: _with_causal(observation, observer, u, delta, loss) for u, loss in losses.items()}
 
 
-def _by_formula(observation: Observation, requests: Sequence[Asked]) -> list[Found]:
-    refused = ObservedEpsilon(np.nan, np.nan, np.inf, "refused")
+def _by_formula(
+    observation: Observation, observer: Observer, victims: Sequence[int], delta: float
+) -> dict[int, ObservedEpsilon]:
     system = observation.system
     if system is not None and system.law == "gaussian":
-        return _gaussian(system, requests)
+        return _gaussian(system, observer, victims, delta)
     if system is None or system.inputs.react:
-        return [dict.fromkeys(victims, refused) for _, victims in requests]
-    return [_laplace(system, observer, victims) for observer, victims in requests]
+        return dict.fromkeys(victims, ObservedEpsilon(np.nan, np.nan, np.inf, "refused"))
+    return _laplace(system, observer, victims)
 
 
-def _gaussian(observed: ObservedSystem, requests: Sequence[Asked]) -> list[Found]:
+def _gaussian(
+    observed: ObservedSystem, observer: Observer, victims: Sequence[int], delta: float
+) -> dict[int, ObservedEpsilon]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
         inputs = Inputs(react=inputs.react)
-    return [
-        statements(system, observer, observed.changes, inputs, victims)
-        for observer, victims in requests
-    ]
-
-
-def _converted(
-    statements_by_case: Sequence[list[Found]], delta: float, is_separate: bool
-) -> list[list[dict[int, ObservedEpsilon]]]:
-    """Convert statements on mu to epsilons, for all observers of a case jointly or separately."""
-    groups = [
-        group
-        for case_statements in statements_by_case
-        for group in (
-            map(_sides, case_statements)
-            if is_separate
-            else [itertools.chain.from_iterable(map(_sides, case_statements))]
-        )
-    ]
-    mus = [np.reshape([*group], (-1, 3)) for group in groups]
-    values = iter(np.concatenate(gaussian_epsilons(mus, delta)))
-    return [
-        [
-            {u: _epsilon(statement, values) for u, statement in pair_statements.items()}
-            for pair_statements in case_statements
-        ]
-        for case_statements in statements_by_case
-    ]
-
-
-def _sides(pair_statements: Found) -> list[tuple[float, float, float]]:
-    """Return lower and upper bound and guarantee of mu, for each target agent with a statement."""
-    stated = [
-        statement for statement in pair_statements.values() if isinstance(statement, Statement)
-    ]
-    return [
-        (statement.open_loop.lower, statement.open_loop.upper, statement.mu) for statement in stated
-    ]
-
-
-def _epsilon(
-    statement: Statement | ObservedEpsilon, values: Iterator[np.ndarray]
-) -> ObservedEpsilon:
-    if isinstance(statement, ObservedEpsilon):
-        return statement
-    return ObservedEpsilon(*map(float, next(values)), statement.rule)
+    by_agent = statements(system, observer, observed.changes, inputs, victims)
+    mus = [(s.open_loop.lower, s.open_loop.upper, s.mu) for s in by_agent.values()]
+    (values,) = gaussian_epsilons([np.reshape(mus, (-1, 3))], delta)
+    return {
+        u: ObservedEpsilon(*map(float, row), statement.rule)
+        for (u, statement), row in zip(by_agent.items(), values, strict=True)
+    }
 
 
 def _laplace(

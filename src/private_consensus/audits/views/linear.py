@@ -105,8 +105,10 @@ class ObservedSystem:
 
 def registry_name(algorithm: Any) -> str | None:
     """Return the registry's name of an algorithm; None for a class outside the registry."""
-    package, _, name = type(algorithm).__module__.rpartition(".")
-    return name if package == algorithms.__name__ else None
+    module = type(algorithm).__module__
+    package, _, name = module.rpartition(".")
+    known = package == algorithms.__name__ or algorithms.ANALYSES.get(name) == module
+    return name if known else None
 
 
 def broadcasts(algorithm: Any) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.audits.views.causal import Observation, observation, registry_name
-from private_consensus.audits.views.epsilon import all_epsilons, epsilons, of_several
+from private_consensus.audits.views.epsilon import epsilons
 from private_consensus.audits.views.table import kinds, nearest
 from private_consensus.common.errors import require
 from private_consensus.core.randomness import Streams, generator
@@ -97,9 +97,8 @@ def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     observers = [
         VIEWS[views["observer"]]((v,), **options) for v in range(observed.network.n_agents)
     ]
-    losses_by_observer = all_epsilons(observed, observers, views["budget"]["delta"], apart=True)
-    for v, losses in enumerate(losses_by_observer):
-        for u, loss in losses.items():
+    for v, observer in enumerate(observers):
+        for u, loss in epsilons(observed, observer, views["budget"]["delta"]).items():
             yield {
                 "kind": "pair", "series": "pairs", "observer": v + 1, "victim": u + 1,
                 "x": float(v + 1), "y": float(u + 1), "distance": int(observed.distances[u, v]),
@@ -198,13 +197,11 @@ def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
     delta = views["budget"]["delta"]
     for t in views["rounds"]:
         now = observation(observed.algorithm, observed.problem, observed.network, t)
-        watching = list(_watching(now))
-        cases = [(now, observers) for _, observers in watching]
-        for (kind, _), losses_by_observer in zip(
-            watching, of_several(cases, delta, apart=True), strict=True
-        ):
+        for kind, observers in _watching(now):
             values = sorted(
-                loss.guarantee for losses in losses_by_observer for loss in losses.values()
+                loss.guarantee
+                for observer in observers
+                for loss in epsilons(now, observer, delta).values()
             )
             by_pair = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from private_consensus.audits.views.causal import Observation, observation
-from private_consensus.audits.views.epsilon import ObservedEpsilon, of_several
+from private_consensus.audits.views.epsilon import ObservedEpsilon, epsilons
 from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.core import algorithms, networks, problems
@@ -117,18 +117,12 @@ def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict
 
     def rows_of(pair: tuple[str, str]) -> list[dict[str, Any]]:
         graph, name = pair
-        observations = [
-            observed_in(configuration, graph, name, epsilon)
-            for epsilon in configuration["epsilons"]
-        ]
         return [
             {"graph": graph, "algorithm": name, "epsilon": epsilon, **row}
-            for epsilon, rows in zip(
-                configuration["epsilons"],
-                _rows_of(observations, configuration["delta"]),
-                strict=True,
+            for epsilon in configuration["epsilons"]
+            for row in _rows_of(
+                observed_in(configuration, graph, name, epsilon), configuration["delta"]
             )
-            for row in rows
         ]
 
     return list(itertools.chain.from_iterable(map_in_forks(rows_of, pairs, processes)))
@@ -223,22 +217,13 @@ def _epsilon_of(
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
-def _rows_of(observations: Sequence[Observation], delta: float) -> Iterator[list[dict[str, Any]]]:
-    watching = [list(kinds(observed)) for observed in observations]
-    cases = [
-        (observed, observers)
-        for observed, observers_by_kind in zip(observations, watching, strict=True)
-        for _, observers in observers_by_kind
-    ]
-    losses = iter(of_several(cases, delta))
-    for observed, observers_by_kind in zip(observations, watching, strict=True):
-        accounted = _accounted(observed, delta)
-        yield [
-            {"accounted": accounted, "kind": kind, **row}
-            for kind, observers in observers_by_kind
-            for observer, victims in zip(observers, next(losses), strict=True)
-            for row in _rows_of_one(observed, observer, victims)
-        ]
+def _rows_of(observed: Observation, delta: float) -> Iterator[dict[str, Any]]:
+    accounted = _accounted(observed, delta)
+    for kind, observers in kinds(observed):
+        for observer in observers:
+            losses = epsilons(observed, observer, delta)
+            for row in _rows_of_one(observed, observer, losses):
+                yield {"accounted": accounted, "kind": kind, **row}
 
 
 def _rows_of_one(
