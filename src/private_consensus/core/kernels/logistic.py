@@ -380,7 +380,7 @@ def _scratch(dim: int, contents: int) -> _LogisticScratch:
     size = dim * LANES
     walk = (*[size] * 8, *[LANES] * 5)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
-    remaining_sizes = (*[contents * LANES] * 2, 3 * _ROOM, size, 2 * LANES, *[LANES] * 5)
+    remaining_sizes = (*[contents * LANES] * 2, _ROOM, size, 2 * LANES, *[LANES] * 5)
     arrays = _side_by_side((*walk, *memory, *remaining_sizes))
     first, last = len(walk), len(walk) + len(memory)
     return _LogisticScratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
@@ -473,7 +473,7 @@ def sums_of_shares(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     ndarray, shape (points, d)
     """
     _require_columns("sums_of_shares", records, x.shape[1])
-    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, 3 * STRETCH)
+    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, STRETCH)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
     _sums_of_shares(records, np.require(x, float, "CW"), out, *scratch)
@@ -630,35 +630,20 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
     """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
 
     ``products`` are those of the patterns with x; ``sums`` belong to the rows with a pattern;
-    ``margins`` to three blocks of rows. Each operation is applied to all rows of a block before the
-    next operation. These are short loops, whose rows do not wait for each other. Sigmoids of a
-    block, which are arithmetic, alternate with the patterns of the blocks before and after, which
-    are loads and stores.
+    ``margins`` to a block of rows. Each operation is applied to all rows of a block before the
+    next operation. These are short loops, whose rows do not wait for each other.
     """
     scale, parts, contents, rest = records
     _multiply(products, contents, x)
     sums[:] = 0.0
     total[:] = 0.0
     squares[:] = 0.0
-    rows, stretch = np.uint64(scale.size), np.uint64(STRETCH)
-    before, here, after = margins[:_ROOM], margins[_ROOM : 2 * _ROOM], margins[2 * _ROOM :]
-    first, done, count = np.uint64(0), np.uint64(0), min(stretch, rows)
-    _add_contents(here, products, scale, parts, first, count)
-    _add_rest(here, x, rest, first, count, rows)
-    while count > 0:
-        ahead = np.uint64(first + count)
-        more = min(stretch, np.uint64(rows - ahead))
-        if done == stretch and more == stretch:
-            _share_between(before, here, after, squares, products, sums, scale, parts, first)
-        else:
-            _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
-            _share_out(here, squares, count)
-            _add_contents(after, products, scale, parts, ahead, more)
-        _sum_rest(here, total, rest, first, count, rows)
-        _add_rest(after, x, rest, ahead, more, rows)
-        before, here, after = here, after, before
-        first, done, count = ahead, count, more
-    _sum_contents(before, sums, scale, parts, np.uint64(first - done), done)
+    rows = np.uint64(scale.size)
+    for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+        count = _margins_from(first, records, x, products, margins)
+        _share_out(margins, squares, count)
+        _sum_contents(margins, sums, scale, parts, first, count)
+        _sum_rest(margins, total, rest, first, count, rows)
     for i in range(contents.begin.size - 1):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
@@ -705,92 +690,25 @@ def _multiply(products, contents, x):
 
 @inlined
 def _add_contents(margins, products, scale, parts, first, count):
-    """Compute the margins of the zeros and ones; loops over few parts have a constant length."""
+    """Compute the margins of the zeros and ones."""
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
-    if each == _TWO:
-        _add_parts(margins, products, scale, parts, first, count, _TWO)
-    elif each == _THREE:
-        _add_parts(margins, products, scale, parts, first, count, _THREE)
-    elif each == _FOUR:
-        _add_parts(margins, products, scale, parts, first, count, _FOUR)
-    else:
-        _add_parts(margins, products, scale, parts, first, count, each)
-
-
-@inlined
-def _share_between(before, here, after, squares, products, sums, scale, parts, first):
-    """Process three blocks of rows together.
-
-    Add the block before to the sums of its patterns. Compute the sigmoids of the present block.
-    Compute the margins of the zeros and ones of the block after.
-    """
-    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
-    given = before, here, after, squares, products, sums, scale, parts, first
-    if each == _TWO:
-        _share_between_parts(*given, _TWO)
-    elif each == _THREE:
-        _share_between_parts(*given, _THREE)
-    elif each == _FOUR:
-        _share_between_parts(*given, _FOUR)
-    else:
-        _share_between_parts(*given, each)
-
-
-@inlined
-def _share_between_parts(before, here, after, squares, products, sums, scale, parts, first, each):
-    once, twice = load(squares, 0), load(squares, LANES)
-    for j in range(np.uint64(STRETCH)):
-        _sum_row(before, sums, scale, parts, j, np.uint64(first + j - np.uint64(STRETCH)), each)
-        share = _fall(load(here, j * _LANES))
-        once = once + share
-        twice = twice + share * share
-        store(here, j * _LANES, share)
-        _add_row(after, products, scale, parts, j, np.uint64(first + j + np.uint64(STRETCH)), each)
-    store(squares, 0, once)
-    store(squares, LANES, twice)
-
-
-@inlined
-def _add_parts(margins, products, scale, parts, first, count, each):
     for j in range(count):
-        _add_row(margins, products, scale, parts, j, np.uint64(first + j), each)
-
-
-@inlined
-def _add_row(margins, products, scale, parts, j, row, each):
-    value = everywhere(0.0)
-    at = np.uint64(row * each)
-    for k in range(each):
-        value = value + load(products, parts[np.uint64(at + k)])
-    store(margins, j * _LANES, value * scale[row])
+        row = np.uint64(first + j)
+        value, at = everywhere(0.0), np.uint64(row * each)
+        for k in range(each):
+            value = value + load(products, parts[np.uint64(at + k)])
+        store(margins, j * _LANES, value * scale[row])
 
 
 @inlined
 def _sum_contents(shares, sums, scale, parts, first, count):
     """Add rows to the sums of their patterns."""
     each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
-    if each == _TWO:
-        _sum_parts(shares, sums, scale, parts, first, count, _TWO)
-    elif each == _THREE:
-        _sum_parts(shares, sums, scale, parts, first, count, _THREE)
-    elif each == _FOUR:
-        _sum_parts(shares, sums, scale, parts, first, count, _FOUR)
-    else:
-        _sum_parts(shares, sums, scale, parts, first, count, each)
-
-
-@inlined
-def _sum_parts(shares, sums, scale, parts, first, count, each):
     for j in range(count):
-        _sum_row(shares, sums, scale, parts, j, np.uint64(first + j), each)
-
-
-@inlined
-def _sum_row(shares, sums, scale, parts, j, row, each):
-    share = load(shares, j * _LANES) * scale[row]
-    at = np.uint64(row * each)
-    for k in range(each):
-        _add(sums, parts[np.uint64(at + k)], share)
+        row = np.uint64(first + j)
+        share, at = load(shares, j * _LANES) * scale[row], np.uint64(row * each)
+        for k in range(each):
+            _add(sums, parts[np.uint64(at + k)], share)
 
 
 @inlined
