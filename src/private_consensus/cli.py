@@ -1,4 +1,4 @@
-"""The command line: what there is, one algorithm on one problem, epsilon of a noise."""
+"""Run, audit, describe and compare algorithms from the command line."""
 
 from __future__ import annotations
 
@@ -91,118 +91,102 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(command=None)
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    listing = commands.add_parser("list", help="algorithms, problems and data sets")
-    listing.set_defaults(command=_list)
+    def add(name: str, run: Callable, text: str, **defaults: Any) -> Callable:
+        """Add a command, and return the function that adds its options.
 
-    describing = commands.add_parser(
-        "describe", help="one algorithm or problem: formulas, parameters"
-    )
-    describing.add_argument("name")
-    describing.set_defaults(command=_describe)
+        Parameters
+        ----------
+        name : str
+            Name of the command.
+        run : callable
+            Function of the parsed options; returns the exit code, or None for 0.
+        text : str
+            Help of the command.
+        **defaults
+            Options that the command does not have on the command line.
 
-    running = commands.add_parser("run", help="one algorithm on one problem")
-    _add_setting(running)
-    running.add_argument(
-        "--runs", type=int, help=f"default {RUNS}; fewer for more than {FEW_AGENTS} agents"
-    )
-    running.add_argument("--metric", help="one of the problem's, or value; the first by default")
-    running.add_argument("--quantity", help="what is measured (default released)")
-    running.set_defaults(command=_run)
+        Returns
+        -------
+        callable
+            ``add_argument`` of the command.
+        """
+        command = commands.add_parser(name, help=text)
+        command.set_defaults(command=run, **defaults)
+        return command.add_argument
 
-    auditing = commands.add_parser(
-        "audit", help="execute an algorithm on neighbouring data and test what it claims"
-    )
-    _add_setting(auditing)
-    auditing.add_argument("--runs", type=int, help="on each of two data sets, at most")
-    auditing.add_argument("--confidence", type=float, help="of the whole result")
-    auditing.set_defaults(command=_audit, metric=None, quantity=None)
+    add("list", _list, "list algorithms, problems and prepared data")
 
-    watching = commands.add_parser(
-        "observers", help="who learns what about whom: epsilon of views that see a part"
-    )
-    _add_setting(watching)
-    watching.add_argument("--observer", type=int, help="one agent; every other one by distance")
-    watching.set_defaults(command=_observers, runs=1, metric=None, quantity=None)
+    option = add("describe", _describe, "describe an algorithm or a problem")
+    option("name", help="name of an algorithm or of a problem")
 
-    pricing = commands.add_parser("privacy", help="epsilon of a noise, or noise for an epsilon")
-    pricing.add_argument("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
-    pricing.add_argument("--sensitivity", type=float, default=1.0)
-    pricing.add_argument("--count", type=int, default=1, help="how many releases are composed")
-    pricing.add_argument("--delta", type=float, default=_defaults()["delta"])
-    known = pricing.add_mutually_exclusive_group(required=True)
-    known.add_argument("--scale", type=float, help="standard deviation, or Laplace scale")
-    known.add_argument("--epsilon", type=float)
-    pricing.set_defaults(command=_privacy)
+    option = add("run", _run, "run an algorithm on a problem")
+    _add_setting(option)
+    option("--runs", type=int, help=f"default {RUNS}; fewer for more than {FEW_AGENTS} agents")
+    option("--metric", help="metric of the problem, or value (default: the first metric)")
+    option("--quantity", help="measured quantity of the algorithm (default: released)")
 
-    showing = commands.add_parser(
-        "counterexample", help="what a computation finds about a statement of a paper"
-    )
-    showing.add_argument("id", nargs="?", help="number of the erratum, e.g. E0.1; all are listed")
-    showing.set_defaults(command=_counterexample)
+    option = add(
+        "audit", _audit, "run an algorithm on neighbouring data sets and test its privacy claim",
+        metric=None, quantity=None,
+    )  # fmt: skip
+    _add_setting(option)
+    option("--runs", type=int, help="maximum number of runs on each of two data sets")
+    option("--confidence", type=float, help="confidence of the whole result")
 
-    stating = commands.add_parser(
-        "theorem", help="what a computation finds about a numbered statement of a paper"
-    )
-    stating.add_argument("computation", help="module.function, e.g. gradient_descent.theorem_1")
-    stating.set_defaults(command=_theorem)
+    option = add(
+        "observers", _observers, "compute the privacy loss to observers of a part of the messages",
+        runs=1, metric=None, quantity=None,
+    )  # fmt: skip
+    _add_setting(option)
+    option("--observer", type=int, help="agent to which the loss of each other agent is listed")
 
-    fetching = commands.add_parser("data", help="data sets: where they come from, their cards")
-    _add_data_options(fetching)
-    fetching.add_argument("--cache", default=CACHE)
-    fetching.set_defaults(command=_data)
+    option = add("privacy", _privacy, "compute epsilon from noise, or noise from epsilon")
+    option("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
+    option("--sensitivity", type=float, default=1.0, help="l2 norm (gaussian) or l1 norm (laplace)")
+    option("--count", type=int, default=1, help="number of composed releases")
+    option("--delta", type=float, default=_defaults()["delta"], help="delta of the composition")
+    option("--scale", type=float, help="standard deviation, or scale of the Laplace noise")
+    option("--epsilon", type=float, help="privacy budget for which the scale is computed")
 
-    entering = commands.add_parser(
-        "new-algorithm", help="write an algorithm's file, its test and its entry"
-    )
-    entering.add_argument("name")
-    entering.add_argument("--package", metavar="FOLDER", help="as a package of one's own, there")
-    entering.set_defaults(command=_new_algorithm)
+    option = add("counterexample", _counterexample, "compute a counter-example to a statement")
+    option("id", nargs="?", help="number of the erratum, e.g. E0.1 (default: list all)")
 
-    ranking = commands.add_parser(
-        "rank", help="an algorithm among all others, run here or handed in as results"
-    )
-    ranking.add_argument("given", nargs="+", metavar="NAME|FILE.parquet")
-    ranking.add_argument("--scale", default="smoke", help="of the design (default smoke)")
-    ranking.add_argument(
-        "--design", help=f"file of the design (default {DESIGN}, or that of this package)"
-    )
-    ranking.add_argument("--against", metavar="FILE", help="results of the others, not run again")
-    ranking.add_argument("--out", metavar="FILE.parquet", help="results of NAME, to hand in")
-    _add_data_options(ranking)
-    ranking.set_defaults(command=_rank, seed=0)
+    option = add("theorem", _theorem, "test a numbered statement of a paper")
+    option("computation", help="module.function, e.g. gradient_descent.theorem_1")
 
-    comparing = commands.add_parser("compare", help="compare a run with the reference results")
-    comparing.add_argument("run", nargs="?", default="results/paper")
-    comparing.add_argument("--reference", default="results/reference")
-    comparing.add_argument(
-        "--exact",
-        action="store_true",
-        help="compare every published number to a relative tolerance of 1e-6",
-    )
-    comparing.set_defaults(command=_compare)
+    option = add("data", _data, "list data sets with source, licence and checksum")
+    _add_data_options(option)
+    option("--cache", default=CACHE, help="folder of earlier downloads")
 
-    describing_files = commands.add_parser(
-        "schema", help="write the JSON schemas by which editors check files of a configuration"
-    )
-    describing_files.add_argument("folder", nargs="?", default="config/schemas")
-    describing_files.set_defaults(command=_schema)
+    option = add("new-algorithm", _new_algorithm, "write the file, test and entry of an algorithm")
+    option("name", help="name of the algorithm")
+    option("--package", metavar="FOLDER", help="write a separate package to this folder")
 
-    migrating = commands.add_parser(
-        "migrate", help="rewrite configuration files that use keys of an earlier release"
-    )
-    migrating.add_argument("files", nargs="+", metavar="FILE", help="files of config/papers")
-    migrating.set_defaults(command=_migrate)
+    option = add("rank", _rank, "rank an algorithm, or submitted results, among all others", seed=0)
+    option("given", nargs="+", metavar="NAME|FILE.parquet")
+    option("--scale", default="smoke", help="scale of the design (default: smoke)")
+    option("--design", help=f"file of the design (default: {DESIGN}, or that of this package)")
+    option("--against", metavar="FILE", help="results of the other methods, not run again")
+    option("--out", metavar="FILE.parquet", help="write the results of NAME to submit them")
+    _add_data_options(option)
 
-    profiling = commands.add_parser("profile", help="the heaviest jobs of a run, as Markdown")
-    profiling.add_argument("run", nargs="?", default="results/paper")
-    profiling.add_argument("--count", type=int, default=10)
-    profiling.set_defaults(command=_profile)
+    option = add("compare", _compare, "compare a run with the reference results")
+    option("run", nargs="?", default="results/paper", help="folder of the run")
+    option("--reference", default="results/reference", help="folder of the reference results")
+    option("--exact", action="store_true", help="compare all values to a relative 1e-6")
 
-    completing = commands.add_parser(
-        "completion", help="script that completes commands, options and names in a shell"
-    )
-    completing.add_argument("shell", choices=SHELLS)
-    completing.set_defaults(command=_completion)
+    option = add("schema", _schema, "write the JSON schemas of the configuration for editors")
+    option("folder", nargs="?", default="config/schemas")
+
+    option = add("migrate", _migrate, "replace keys of an earlier release in configuration files")
+    option("files", nargs="+", metavar="FILE", help="files of config/papers")
+
+    option = add("profile", _profile, "list the jobs of a run with the largest CPU time")
+    option("run", nargs="?", default="results/paper", help="folder of the run")
+    option("--count", type=int, default=10, help="number of jobs")
+
+    option = add("completion", _completion, "print the completion script of a shell")
+    option("shell", choices=SHELLS)
 
     add_commands(commands)
     for command in commands.choices.values():
@@ -298,37 +282,30 @@ def _example_setting(name: str) -> dict[str, Any]:
     return {**named[0], **sizes, "set": {**named[0].get("set", {}), **values}}
 
 
-def _add_setting(parser) -> None:
+def _add_setting(option: Callable) -> None:
     """Add the arguments of one setting; their defaults are those of the algorithm's example."""
-    parser.add_argument("algorithm")
-    parser.add_argument(
-        "--problem", help="problem to solve (default: the example of the algorithm)"
-    )
-    parser.add_argument("--network")
-    parser.add_argument("--agents", type=int)
-    parser.add_argument("--epsilon", type=float, help="inf for no privacy")
-    parser.add_argument("--delta", type=float)
-    parser.add_argument("--horizon", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="PART.KEY=VALUE",
+    option("algorithm", help="name of the algorithm")
+    option("--problem", help="problem to solve (default: the example of the algorithm)")
+    option("--network", help="family of the graph")
+    option("--agents", type=int, help="number of agents")
+    option("--epsilon", type=float, help="privacy budget; inf for no privacy")
+    option("--delta", type=float, help="delta of the budget")
+    option("--horizon", type=int, help="number of iterations")
+    option("--seed", type=int, default=0, help="seed of all random values (default: 0)")
+    option(
+        "--set", action="append", default=[], metavar="PART.KEY=VALUE",
         help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
-    )
-    _add_data_options(parser)
+    )  # fmt: skip
+    _add_data_options(option)
 
 
-def _add_data_options(parser) -> None:
+def _add_data_options(option: Callable) -> None:
     """Add the arguments that state where data sets come from."""
-    parser.add_argument("--mirror", help="folder or URL with the publishers' files")
-    parser.add_argument(
-        "--source",
-        choices=SOURCES,
-        default="auto",
+    option("--mirror", help="folder or URL with the publishers' files")
+    option(
+        "--source", choices=SOURCES, default="auto",
         help="surrogate: records drawn from published marginals, without a download",
-    )
+    )  # fmt: skip
 
 
 def _emit(options, contents: Mapping[str, Any], show: Callable[[], None]) -> None:
@@ -454,15 +431,7 @@ def _oracles(name: str) -> list[str]:
 
 
 def _run(options) -> None:
-    algorithms.load(options.algorithm)
-    _as_in_the_example(options)
-    if options.runs is None:
-        options.runs = _default_runs(options.agents)
-    cell = _cell(options)
-    prepared = _prepared(cell, options)
-    with _combined(options):
-        _set_default_steps(cell, prepared)
-    setting = _first_setting(cell, prepared)
+    cell, prepared, setting = _planned(options)
     metric = cell["measures"][0][1]
     with _progress() as bar, _combined(options):
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
@@ -510,7 +479,6 @@ def _show_run(setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any])
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in rows.iter_rows()],
         caption=f"mean of {contents['runs']} runs",
     )
-    _print_plot(course["t"].to_numpy(), course["value"].to_numpy(), metric)
     lower = f"by a known attack, at least ({contents['lower_by']})"
     _print_table(
         ["privacy", "epsilon"],
@@ -581,12 +549,9 @@ def _audit(options) -> int:
     if options.problem is None:
         world, delta = _example(options)
     else:
-        _as_in_the_example(options)
         options.runs = runs
-        cell = _cell(options)
-        prepared = _prepared(cell, options)
-        _set_default_steps(cell, prepared)
-        world, delta = _first_setting(cell, prepared), options.delta
+        *_, world = _planned(options)
+        delta = options.delta
     for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
         raise Refused([line])
     with _progress() as bar:
@@ -620,12 +585,7 @@ def _audit(options) -> int:
 def _observers(options) -> None:
     from .audits.views import by_distance, epsilon_by_observer, observation
 
-    algorithms.load(options.algorithm)
-    _as_in_the_example(options)
-    cell = _cell(options)
-    prepared = _prepared(cell, options)
-    _set_default_steps(cell, prepared)
-    world = _first_setting(cell, prepared)
+    *_, world = _planned(options)
     algorithm, problem, network, budget, horizon = world
     network = network.of_run(0)
     somebody = "2 or more: somebody has to watch"
@@ -740,6 +700,18 @@ def _combined(options) -> Generator[None]:
         raise InvalidInput("--problem", options.problem, f"{expected} ({because})") from error
 
 
+def _planned(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:
+    """Return the cell of a command, its prepared data, and its first setting."""
+    _as_in_the_example(options)
+    if options.runs is None:
+        options.runs = _default_runs(options.agents)
+    cell = _cell(options)
+    prepared = _prepared(cell, options)
+    with _combined(options):
+        _set_default_steps(cell, prepared)
+    return cell, prepared, _first_setting(cell, prepared)
+
+
 def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]):
     """Return algorithm, problem, network, budget and horizon of the first run of a cell.
 
@@ -850,6 +822,8 @@ def _privacy(options) -> None:
 
     for line in whole("--count", options.count, 1, MOST_RELEASES[options.mechanism]):
         raise Refused([line])
+    if (options.scale is None) == (options.epsilon is None):
+        raise Refused(["privacy: give either --scale or --epsilon"])
 
     def release(scale: float) -> list[Release]:
         return [
@@ -1074,25 +1048,3 @@ def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: 
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     OUT.print(table)
-
-
-def _print_plot(
-    x: np.ndarray, y: np.ndarray, title: str, *, width: int = 60, height: int = 12
-) -> None:
-    """A curve in characters, logarithmic where all values are positive."""
-    log = bool((y > 0).all())
-    levels = np.log10(y) if log else y
-    span = np.ptp(levels) or 1.0
-    column = np.clip(
-        ((x - x[0]) / (np.ptp(x) or 1) * (width - 1)).round().astype(int), 0, width - 1
-    )
-    row = ((levels.max() - levels) / span * (height - 1)).round().astype(int)
-    canvas = np.full((height, width), " ")
-    canvas[row, column] = "*"
-    labels = {0: y[levels.argmax()], height - 1: y[levels.argmin()]}
-    for index, line in enumerate(canvas):
-        label = f"{labels[index]:10.3g}" if index in labels else " " * 10
-        OUT.print(f"{label} |{''.join(line)}", highlight=False, markup=False)
-    OUT.print(" " * 11 + "+" + "-" * width, highlight=False)
-    scale = "logarithmic" if log else "linear"
-    OUT.print(f"{'':11} t = {x[0]} to {x[-1]}; {title}, {scale}", highlight=False)
