@@ -34,22 +34,15 @@ COLOURS = {
 }
 KINDS = {
     "eavesdropper": OKABE_ITO[0],
-    "eavesdropper with an agent's secrets": "#882255",
-    "coalition of 5": "#44AA99",
     "coalition of 3": OKABE_ITO[1],
-    "coalition of 2": "#999933",
     "agent, worst pair": OKABE_ITO[2],
     "agent, median pair": OKABE_ITO[3],
     "secure sums, worst pair": OKABE_ITO[4],
-    "secure sums, median pair": OKABE_ITO[5],
     "last models": OKABE_ITO[6],
-    "mean of last models": OKABE_ITO[7],
     "a server's sum: mu as the root of T": GREY,
 }
-DASHES = {
-    "eavesdropper with an agent's secrets": [6, 3],
-    "a server's sum: mu as the root of T": [2, 3],
-}
+"""Colours of the drawn observers, and of the reference line; others are in the numbers only."""
+DASHES = {"a server's sum: mu as the root of T": [2, 3]}
 TOGETHER = {
     "nearest to it": OKABE_ITO[5],
     "random, the median": OKABE_ITO[0],
@@ -262,8 +255,9 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
 
 
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-    seen = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
-    shown = points.filter(seen).select("x", "y", "series")
+    points = points.filter(pl.col("series").is_in(list(KINDS)) | (pl.col("kind") == "mark"))
+    above_floor = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
+    shown = points.filter(above_floor).select("x", "y", "series")
     names = [name for name in KINDS if name in set(shown["series"])]
     colour = alt.Color("series:N").scale(domain=names, range=[KINDS[name] for name in names])
     dashes = [DASHES.get(name, [1, 0]) for name in names]
