@@ -25,7 +25,6 @@ BROUGHT = {
     "llvmlite": "numba",
     "markupsafe": "jinja2",
     "requests": "pooch",
-    "urllib3": "pooch",
 }
 """What is imported and comes with a package that is depended on."""
 MOST = 12
