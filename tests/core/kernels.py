@@ -99,10 +99,9 @@ def logistic_losses(dim: int, count: int = 45) -> Any:
     values, vectors = np.linalg.eigh(signed.T @ signed / 4)
     model = logistic.model(np.maximum(values, 0), vectors)
     x, linear = g.normal(size=(2, points, dim))
-    numbers = np.full(points, 0.7), model, np.full(points, 0.3), linear, x, np.full(points, 1e-9)
-    far = model, np.arange(points) % 2 == 0
+    numbers = 0.7, model, np.full(points, 0.3), linear, x, np.full(points, 1e-9)
     return [
-        *logistic.minimise(held, *numbers, farther=far),
+        *logistic.minimise(held, *numbers),
         logistic.mean_losses(held, x, np.full(points, 2.0)),
         logistic.misclassified(held, x, np.arange(count) % 2 == 0),
         logistic.sums_of_shares(held, x),

@@ -242,41 +242,22 @@ def test_sums_that_are_known_spare_a_pass_and_change_no_byte(records, bound):
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 21])
-@pytest.mark.parametrize("far", ["none", "all", "some", "first"])
-def test_problems_have_either_first_matrix_and_end_where_they_would_alone(
-    records, bound, count, far
-):
+def test_any_first_matrix_leads_to_the_minimisers(records, count):
     curvature, linear, start = problems(count)
-    which = {
-        "none": np.zeros(count, bool), "all": np.ones(count, bool),
-        "some": np.arange(count) % 3 == 1, "first": np.arange(count) < count // 2,
-    }[far]  # fmt: skip
     share = expit(records @ np.linspace(-2.0, 2.0, DIM))
     bend = share * (1.0 - share) / (4.0 * np.mean(share * (1.0 - share)))
-    second = logistic.model(*np.linalg.eigh((records.T * bend) @ records))
-    rows, enough = logistic.records(records), np.full(count, 1e-10)
-    x, taken = logistic.minimise(
-        rows, WEIGHT, bound, curvature, linear, start, enough, farther=(second, which)
-    )
+    model = logistic.model(*np.linalg.eigh((records.T * bend) @ records))
+    x, taken = solve(records, model, curvature, linear, start)
     assert taken.all()
     left = gradient(records, x, curvature, linear)
     assert np.all(np.linalg.norm(left, axis=1) <= 2e-10)
-    for model, own in ((bound, ~which), (second, which)):
-        given = curvature[own], linear[own], start[own], enough[own]
-        alone, of_each = logistic.minimise(rows, WEIGHT, model, *given)
-        assert np.array_equal(x[own], alone) and np.array_equal(taken[own], of_each)
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
-def test_a_solve_with_a_useless_first_matrix_ends(records, bound, wrong):
-    curvature, linear, start = problems(11)
-    second = logistic.model(np.full(DIM, wrong), np.eye(DIM))
-    which = np.arange(11) % 2 == 0
-    rows, enough = logistic.records(records), np.full(11, 1e-10)
-    _, taken = logistic.minimise(
-        rows, WEIGHT, bound, curvature, linear, start, enough, farther=(second, which)
-    )
-    assert taken[~which].all() and not taken[which].any()
+def test_a_solve_with_a_useless_first_matrix_ends(records, wrong):
+    model = logistic.model(np.full(DIM, wrong), np.eye(DIM))
+    _, taken = solve(records, model, *problems(11))
+    assert not taken.any()
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])

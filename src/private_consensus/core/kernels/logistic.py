@@ -2,7 +2,7 @@ r"""Batched minimisation of logistic losses plus quadratics over the same record
 
 .. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
 
-Each problem has its own w, D and b; all share the signed rows :math:`z_j`. The solver takes
+Each problem has its own D and b; all share w and the signed rows :math:`z_j`. The solver takes
 limited-memory quasi-Newton steps (Nocedal, Mathematics of Computation 1980). Their first matrix is
 a model of the Hessian, scaled by the average curvature of the losses at the problem's margins:
 
@@ -10,12 +10,11 @@ a model of the Hessian, scaled by the average curvature of the losses at the pro
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
 The matrix A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of
-the records' losses at some point farther out. A problem has one of two such A, each factorised
-once. A step is shortened if the slope at its end is positive and more than half as steep as the
-descent at its beginning. The loss is convex, so that slopes suffice. After a problem is solved, its
-lane takes the next problem. The result in a lane depends on no other lane: results are
-byte-identical for any set of other problems. Zeros of the rows are skipped. Indicators of several
-attributes together cost one addition.
+the records' losses at some point farther out. A step is shortened if the slope at its end is
+positive and more than half as steep as the descent at its beginning. The loss is convex, so that
+slopes suffice. After a problem is solved, its lane takes the next problem. The result in a lane
+depends on no other lane: results are byte-identical for any set of other problems. Zeros of the
+rows are skipped. Indicators of several attributes together cost one addition.
 """
 
 from __future__ import annotations
@@ -149,8 +148,7 @@ class _Walk(NamedTuple):
     """State of the problems in all lanes.
 
     The fields are the points, their gradients, points and gradients at the beginning of the step,
-    the step, linear terms, two scratch arrays, w, D, an indicator of the second model, the step
-    length, and the slope at the beginning of the step.
+    the step, linear terms, scratch, D, the step length, and the slope at the beginning of the step.
     """
 
     x: np.ndarray
@@ -160,10 +158,7 @@ class _Walk(NamedTuple):
     step: np.ndarray
     linear: np.ndarray
     scratch: np.ndarray
-    other: np.ndarray
-    weight: np.ndarray
     curvature: np.ndarray
-    far: np.ndarray
     length: np.ndarray
     slope: np.ndarray
 
@@ -285,7 +280,7 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
 
 def minimise(
     records: SignedRecords,
-    weight: np.ndarray | float,
+    weight: float,
     model: Model,
     curvature: np.ndarray,
     linear: np.ndarray,
@@ -293,7 +288,6 @@ def minimise(
     tolerance: np.ndarray,
     sums: np.ndarray | None = None,
     known: np.ndarray | None = None,
-    farther: tuple[Model, np.ndarray] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise problems [problems, d], each to its own gradient norm.
 
@@ -301,7 +295,7 @@ def minimise(
     ----------
     records : SignedRecords
         Signed records of all problems.
-    weight : float or ndarray, shape (problems,)
+    weight : float
         w.
     model : Model
         A.
@@ -314,8 +308,6 @@ def minimise(
     known : ndarray of bool, shape (problems,), optional
         Problems for which ``sums`` holds these sums at ``start``. Their first gradients are
         counted, but require no pass over the records.
-    farther : tuple of Model and ndarray of bool, shape (problems,), optional
-        A second A, and the problems that use it.
 
     Returns
     -------
@@ -328,16 +320,11 @@ def minimise(
     require_layout("minimise", "linear", linear, start.shape)
     for name, values in {"curvature": curvature, "tolerance": tolerance}.items():
         require_layout("minimise", name, values, (problems,))
-    if np.ndim(weight):
-        require_layout("minimise", "weight", weight, (problems,))
     if sums is not None:
         require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
     if known is not None:
         require_layout("minimise", "known", known, (problems,), np.bool_)
-    for checked_model in (model, *(farther or ())[:1]):
-        require_layout("minimise", "model", checked_model.eigenvalues, (dim,))
-    if farther is not None:
-        require_layout("minimise", "farther", farther[1], (problems,))
+    require_layout("minimise", "model", model.eigenvalues, (dim,))
     _require_columns("minimise", records, dim)
     minimisers = np.empty(start.shape)
     gradient_counts = np.zeros(len(start), np.int64)
@@ -346,15 +333,10 @@ def minimise(
     if known is None:
         known = np.zeros(len(start), np.bool_)
     # A read-only array is another type, which would trigger a recompilation.
-    weights = np.full(len(start), weight, float)
-    second, far = farther or (model, np.zeros(len(start), np.bool_))
-    numbers = np.column_stack([weights, curvature, far])
-    arguments = (np.require(a, float, "CW") for a in (numbers, linear, start, tolerance))
+    arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
-    # Unused lanes have the model of the others, if these share one.
-    scratch.walk.far[:] = far.all()
     _minimise(
-        records, (model, second), *arguments, sums, known, minimisers, gradient_counts, scratch
+        records, model, float(weight), *arguments, sums, known, minimisers, gradient_counts, scratch
     )
     return minimisers, gradient_counts
 
@@ -378,7 +360,7 @@ class _LogisticScratch(NamedTuple):
 
 def _scratch(dim: int, contents: int) -> _LogisticScratch:
     size = dim * LANES
-    walk = (*[size] * 8, *[LANES] * 5)
+    walk = (*[size] * 7, *[LANES] * 3)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
     remaining_sizes = (*[contents * LANES] * 2, _ROOM, size, 2 * LANES, *[LANES] * 5)
     arrays = _side_by_side((*walk, *memory, *remaining_sizes))
@@ -853,17 +835,17 @@ def _inner(out, a, at_a, b, at_b):
 
 
 @uncounted
-def _gradients(walk):
+def _gradients(walk, weight):
     """Compute gradients from the sum over the records in ``scratch``."""
     for k in range(0, walk.x.size, LANES):
         value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
-        store(walk.gradient, k, value - load(walk.scratch, k) * load(walk.weight, 0))
+        store(walk.gradient, k, value - load(walk.scratch, k) * weight)
 
 
 @uncounted
-def _enter(walk, lane, numbers, linear, start):
-    """Start a problem in a lane; its numbers are w, D and the indicator of the second A."""
-    walk.weight[lane], walk.curvature[lane], walk.far[lane] = numbers
+def _enter(walk, lane, curvature, linear, start):
+    """Start a problem in a lane."""
+    walk.curvature[lane] = curvature
     for k in range(start.size):
         i = k * LANES + lane
         walk.x[i] = start[k]
@@ -930,37 +912,20 @@ def _remember(walk, memory, place, kept, known, product):
 
 
 @uncounted
-def _precondition(walk, models, share, turned):
-    r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of each lane's model.
+def _precondition(walk, model, share, turned):
+    r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of the model.
 
-    The product :math:`\theta w` is ``share``. Usually all lanes have the same model.
+    The product :math:`\theta w` is ``share``.
     """
-    near, far = models
-    if not walk.far.any():
-        _apply(walk.scratch, near, walk, share, turned)
-        return
-    if walk.far.all():
-        _apply(walk.scratch, far, walk, share, turned)
-        return
-    _apply(walk.other, near, walk, share, turned)
-    _apply(walk.scratch, far, walk, share, turned)
-    for k in range(0, walk.x.size, LANES):
-        chosen = where_positive(load(walk.far, 0), load(walk.scratch, k), load(walk.other, k))
-        store(walk.scratch, k, chosen)
-
-
-@uncounted
-def _apply(out, model, walk, share, turned):
-    """Apply the inverse of a model to ``scratch`` in all lanes."""
     _add_columns(turned, model.vectors, walk.scratch)
     for k in range(model.eigenvalues.size):
         stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
         store(turned, k * LANES, load(turned, k * LANES) / stretch)
-    _add_columns(out, model.transposed, turned)
+    _add_columns(walk.scratch, model.transposed, turned)
 
 
 @uncounted
-def _descend(walk, memory, models, place, share, turned, product):
+def _descend(walk, memory, model, place, share, turned, product):
     """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
     size = walk.x.size
     for k in range(0, size, LANES):
@@ -977,7 +942,7 @@ def _descend(walk, memory, models, place, share, turned, product):
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
             _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
-    _precondition(walk, models, share, turned)
+    _precondition(walk, model, share, turned)
     for ahead in range(1, MEMORY + 1):
         j = (place + ahead) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
@@ -1009,7 +974,7 @@ def _move(walk, kept, product):
 
 @compiled
 def _minimise(
-    records, models, numbers, linear, start, tolerance, sums, known, found, taken, scratch
+    records, model, weight, curvature, linear, start, tolerance, sums, known, found, taken, scratch
 ):
     """Solve all problems in lanes.
 
@@ -1025,7 +990,7 @@ def _minimise(
     judged = np.zeros(LANES, np.bool_)
     waiting = active = 0
     for lane in range(min(LANES, problems)):
-        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
+        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
         inhabitant[lane] = waiting
         waiting += 1
         active += 1
@@ -1044,7 +1009,7 @@ def _minimise(
         entered = True
         while entered:
             entered = False
-            _gradients(walk)
+            _gradients(walk, weight)
             _inner(steepness, walk.gradient, 0, walk.gradient, 0)
             _inner(ahead, walk.gradient, 0, walk.step, 0)
             for lane in range(LANES):
@@ -1052,7 +1017,7 @@ def _minimise(
                     continue
                 judged[lane] = True
                 left = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-                share[lane] = left * walk.weight[lane]
+                share[lane] = left * weight
                 i = inhabitant[lane]
                 if i < 0:
                     continue
@@ -1067,7 +1032,7 @@ def _minimise(
                     inhabitant[lane] = -1
                     active -= 1
                     if waiting < problems:
-                        _enter(walk, lane, numbers[waiting], linear[waiting], start[waiting])
+                        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
                         inhabitant[lane] = waiting
                         if known[waiting]:
                             _put_sums(walk.scratch, squares, lane, sums[waiting])
@@ -1084,6 +1049,6 @@ def _minimise(
                     kept[lane] = seen[lane] = 1.0
         place = iteration % MEMORY
         _remember(walk, memory, place, kept, seen, ahead)
-        _descend(walk, memory, models, place, share, turned, ahead)
+        _descend(walk, memory, model, place, share, turned, ahead)
         _move(walk, kept, ahead)
         iteration += 1

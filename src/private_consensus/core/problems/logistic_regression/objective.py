@@ -47,14 +47,11 @@ assumed to be as far from the origin as that of the mean loss times ``OUT``, wit
 class _LocalProblems(NamedTuple):
     """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
 
-    The fields are the weight w, the curvature D, the tolerances, an indicator of minimisers far
-    from the origin, the linear terms and the initial points.
+    The fields are the curvature D, the tolerances, the linear terms and the initial points.
     """
 
-    weight: np.ndarray
     curvature: np.ndarray
     tolerance: np.ndarray
-    far: np.ndarray
     pull: np.ndarray
     start: np.ndarray
 
@@ -106,40 +103,42 @@ class _Signed:
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
 
-    def solve(self, problems: _LocalProblems) -> np.ndarray:
-        """Compute the minimisers; shape of ``problems.start``."""
+    def solve(self, problems: _LocalProblems, weight: float, far: bool) -> np.ndarray:
+        """Compute the minimisers of problems whose losses have a weight.
+
+        Parameters
+        ----------
+        problems : _LocalProblems
+            Problems of all agents.
+        weight : float
+            w.
+        far : bool
+            True if the minimisers are far from the origin.
+
+        Returns
+        -------
+        ndarray, shape of ``problems.start``
+        """
         solutions = np.empty(problems.start.shape)
         (_, sums, gradient_counts), sums_known = self._last(problems.start)
-        lanes, models = self.lanes, self.models
-        farther = self.farther if problems.far.any() else models
+        lanes, models = self.lanes, self.farther if far else self.models
 
         def solve(first, last):
             for agent in range(first, last):
                 holder = np.unravel_index(agent, self.rows.shape[:-2])
-                # Problems far from the origin are first, so that lanes share a first matrix. Among
-                # them, those with most gradients last time are first, so that no lane waits.
-                agent_index = (slice(None), *holder)
-                order = (
-                    np.lexsort((-gradient_counts[agent_index], ~problems.far[agent_index])),
-                    *holder,
-                )
+                # Problems with most gradients last time are first, so that no lane waits.
+                counts = gradient_counts[(slice(None), *holder)]
+                order = np.argsort(-counts, kind="stable"), *holder
                 batch = _LocalProblems(*(array[order] for array in problems))
                 distinct, inverse = _distinct(batch)
-                batch, added = (
-                    _LocalProblems(*(array[distinct] for array in batch)),
-                    sums[order][distinct],
-                )
+                batch = _LocalProblems(*(array[distinct] for array in batch))
+                added, known = sums[order][distinct], sums_known[order][distinct]
                 x, gradients = fast.minimise(
-                    lanes[agent], batch.weight, models[agent],
-                    batch.curvature, batch.pull, batch.start, batch.tolerance, added,
-                    sums_known[order][distinct],
-                    (farther[agent], batch.far),
+                    lanes[agent], weight, models[agent], batch.curvature, batch.pull, batch.start,
+                    batch.tolerance, added, known,
                 )  # fmt: skip
-                solutions[order], sums[order], gradient_counts[order] = (
-                    x[inverse],
-                    added[inverse],
-                    gradients[inverse],
-                )
+                solutions[order], sums[order] = x[inverse], added[inverse]
+                gradient_counts[order] = gradients[inverse]
                 if not gradients.all():
                     reason = f"gradient norm above {batch.tolerance.min():.3g}"
                     raise Unsolved(f"{reason} after {fast.AT_MOST} steps, agent {holder[-1]}")
@@ -732,12 +731,12 @@ class LogisticRegression(Problem):
             # The sensitivity grows with the weight, and so does the allowed remaining gradient.
             least = TOLERANCE * max(1.0, self.weight * self.records)
             tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
-        numbers = (np.broadcast_to(a, everyone) for a in (self.weight, curvature, tolerance, far))
+        numbers = curvature, np.broadcast_to(tolerance, everyone)
         holders = self.labels.shape[:-1]
         flat = (a.reshape(-1, *holders) for a in numbers)
         wide = (a.reshape(-1, *holders, self.dim) for a in (pull, start))
-        shared = self._shared
-        return shared.solve(_LocalProblems(*flat, *wide)).reshape(start.shape)
+        problems = _LocalProblems(*flat, *wide)
+        return self._shared.solve(problems, self.weight, far).reshape(start.shape)
 
     @property
     def _lane_records(self) -> list[fast.Records]:
