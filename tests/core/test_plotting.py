@@ -324,10 +324,6 @@ def named_figure(names, titles, **changes) -> dict:
     return checked(plotting.draw("none", "nobody", pl.concat(frames), figure, {}))
 
 
-def six_of(title: str) -> list[str]:
-    return [f"method {i} of {title}, literal sum of absolute values" for i in range(6)]
-
-
 @pytest.mark.parametrize(
     ("names", "titles"),
     [
@@ -336,7 +332,6 @@ def six_of(title: str) -> list[str]:
                      id="a long name and a long title"),
         pytest.param(lambda title: [f"agent {i}" for i in range(1, 6)], [""],
                      id="as many short names as would stand in a row without the axis"),
-        pytest.param(six_of, ["a", "b", "c"], id="names at the ends of curves"),
     ],
 )  # fmt: skip
 def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
@@ -370,16 +365,6 @@ def test_colours_and_numbers_of_places_fit_in_print(inches):
     }  # fmt: skip
     assert measured(figure) > 72 * 6.8
     assert abs(measured(sized(figure, inches)) - 72 * inches) < 2.0
-
-
-def test_names_at_the_ends_of_curves_are_a_legend_of_each_panel_in_print():
-    screen = named_figure(six_of, "abc")
-    made = sized(screen, 3.3)
-    for before, after in zip(screen["concat"], made["concat"], strict=True):
-        assert encodings(before, "text")[-1]["field"] == "curve"
-        assert [e["field"] for e in encodings(after, "text")] == ["title"]
-        assert not any(e["legend"] for e in encodings(before, "color"))
-        assert all(e["legend"]["orient"] == "bottom" for e in encodings(after, "color"))
 
 
 def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():

@@ -24,14 +24,8 @@ MOST_POINTS = 200
 CROWDED = 40
 """Points a curve from which on they are felt by the pointer but not drawn."""
 
-LONGEST_LEGEND = 16
-"""Names in one legend; panels with curves of their own have their names at their ends instead."""
-
 LETTER, SYMBOL = 5.8, 44
 """Pixels of a letter of the legend, and of what stands before a name."""
-
-LINE_GAP = 13.0 / HEIGHT
-"""Least distance of names at the ends of curves, as a share of the axis."""
 
 NOTHING = 1e-9
 """Share of a logarithmic axis' lower end below which a value is zero but for rounding."""
@@ -61,7 +55,6 @@ class Panel:
     names: list[str]
     x: Extent
     y: Extent
-    direct: bool
     size: tuple[int, int] = (WIDTH, HEIGHT)
 
 
@@ -87,28 +80,22 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
         _panel(shown.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
     panels = _compared(panels, figure.get("columns") or len(panels))
-    direct = _own_names(panels)
-    shared = None if direct else curve_styles(shown, styles)
-    panels = [
-        replace(panel, direct=direct, styles=shared or curve_styles(panel.points, styles))
-        for panel in panels
-    ]
-    names = list(shared.colour) if shared else []
+    shared = curve_styles(shown, styles)
+    names = list(shared.colour)
     columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
     size = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
-    legend = None if direct else legend_of(names, columns * (size[0] + SIDE))
-    charts = [panel_chart(replace(p, names=names, size=size), legend) for p in panels]
+    legend = legend_of(names, columns * (size[0] + SIDE))
+    charts = [
+        panel_chart(replace(panel, styles=shared, names=names, size=size), legend)
+        for panel in panels
+    ]
     notes = (facts(figure), figure.get("note", ""), coinciding(panels), marks(numbers))
-    chart = arranged(charts, columns, own_names=direct)
-    if legend:
-        chart = switched(chart, charts[0])
+    chart = switched(arranged(charts, columns), charts[0])
     return finish(named_data(chart), figure["title"], numbers["source"][0], *notes)
 
 
-def arranged(
-    panels: Sequence[dict[str, Any]], columns: int | None = None, *, own_names: bool = False
-) -> dict[str, Any]:
-    """Arrange panels in rows, with one legend or with separate scales of colour and dash.
+def arranged(panels: Sequence[dict[str, Any]], columns: int | None = None) -> dict[str, Any]:
+    """Arrange panels in rows.
 
     Parameters
     ----------
@@ -116,8 +103,6 @@ def arranged(
         Charts of the panels.
     columns : int, optional
         Panels per row; all in one row by default.
-    own_names : bool, default False
-        True if each panel names its curves separately.
 
     Returns
     -------
@@ -127,11 +112,7 @@ def arranged(
     if len(panels) == 1:
         return panels[0]
     columns = min(columns or len(panels), len(panels))
-    spacing = {"row": GAP, "column": GAP}
-    chart = {"concat": list(panels), "columns": columns, "spacing": spacing}
-    if own_names:
-        chart["resolve"] = {"scale": {"color": "independent", "strokeDash": "independent"}}
-    return chart
+    return {"concat": list(panels), "columns": columns, "spacing": {"row": GAP, "column": GAP}}
 
 
 def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +178,7 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     placed = on_axis(points, y)
     places = set(placed["place"])
     y = replace(y, above=ABOVE in places, below=BELOW in places)
-    return Panel(spec, on_axis(points, y), CurveStyles(), [], x, y, False)
+    return Panel(spec, on_axis(points, y), CurveStyles(), [], x, y)
 
 
 ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
@@ -302,25 +283,18 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     )
 
 
-def _own_names(panels: Sequence[Panel]) -> bool:
-    """Return True if labels belong at the ends of curves because one legend would be too long."""
-    own = [set(panel.points["curve"]) for panel in panels]
-    everything = set().union(*own)
-    return len(everything) > LONGEST_LEGEND and any(2 * len(s) < len(everything) for s in own)
-
-
 # --- Drawing --------------------------------------------------------------------------------------
 
 
-def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
+def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
     """Build the chart of a panel: strips, bands, lines, points, values beyond the axis, title.
 
     Parameters
     ----------
     panel : Panel
         Points, axes, styles and specification of the panel.
-    legend : dict or None
-        Options of the shared legend; None if curves are labelled directly.
+    legend : dict
+        Options of the shared legend.
 
     Returns
     -------
@@ -329,7 +303,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
     """
     shown, spec = panel.points, panel.spec
     width, height = panel.size
-    names, colours, dashes = panel.styles.of(shown["curve"] if panel.direct else panel.names)
+    names, colours, dashes = panel.styles.of(panel.names)
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
               axis=panel.x.axis(shown["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
@@ -340,8 +314,6 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
     base, data = {"x": x, "color": colour}, _columns(shown)
 
     def seen(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
-        if legend is None:
-            return {"value": opacity}
         return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
 
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
@@ -373,7 +345,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any] | None) -> dict[str, Any]:
                 shape=field("place", "nominal", legend=None, scale=shapes),
             )
         )  # fmt: skip
-    layers += [*_titles(spec["title"]), *(_ends(panel) if panel.direct else [])]
+    layers += _titles(spec["title"])
     if all(one["data"] is data for one in layers):
         layers = [{key: one[key] for key in ("mark", "encoding")} for one in layers]
         return {"data": data, "layer": layers, "width": width, "height": height}
@@ -450,44 +422,3 @@ def _titles(title: str) -> list[dict[str, Any]]:
     place = {"x": {"value": 0}, "y": {"value": 0}}
     data = pl.DataFrame({"title": [typeset(title)]})
     return [{"data": data, "mark": mark, "encoding": {"text": field("title", "nominal"), **place}}]
-
-
-def _ends(panel: Panel) -> list[dict[str, Any]]:
-    """Names at the right ends of curves, moved apart."""
-    last = panel.points.filter(pl.col("dot").is_not_null()).sort("x").group_by("curve").last()
-    last = last.sort("dot")
-    shares = _apart([panel.y.share(replace(panel.y, high=value)) for value in last["dot"]])
-    names, colours, _ = panel.styles.of(last["curve"])
-    return [
-        {
-            "data": pl.DataFrame({"curve": last["curve"], "end": [panel.y.at(s) for s in shares]}),
-            "mark": {"type": "text", "align": "left", "dx": 6, "fontSize": 10},
-            "encoding": {
-                "x": {"value": "width"}, "y": field("end", scale=panel.y.scale()),
-                "text": field("curve", "nominal"),
-                "color": field(
-                    "curve", "nominal", legend=None, scale={"domain": names, "range": colours}
-                ),
-            },
-        }
-    ]  # fmt: skip
-
-
-def _apart(shares: Sequence[float]) -> list[float]:
-    """Places a line apart, each as close to its rising share as the others let it."""
-    groups: list[list[float]] = []
-    for share in shares:
-        groups.append([share])
-        while len(groups) > 1 and _first(groups[-1]) < _last(groups[-2]) + LINE_GAP:
-            last = groups.pop()
-            groups[-1] += last
-    return [_first(group) + i * LINE_GAP for group in groups for i in range(len(group))]
-
-
-def _first(group: Sequence[float]) -> float:
-    """Place of the lowest of some lines that stand together around the mean of their shares."""
-    return sum(group) / len(group) - LINE_GAP * (len(group) - 1) / 2
-
-
-def _last(group: Sequence[float]) -> float:
-    return _first(group) + LINE_GAP * (len(group) - 1)

@@ -53,7 +53,6 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     heading = spec.pop("title", {})
     spec["config"] = _config(spec.get("config", {}))
     columns = _in_columns(spec, inches)
-    _named_below(spec)
     units = list(_units(spec))
     ratios = [unit["height"] / unit["width"] for unit in units]
     width = target / columns - AXIS
@@ -128,19 +127,6 @@ def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for several in ("concat", "hconcat", "vconcat"):
         for inner in view.get(several, ()):
             yield from _units(inner)
-
-
-def _named_below(view: dict[str, Any]) -> None:
-    """Names at the ends of curves become a legend below each panel: beside a narrow one there is no
-    room for them."""
-    for panel in view.get("concat", ()):
-        if not any(_field(layer, "text") == "curve" for layer in panel.get("layer", ())):
-            continue
-        panel["layer"] = [one for one in panel["layer"] if _field(one, "text") != "curve"]
-        for layer in panel["layer"]:
-            for channel in ("color", "strokeDash"):
-                if _field(layer, channel) == "curve":
-                    layer["encoding"][channel]["legend"] = {"orient": "bottom"}
 
 
 def _field(layer: dict[str, Any], channel: str) -> str | None:
