@@ -9,7 +9,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import DIFFERS
 from private_consensus.reproduction.audits.errata import Erratum
 from private_consensus.reproduction.audits.experiments import of_experiments
-from private_consensus.reproduction.audits.repairs import asked_of, compared
+from private_consensus.reproduction.audits.repairs import compared, released_rows
 from private_consensus.reproduction.audits.settings import decided
 from private_consensus.reproduction.audits.table import judged
 
@@ -209,7 +209,7 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
     assert (row["epsilon_printed"], row["epsilon_repaired"]) == (math.inf, 0.9)
     others = [{**rows[0], "variant": "another"}, {**rows[0], "quantity": "kept"},
               {**rows[0], "algorithm": "literal"}]  # fmt: skip
-    kept = asked_of([pair], pl.DataFrame([*others, *rows, *others]))
+    kept = released_rows([pair], pl.DataFrame([*others, *rows, *others]))
     assert kept.equals(pl.DataFrame(rows))
     assert compared([pair], kept, pl.DataFrame(private)) == [row]
 

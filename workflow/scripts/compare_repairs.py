@@ -3,7 +3,7 @@
 import polars as pl
 
 from private_consensus.common.job_logging import job_logging
-from private_consensus.reproduction.audits.repairs import asked_of, compared
+from private_consensus.reproduction.audits.repairs import compared, released_rows
 from private_consensus.reproduction.experiments.results import (
     DRAWN,
     read,
@@ -26,8 +26,8 @@ pairs = snakemake.params.pairs
 with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
     # Read one cell at a time: all rows need ten times the memory of the selected rows.
-    kept = [asked_of(pairs, read(file)) for file in files]
-    runs = pl.concat(kept, how="diagonal_relaxed") if kept else pl.DataFrame()
+    released = [released_rows(pairs, read(file)) for file in files]
+    runs = pl.concat(released, how="diagonal_relaxed") if files else pl.DataFrame()
     rows = compared(pairs, runs, rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output

@@ -1,4 +1,4 @@
-"""``config/audits.yaml``: the settings to audit, the runs of each audit, and its confidence."""
+"""Configuration of the audits: settings to audit, runs and confidence of each audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Entry(BaseModel):
 
 
 class Audits(BaseModel):
-    """``config/audits.yaml``."""
+    """Content of ``config/audits.yaml``."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,13 +43,13 @@ class Audits(BaseModel):
         ]
 
     def runs_at(self, scale: str) -> int:
-        """Runs of a scale; of one that is not named, those of the papers' scale."""
+        """Return the number of runs at a scale; an undeclared scale has that of ``paper``."""
         return self.runs.get(scale, self.runs["paper"])
 
     def of_settings_at(self, scale: str) -> dict[str, Any]:
         """Return runs, confidence level and maximum number of the audits of settings at a scale."""
-        asked = {"runs": self.runs_at(scale), "confidence": self.confidence}
-        return asked | ({"most": self.most[scale]} if scale in self.most else {})
+        options = {"runs": self.runs_at(scale), "confidence": self.confidence}
+        return options | ({"most": self.most[scale]} if scale in self.most else {})
 
 
 def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
@@ -58,18 +58,19 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
     Parameters
     ----------
     audits : Audits
+        Configuration of the audits.
     cells : iterable of mappings
-        The cells that entries name.
+        Cells that entries name.
     scale : str
-        Decides how many settings of a cell are audited.
+        Scale, which determines how many settings of a cell are audited.
 
     Raises
     ------
     ConfigurationError
         With key ``audits.confidence``.
     """
-    entries, most = audits.entries(), audits.most.get(scale)
-    count = sum(len(selected_settings(cell, entries, most)) for cell in cells)
+    entries, max_count = audits.entries(), audits.most.get(scale)
+    count = sum(len(selected_settings(cell, entries, max_count)) for cell in cells)
     if count * (1 - audits.confidence) < audits.level:
         return
     least = f"above {1 - audits.level / count:.8g}"
@@ -80,49 +81,72 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
 
 
 def read_audits(raw: Mapping[str, Any]) -> Audits:
-    """The checked configuration of audits.
+    """Return the checked configuration of audits.
 
     Raises
     ------
     ConfigurationError
-        With a line for each key that is wrong.
+        With one line per invalid key.
     """
     return validate(Audits, raw)
 
 
 def validate_audit_entries(
-    entries: Iterable[Mapping[str, Any]], known: Mapping[str, Any]
+    entries: Iterable[Mapping[str, Any]], experiments: Mapping[str, Any]
 ) -> list[Any]:
-    """The entries whose experiments are configured; ``known`` maps those to what they run.
+    """Return the entries whose experiments are configured.
 
-    An entry names ``experiment`` and ``algorithm``, and may name ``variant`` and, under ``where``,
-    columns. Experiments that are not configured (a paper left out) are passed over.
+    Parameters
+    ----------
+    entries : iterable of mappings
+        ``experiment`` and ``algorithm``, and optionally ``variant`` and, under ``where``, columns.
+        Entries of other experiments, such as those of an omitted paper, are ignored.
+    experiments : mapping
+        Configured experiments by name.
+
+    Returns
+    -------
+    list of mappings
 
     Raises
     ------
     ConfigurationError
         For an algorithm or a variant that a configured experiment does not have.
     """
-    kept = [entry for entry in entries if entry["experiment"] in known]
+    configured = [entry for entry in entries if entry["experiment"] in experiments]
     lines = [
         line
-        for entry in kept
+        for entry in configured
         for line in unknown_run(
             f"audits.{entry['experiment']}", entry["algorithm"], entry.get("variant"),
-            known[entry["experiment"]],
+            experiments[entry["experiment"]],
         )
     ]  # fmt: skip
     if lines:
         raise ConfigurationError(lines)
-    return kept
+    return configured
 
 
 def selected_settings(
-    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], most: int | None = None
+    cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], max_count: int | None = None
 ) -> list[dict[str, Any]]:
-    """Settings of a cell that any entry names, each once; only the first ``most`` of them."""
-    named = [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
-    return named[:most]
+    """Return the settings of a cell that any entry names.
+
+    Parameters
+    ----------
+    cell : mapping
+        Cell with its settings.
+    entries : iterable of mappings
+        Entries of the configuration.
+    max_count : int, optional
+        Maximum number of settings, the first ones; all by default.
+
+    Returns
+    -------
+    list of dict
+    """
+    selected = [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
+    return selected[:max_count]
 
 
 def _named(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""The errata as they are written down, checked against their computations."""
+"""Errata of the configuration, checked against their computations."""
 
 from __future__ import annotations
 
@@ -23,42 +23,54 @@ class Erratum(BaseModel):
         default=[], description="numbered statements of the paper, as theorems.yaml names them"
     )
     severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
-        description="what would follow if it were so"
+        description="consequence of the suspected error"
     )
     outcome: Literal["confirmed", "in part", "refuted"] = Field(
-        description="of the suspicion, by our own computation"
+        description="documented outcome of the computation"
     )
-    statement: str = Field(description="what is stated, or what is suspected of it")
+    statement: str = Field(description="statement of the paper, or suspected error")
     why: str
     repair: str
-    effect: str = Field(default="", description="what the repair does to the paper's figure")
-    repaired: list[str] = Field(default=[], description="algorithm.variant that repair it")
+    effect: str = Field(default="", description="effect of the correction on the paper's figure")
+    repaired: list[str] = Field(default=[], description="algorithm.variant with the correction")
     affects: list[str] = Field(description="algorithm, or algorithm.variant")
 
 
 def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
-    """Checked errata by their number.
+    """Return the checked errata by number.
 
     Raises
     ------
     InvalidInput
-        Where an entry is wrong, or an erratum has no computation or a computation no erratum.
+        For an invalid entry, an erratum without computation or a computation without erratum.
     """
-    found = {}
+    errata = {}
     for number, entry in raw.items():
         try:
-            found[number] = Erratum.model_validate(entry)
+            errata[number] = Erratum.model_validate(entry)
         except ValidationError as error:
             first = error.errors()[0]
             key = ".".join(map(str, ("errata", number, *first["loc"])))
             raise InvalidInput(key, first.get("input"), first["msg"]) from None
-    for number in found.keys() ^ COMPUTATIONS.keys():
+    for number in errata.keys() ^ COMPUTATIONS.keys():
         raise InvalidInput("errata", number, "an entry and a computation for each")
-    return found
+    return errata
 
 
 def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
-    """Return True if a list of ``algorithm`` or ``algorithm.variant`` contains this variant."""
+    """Return True if a list of ``algorithm`` or ``algorithm.variant`` contains a variant.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Algorithms, or variants of algorithms.
+    algorithm, variant : str
+        Variant to look up.
+
+    Returns
+    -------
+    bool
+    """
     return bool({algorithm, f"{algorithm}.{variant}"} & set(names))
 
 

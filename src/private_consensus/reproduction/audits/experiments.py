@@ -1,4 +1,4 @@
-"""Audits that are experiments of their own: D-ZOA's release and the canaries of Q-DPSGD-1."""
+"""Audits that are separate experiments: the release of D-ZOA, the canaries of Q-DPSGD-1."""
 
 from __future__ import annotations
 
@@ -42,26 +42,28 @@ EXPERIMENTS: Mapping[str, AuditExperiment] = {
 
 
 def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
-    """Bounds of the first run of each setting: one run each, so that the confidence is that of one.
+    """Return the bound of the first run of each setting; a single run has the stated confidence.
 
     Parameters
     ----------
     runs : DataFrame
-        Rows as cells write them, of the algorithms in :data:`EXPERIMENTS`.
+        Measurements of the algorithms in :data:`EXPERIMENTS`.
+
+    Returns
+    -------
+    list of dict
+        Rows of the table of audits.
     """
-    found = []
-    for audit, how in EXPERIMENTS.items():
-        kept = (
-            runs.filter(pl.col("algorithm") == audit, pl.col("run") == 0) if runs.height else runs
-        )
-        axes = [name for name in ("epsilon", "delta", "share") if name in kept.columns]
-        keys = ["variant", *axes]
-        for _, part in kept.group_by(keys, maintain_order=True) if kept.height else ():
-            numbers = dict(zip(part["quantity"], part["value"], strict=True))
-            row = part.row(0, named=True)
+    rows = []
+    for audit, how in EXPERIMENTS.items() if runs.height else ():
+        first_runs = runs.filter(pl.col("algorithm") == audit, pl.col("run") == 0)
+        axes = [name for name in ("epsilon", "delta", "share") if name in runs.columns]
+        for _, group in first_runs.group_by(["variant", *axes], maintain_order=True):
+            numbers = dict(zip(group["quantity"], group["value"], strict=True))
+            row = group.row(0, named=True)
             share = row.get("share")
             copy = "correct" if share in (None, how.correct) else f"{share:g} of the noise"
-            found.append(
+            rows.append(
                 {
                     "experiment": "",
                     "algorithm": audit,
@@ -76,7 +78,7 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
                     "flagged": bool(numbers[how.bound] > numbers[how.claimed]),
                 }
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _setting(row: Mapping[str, Any], axes: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""Utility at the true epsilon, as printed against as repaired, from the runs of experiments."""
+"""Utility at the true epsilon, as published against as corrected, from the runs of experiments."""
 
 from __future__ import annotations
 
@@ -8,127 +8,153 @@ from typing import Any
 import polars as pl
 
 QUANTITIES = ("consensus", "released")
-"""In this order of preference: iterates that are released. What an agent keeps to itself is no
+"""Released iterates, in this order of preference. Iterates that an agent keeps to itself are no
 utility of a private method."""
-
 NOT_AXES = {
     "experiment", "algorithm", "variant", "reading", "run", "t", "quantity", "metric", "value",
     "source", "steps", "delta",
 }  # fmt: skip
-
-
+"""Columns of runs that are not axes of an experiment."""
 SIDES = ("printed", "repaired")
 BASELINES = ("majority", "origin")
-"""Metrics that begin so do not depend on the algorithm."""
+"""Beginnings of metrics that do not depend on the algorithm."""
+
+Pairs = Iterable[Mapping[str, Any]]
+"""Entries of ``config/repairs.yaml``: two names ``algorithm.variant`` and an optional filter."""
 
 
-def cells_of(pairs: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Algorithms that the pairs name."""
+def cells_of(pairs: Pairs) -> set[str]:
+    """Return the algorithms that the pairs name."""
     return {pair[side].partition(".")[0] for pair in pairs for side in SIDES}
 
 
-def asked_of(pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of a cell that a pair compares: released quantities of the named variants."""
-    named = {tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES}
-    names = pl.DataFrame(sorted(named), schema=["algorithm", "variant"], orient="row")
-    released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
-    return released.join(names, on=["algorithm", "variant"], how="semi", maintain_order="left")
+def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
+    """Select the rows of a cell that a pair compares: released quantities of the named variants.
 
+    Parameters
+    ----------
+    pairs : iterable of mappings
+        Pairs of variants.
+    runs : DataFrame
+        Measurements of runs.
 
-def compared(
-    pairs: Iterable[Mapping[str, Any]], runs: pl.DataFrame, privacy: pl.DataFrame
-) -> list[dict[str, Any]]:
-    """Compare pairs: one row per pair, experiment and setting that both have, within the filter
-    ``where``.
-
-    The value is the mean over runs at the last iteration; the epsilons are the accountant's, for
-    the same setting.
+    Returns
+    -------
+    DataFrame
     """
-    # Of millions of rows a pair looks at those of two variants: they are told apart once.
+    names = sorted({tuple(pair[side].split(".", 1)) for pair in pairs for side in SIDES})
+    variants = pl.DataFrame(names, schema=["algorithm", "variant"], orient="row")
+    released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
+    return released.join(variants, on=variants.columns, how="semi", maintain_order="left")
+
+
+def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[dict[str, Any]]:
+    """Compare pairs of variants in each experiment and setting that contain both.
+
+    Parameters
+    ----------
+    pairs : iterable of mappings
+        Pairs of variants, each with an optional filter ``where``.
+    runs : DataFrame
+        Measurements of runs.
+    privacy : DataFrame
+        Privacy rows of all settings.
+
+    Returns
+    -------
+    list of dict
+        One row per pair, experiment and setting. The value is the mean over runs at the last
+        iteration; the epsilons are the accountant's, for the same setting.
+    """
+    # Rows are partitioned once: a pair uses two variants of millions of rows.
     released = runs.filter(pl.col("quantity").is_in(QUANTITIES))
     variants = {
         ".".join(names): rows
         for names, rows in released.partition_by("algorithm", "variant", as_dict=True).items()
     }
-    found = []
-    for pair in pairs:
-        frames = {side: variants.get(pair[side], released.clear()) for side in SIDES}
-        found += _of_pair(pair, frames, privacy)
-    return found
+    return [
+        row
+        for pair in pairs
+        for row in _pair_rows(
+            pair, {side: variants.get(pair[side], released.clear()) for side in SIDES}, privacy
+        )
+    ]
 
 
-def _of_pair(pair, frames, privacy) -> list[dict[str, Any]]:
-    sides = {side: _where(frame, pair.get("where", {})) for side, frame in frames.items()}
-    found = []
-    for experiment in sorted(set.intersection(*(set(s["experiment"]) for s in sides.values()))):
-        own = {side: s.filter(pl.col("experiment") == experiment) for side, s in sides.items()}
-        measure = _measure(own)
+def _pair_rows(
+    pair: Mapping[str, Any], frames: Mapping[str, pl.DataFrame], privacy: pl.DataFrame
+) -> list[dict[str, Any]]:
+    frames = {side: _where(frame, pair.get("where", {})) for side, frame in frames.items()}
+    rows = []
+    for experiment in sorted(set.intersection(*(set(f["experiment"]) for f in frames.values()))):
+        sides = {side: f.filter(pl.col("experiment") == experiment) for side, f in frames.items()}
+        measure = _measure(sides)
         if measure is None:
             continue
-        axes = [c for c in own["printed"].columns if c not in NOT_AXES and _used(own, c)]
-        means = {side: _last(frame, measure, axes) for side, frame in own.items()}
-        for point in _points(means, axes):
+        axes = [
+            name for name in sides["printed"].columns
+            if name not in NOT_AXES
+            and all(frame[name].null_count() < frame.height for frame in sides.values())
+        ]  # fmt: skip
+        means = {side: _last_means(frame, measure, axes) for side, frame in sides.items()}
+        for point in means["printed"]:
+            if point not in means["repaired"]:
+                continue
             row = {"experiment": experiment, "algorithm": pair["printed"].partition(".")[0]}
             row |= {"quantity": measure[0], "metric": measure[1]}
             for side in SIDES:
-                row[side] = pair[side]
-                row[f"value_{side}"] = means[side][point]
-                claimed, true = _epsilons(
-                    privacy, pair[side], experiment, dict(zip(axes, point, strict=True))
-                )
-                row[f"epsilon_{side}"] = true
-                row["epsilon_claimed"] = claimed
-            found.append(row)
-    return found
+                at = {"experiment": experiment, **dict(zip(axes, point, strict=True))}
+                claimed, accounted = _epsilons(privacy, pair[side], at)
+                row |= {side: pair[side], f"value_{side}": means[side][point]}
+                row |= {f"epsilon_{side}": accounted, "epsilon_claimed": claimed}
+            rows.append(row)
+    return rows
 
 
-def _variant(frame: pl.DataFrame, name: str) -> pl.DataFrame:
-    algorithm, _, variant = name.partition(".")
-    return frame.filter(pl.col("algorithm") == algorithm, pl.col("variant") == variant)
-
-
-def _where(frame: pl.DataFrame, wanted: Mapping[str, Any]) -> pl.DataFrame:
-    known = [
+def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
+    return frame.filter(*(
         pl.col(axis).is_in(value if isinstance(value, list) else [value])
-        for axis, value in wanted.items()
+        for axis, value in values.items()
         if axis in frame.columns
-    ]
-    return frame.filter(*known) if known else frame
+    ), True)  # fmt: skip
 
 
-def _measure(own: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
-    both = set.intersection(
-        *(set(f.select("quantity", "metric").unique().rows()) for f in own.values())
+def _measure(sides: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
+    """Return the quantity and metric that both sides have; test metrics have precedence."""
+    common = set.intersection(
+        *(set(frame.select("quantity", "metric").unique().rows()) for frame in sides.values())
     )
-    both = {m for m in both if not m[1].startswith(BASELINES)}
-    ordered = sorted(both, key=lambda m: ("test" not in m[1], m[1]))
-    ranked = [m for quantity in QUANTITIES for m in ordered if m[0] == quantity]
-    return ranked[0] if ranked else None
+    return min(
+        (measure for measure in common if not measure[1].startswith(BASELINES)),
+        key=lambda m: (QUANTITIES.index(m[0]), "test" not in m[1], m[1]),
+        default=None,
+    )
 
 
-def _used(own: Mapping[str, pl.DataFrame], column: str) -> bool:
-    return all(frame[column].null_count() < frame.height for frame in own.values())
-
-
-def _last(frame: pl.DataFrame, measure, axes: list[str]) -> dict[tuple, float]:
-    kept = frame.filter(pl.col("quantity") == measure[0], pl.col("metric") == measure[1])
-    groups = kept.group_by(axes, maintain_order=True) if axes else [((), kept)]
+def _last_means(
+    frame: pl.DataFrame, measure: tuple[str, str], axes: list[str]
+) -> dict[tuple, float]:
+    """Return the mean over runs at the last iteration, by point of the axes."""
+    rows = frame.filter(pl.col("quantity") == measure[0], pl.col("metric") == measure[1])
+    groups = rows.group_by(axes, maintain_order=True) if axes else [((), rows)]
     return {
-        tuple(key): part.filter(pl.col("t") == part["t"].max()).select(pl.mean("value")).item()
-        for key, part in groups
+        tuple(point): group.filter(pl.col("t") == group["t"].max()).select(pl.mean("value")).item()
+        for point, group in groups
     }
 
 
-def _points(means: Mapping[str, Mapping[tuple, float]], axes: list[str]) -> list[tuple]:
-    return [point for point in means["printed"] if point in means["repaired"]]
-
-
-def _epsilons(privacy: pl.DataFrame, name: str, experiment: str, point: Mapping[str, Any]):
-    rows = _variant(privacy, name).filter(pl.col("experiment") == experiment)
-    for axis, value in point.items():
-        if axis in rows.columns and value is not None:
-            rows = rows.filter(pl.col(axis) == value)
+def _epsilons(
+    privacy: pl.DataFrame, name: str, point: Mapping[str, Any]
+) -> tuple[float | None, float | None]:
+    """Return the claimed and the accounted epsilon of a variant at a point of an experiment."""
+    algorithm, _, variant = name.partition(".")
+    values = {"algorithm": algorithm, "variant": variant, **point}
+    rows = privacy.filter(*(
+        pl.col(column) == value
+        for column, value in values.items()
+        if column in privacy.columns and value is not None
+    ))  # fmt: skip
     if not rows.height:
         return None, None
-    true = rows["epsilon_accountant"].max() if rows["proven"].all() else float("inf")
-    return rows["epsilon_claimed"].max(), true
+    accounted = rows["epsilon_accountant"].max() if rows["proven"].all() else float("inf")
+    return rows["epsilon_claimed"].max(), accounted

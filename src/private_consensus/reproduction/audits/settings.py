@@ -1,7 +1,7 @@
-"""Audits of settings that figures show: the very algorithm, noise, iterations and claim of a cell,
-on neighbouring data that an attacker chose.
+"""Audits of settings of figures, on neighbouring data that an attacker chose.
 
-The bound holds for the setting, since a guarantee is one for all data.
+An audit has the algorithm, noise, iterations and claim of a cell. Its bound holds for the setting,
+since a guarantee holds for all data.
 """
 
 from __future__ import annotations
@@ -43,12 +43,32 @@ claim. ``notes``: texts of the other findings. ``untested``: decisive parts that
 
 def audit_cell(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
-    runs: int, confidence: float, most: int | None = None,
+    runs: int, confidence: float, max_count: int | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """A row for each setting that is named and claims something, at ``confidence`` each; of the
-    first ``most`` of them."""
+    """Audit the settings of a cell that entries name and that claim a finite epsilon.
+
+    Parameters
+    ----------
+    cell : mapping
+        Cell with its settings.
+    entries : iterable of mappings
+        Entries of the configuration.
+    prepared : mapping
+        Prepared data sets by name.
+    runs : int
+        Number of runs on each of two data sets.
+    confidence : float
+        Confidence of each audit.
+    max_count : int, optional
+        Maximum number of settings; all by default.
+
+    Returns
+    -------
+    list of dict
+        Rows of :func:`as_rows`.
+    """
     rows = []
-    for spec in selected_settings(cell, entries, most):
+    for spec in selected_settings(cell, entries, max_count):
         calibration = calibrated_cell(cell, [spec], prepared)
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)
@@ -58,24 +78,37 @@ def audit_cell(
         if not math.isfinite(statement[1]):
             continue
         candidates = attacks(problem, network, noisy.largest_change, nearby=True)
-        found = audit(
+        result = audit(
             setting.algorithm, *world, runs=runs, confidence=confidence,
             delta=setting.budget.delta, calibrated=noisy,
             attack=strongest(noisy, candidates, setting.horizon),
         )  # fmt: skip
         rows += as_rows(
-            found, LEVEL, cell["experiment"], cell["algorithm"], spec["variant"],
+            result, LEVEL, cell["experiment"], cell["algorithm"], spec["variant"],
             json.dumps(spec["columns"], sort_keys=True),
         )  # fmt: skip
     return rows
 
 
 def audit_examples(runs: int, confidence: float) -> list[dict[str, Any]]:
-    """Rows of every private algorithm on its small example."""
+    """Audit every private algorithm on its small example.
+
+    Parameters
+    ----------
+    runs : int
+        Number of runs on each of two data sets.
+    confidence : float
+        Confidence of each audit.
+
+    Returns
+    -------
+    list of dict
+        Rows of :func:`as_rows`.
+    """
     rows = []
     for example in examples():
-        found = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
-        rows += as_rows(found, "transcript", "", example.name, "", "representative")
+        result = audit(*example.world, runs=runs, confidence=confidence, delta=example.budget.delta)
+        rows += as_rows(result, "transcript", "", example.name, "", "representative")
     return rows
 
 
@@ -89,7 +122,7 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
     Parameters
     ----------
     rows : sequence of mappings
-        Of :func:`as_rows` or :func:`.experiments.of_experiments`.
+        Rows of :func:`as_rows` or :func:`.experiments.of_experiments`.
     level : float
         Error level of the table, in (0, 1).
 
@@ -120,7 +153,7 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
 
 
 def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Verdict and texts of an audit, of which ``contradicted`` is known for the whole table."""
+    """Return an audit with verdict and texts; ``contradicted`` was decided for the whole table."""
     contradicted, refutation = row["contradicted"], row.get("refutation") or ""
     outcome = audit_verdict(
         contradicted=contradicted,
@@ -149,49 +182,51 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def as_rows(
-    found: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
+    result: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
 ) -> list[dict[str, Any]]:
     """Turn an audit into rows of the table: one for the claim, and one per noise site.
 
     Parameters
     ----------
-    found : AuditResult
+    result : AuditResult
+        Result of the audit.
     level : str
-        What was audited, such as :data:`LEVEL`.
+        Audited part, such as :data:`LEVEL`.
     experiment, algorithm, variant, setting : str
-        The setting; ``setting`` has its values on the axes, as JSON.
+        Audited setting; ``setting`` has its values on the axes, as JSON.
 
     Returns
     -------
     list of dict
-        With the columns of :data:`SCHEMA`.
+        Mappings with the columns of :data:`SCHEMA`.
     """
     where = {
         "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,
-        "copy": "correct", "runs": found.runs, "confidence": found.confidence,
+        "copy": "correct", "runs": result.runs, "confidence": result.confidence,
     }  # fmt: skip
-    kinds = {finding.kind for finding in found.findings}
-    weakening = [one for one in found.findings if one.weakens_privacy]
-    untested = [part for part in found.coverage.untested if part.decisive]
+    kinds = {finding.kind for finding in result.findings}
+    texts: dict[str, list[str]] = {"findings": [], "refutation": [], "notes": []}
+    for finding in result.findings:
+        weakening = "refutation" if finding.kind == CONTRADICTED else "findings"
+        texts[weakening if finding.weakens_privacy else "notes"].append(finding.text)
+    untested = [site for site in result.coverage.untested if site.decisive]
     bound = {
-        **where, "level": level, "delta": found.delta,
-        "claimed": found.claimed, "bound": found.lower, "ceiling": found.ceiling,
-        "p_value": found.pvalue, "sensitivity": found.sensitivity,
-        "verdict": found.verdict, "flagged": found.flagged,
-        "findings": _joined(one.text for one in weakening if one.kind != CONTRADICTED),
-        "refutation": _joined(one.text for one in weakening if one.kind == CONTRADICTED),
-        "notes": _joined(one.text for one in found.findings if not one.weakens_privacy),
+        **where, "level": level, "delta": result.delta,
+        "claimed": result.claimed, "bound": result.lower, "ceiling": result.ceiling,
+        "p_value": result.pvalue, "sensitivity": result.sensitivity,
+        "verdict": result.verdict, "flagged": result.flagged,
+        **{key: _joined(lines) for key, lines in texts.items()},
         "untested": _joined(map(str, untested)),
-        "differs": DIFFERS in kinds, "unproven": NOT_PROVEN in kinds, "testable": found.testable,
+        "differs": DIFFERS in kinds, "unproven": NOT_PROVEN in kinds, "testable": result.testable,
     }  # fmt: skip
     noise = [
         {
-            **where, "level": NOISE + one.site, "delta": 0.0, "claimed": 1.0, "bound": one.low,
-            "ceiling": one.high, "p_value": 1.0, "sensitivity": float("nan"),
-            "flagged": bool(one.findings), "findings": "; ".join(one.findings),
-            "verdict": DIFFERS if one.findings else NOT_CONTRADICTED, "refutation": "", "notes": "",
-            "untested": "", "differs": bool(one.findings), "unproven": False, "testable": True,
+            **where, "level": NOISE + site.site, "delta": 0.0, "claimed": 1.0, "bound": site.low,
+            "ceiling": site.high, "p_value": 1.0, "sensitivity": float("nan"),
+            "flagged": bool(site.findings), "findings": "; ".join(site.findings),
+            "verdict": DIFFERS if site.findings else NOT_CONTRADICTED,
+            "refutation": "", "notes": "", "untested": "", "differs": bool(site.findings), "unproven": False, "testable": True,
         }
-        for one in found.noise
+        for site in result.noise
     ]  # fmt: skip
     return [bound, *noise]

@@ -37,7 +37,7 @@ class AuditOutcome(NamedTuple):
         Lower bound on epsilon, valid at the confidence of its own audit. At most the claim unless
         the table of audits contradicts the claim.
     description : str
-        Which audit gave the bound.
+        Audit that gave the bound.
     findings : str
         Texts of findings and of decisive parts that were not tested.
     """
@@ -70,8 +70,9 @@ def judged(
     Returns
     -------
     DataFrame
-        With ``verdict``, ``errata``, ``epsilon_empirical``, ``audit``, ``audit_verdict`` and
-        ``audit_findings``. ``proven`` is False if an audit refutes what the accountant was told.
+        Privacy rows with ``verdict``, ``errata``, ``epsilon_empirical``, ``audit``,
+        ``audit_verdict`` and ``audit_findings``. ``proven`` is False if an audit refutes the
+        releases that the accountant used.
     """
     # In an audit that is an experiment, every copy is a setting of that experiment.
     claims = [
@@ -115,7 +116,7 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
 
 
 def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
-    """Verdict and bound of the audits of one setting, or what it inherits."""
+    """Return verdict and bound of the audits of a setting, or the inherited verdict."""
     matching = _matching(row, audits)
     if not matching:
         return _inherited(row, audits)
@@ -131,11 +132,11 @@ def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
 
 
 def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
-    """The finding of an audit of the same code with other parameters."""
+    """Return the finding of an audit of the same code with other parameters."""
     for audit in audits:
         if audit["algorithm"] == row["algorithm"] and audit["verdict"] == DIFFERS:
-            parts = (audit["experiment"], audit["variant"], audit["setting"])
-            setting = ", ".join(filter(None, parts))
+            labels = (audit["experiment"], audit["variant"], audit["setting"])
+            setting = ", ".join(filter(None, labels))
             return AuditOutcome(
                 DIFFERS, None, f"another setting: {setting}", f"{setting}: {_texts(audit)}"
             )
@@ -144,12 +145,12 @@ def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
 
 def _texts(audit: Row) -> str:
     untested = audit.get("untested") or ""
-    parts = (audit.get("findings") or "", untested and f"not tested: {untested}")
-    return "; ".join(filter(None, parts))
+    texts = (audit.get("findings") or "", untested and f"not tested: {untested}")
+    return "; ".join(filter(None, texts))
 
 
 def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:
-    """Audits of this very setting; an audit of a small example gives no bound for another one."""
+    """Return the audits of a setting; an audit of a small example bounds no other setting."""
     return [
         audit
         for audit in audits
