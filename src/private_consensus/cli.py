@@ -247,15 +247,15 @@ def _as_in_the_example(options) -> None:
     example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
-    said = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
+    defaults = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
     for key in (*SETTING, *SHOWN):
         if getattr(options, key) is None:
-            setattr(options, key, said[key])
-    totals = said.get("set_per_agent", {})
+            setattr(options, key, defaults[key])
+    totals = defaults.get("set_per_agent", {})
     parameters = {key: value * max(options.agents, 1) for key, value in totals.items()}
-    parameters |= said.get("set", {})
-    given = [f"{path}={json.dumps(value)}" for path, value in parameters.items()]
-    options.set = [*given, *options.set]
+    parameters |= defaults.get("set", {})
+    assignments = [f"{path}={json.dumps(value)}" for path, value in parameters.items()]
+    options.set = [*assignments, *options.set]
 
 
 def _example_setting(name: str) -> dict[str, Any]:
@@ -270,16 +270,20 @@ def _example_setting(name: str) -> dict[str, Any]:
     for example in examples:
         if name in example.get("algorithms", ()):
             return example
-    stated = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
-    stated = {"problem": stated} if isinstance(stated, str) else stated
-    if not isinstance(stated, Mapping):
+    own_example = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
+    own_example = {"problem": own_example} if isinstance(own_example, str) else own_example
+    if not isinstance(own_example, Mapping):
         return {}
-    named = [e for e in examples if stated.get("problem") == e.get("example", "")]
-    if not named:
+    matching = [e for e in examples if own_example.get("problem") == e.get("example", "")]
+    if not matching:
         return {}
-    sizes = {key: stated[key] for key in ("agents", "horizon") if key in stated}
-    values = {f"algorithm.{key}": value for key, value in stated.get("parameters", {}).items()}
-    return {**named[0], **sizes, "set": {**named[0].get("set", {}), **values}}
+    sizes = {key: own_example[key] for key in ("agents", "horizon") if key in own_example}
+    values = {f"algorithm.{key}": value for key, value in own_example.get("parameters", {}).items()}
+    return {
+        **matching[0],
+        **sizes,
+        "set": {**matching[0].get("set", {}), **values},
+    }
 
 
 def _add_setting(option: Callable) -> None:
@@ -381,8 +385,8 @@ def _describe(options) -> None:
         module = problems.load(name)
         built = module.build
     else:
-        known = ", ".join(algorithms.names() + problems.names())
-        raise InvalidInput("NAME", name, f"one of {known}")
+        names = ", ".join(algorithms.names() + problems.names())
+        raise InvalidInput("NAME", name, f"one of {names}")
     texts = [rendered(inspect.getdoc(documented) or "") for documented in (module, built)]
     is_algorithm = inspect.isclass(built)
     fields = dataclasses.fields(built) if is_algorithm else ()
@@ -547,10 +551,10 @@ def _audit(options) -> int:
         for key, value in (("runs", options.runs), ("confidence", options.confidence))
     )
     if options.problem is None:
-        world, delta = _example(options)
+        setting, delta = _example(options)
     else:
         options.runs = runs
-        *_, world = _planned(options)
+        *_, setting = _planned(options)
         delta = options.delta
     for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
         raise Refused([line])
@@ -560,13 +564,13 @@ def _audit(options) -> int:
         )
         with _combined(options):
             result = audit(
-                *world, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
+                *setting, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
             )  # fmt: skip
     findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
     numbers = ("claimed", "delta", "declared", "lower", "ceiling", "confidence", "runs")
     contents = {
-        "setting": _setting_contents(world),
+        "setting": _setting_contents(setting),
         **{name: getattr(result, name) for name in numbers},
         "findings": findings,
         "verdict": result.verdict,
@@ -575,7 +579,7 @@ def _audit(options) -> int:
     }
 
     def show() -> None:
-        _print_setting(world)
+        _print_setting(setting)
         _print_table(["audit", ""], result.lines())
 
     _emit(options, contents, show)
@@ -585,36 +589,38 @@ def _audit(options) -> int:
 def _observers(options) -> None:
     from .audits.views import by_distance, epsilon_by_observer, observation
 
-    *_, world = _planned(options)
-    algorithm, problem, network, budget, horizon = world
+    *_, setting = _planned(options)
+    algorithm, problem, network, budget, horizon = setting
     network = network.of_run(0)
-    somebody = "2 or more: somebody has to watch"
-    require(network.n_agents >= 2, "network.agents", network.n_agents, somebody)
-    hidden = "a finite budget: without noise nothing is hidden"
-    require(budget.private, "budget.epsilon", budget.epsilon, hidden)
+    expected = "at least 2 agents: an agent and its observer"
+    require(network.n_agents >= 2, "network.agents", network.n_agents, expected)
+    finite = "a finite budget, since an algorithm without noise is not private"
+    require(budget.private, "budget.epsilon", budget.epsilon, finite)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
     with _waiting(f"observers of {options.algorithm}"), _combined(options):
-        seen = observation(algorithm, problem, network, horizon)
+        observed = observation(algorithm, problem, network, horizon)
         if options.observer is None:
-            whom, rows = ("observer", "distance", "pair"), epsilon_by_observer(seen, budget.delta)
+            columns = ("observer", "distance", "pair")
+            rows = epsilon_by_observer(observed, budget.delta)
         else:
-            whom, rows = ("agent", "distance"), by_distance(seen, budget.delta, options.observer)
-    keys = (*whom, "formula", "guarantee", "rule")
+            columns = ("agent", "distance")
+            rows = by_distance(observed, budget.delta, options.observer)
+    keys = (*columns, "formula", "guarantee", "rule")
 
     def show() -> None:
-        _print_setting(world)
+        _print_setting(setting)
         cells = [[_in_short(row[key]) for key in keys] for row in rows]
         caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
-        if seen.reason:
-            caption += f"; no formula: {seen.reason}"
-        _print_table([*whom, "inputs as given", "guaranteed", "rule"], cells, caption=caption)
+        if observed.reason:
+            caption += f"; no formula: {observed.reason}"
+        _print_table([*columns, "inputs as given", "guaranteed", "rule"], cells, caption=caption)
 
     contents = {
-        "setting": _setting_contents(world),
+        "setting": _setting_contents(setting),
         "delta": budget.delta,
         "relation": str(algorithm.relation),
         "observers": [{key: row[key] for key in keys} for row in rows],
-        "no_formula": seen.reason,
+        "no_formula": observed.reason,
     }
     _emit(options, contents, show)
 
@@ -673,10 +679,10 @@ def _setting_contents(setting: tuple[Any, Any, Any, Any, int]) -> dict[str, Any]
 
 def _assignments(values: Mapping[str, Any]) -> str:
     """Return values as ``name=value`` pairs, without those that are not set."""
-    shown = {name: value for name, value in values.items() if value is not None}
+    stated = {name: value for name, value in values.items() if value is not None}
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in shown.items()
+        for name, value in stated.items()
     )
 
 
@@ -694,10 +700,10 @@ def _combined(options) -> Generator[None]:
     except (InvalidInput, Diverged):
         raise
     except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-        *_, place = traceback.extract_tb(error.__traceback__)
-        because = f"{type(error).__name__} in {Path(place.filename).name}, line {place.lineno}"
+        *_, frame = traceback.extract_tb(error.__traceback__)
+        reason = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
         expected = f"a problem, network and budget that {options.algorithm} can be run with"
-        raise InvalidInput("--problem", options.problem, f"{expected} ({because})") from error
+        raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
 
 
 def _planned(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:
@@ -733,26 +739,26 @@ def _first_setting(cell: Mapping[str, Any], prepared: Mapping[str, Any]):
 
 
 def _cell(options) -> dict[str, Any]:
-    parts: dict[str, dict] = {"algorithm": {}, "problem": {}, "network": {}}
+    changes: dict[str, dict] = {"algorithm": {}, "problem": {}, "network": {}}
     for text in options.set:
         path, equals, value = text.partition("=")
-        part, _, key = path.partition(".")
+        component, _, key = path.partition(".")
         require(
-            bool(equals and key) and part in parts,
+            bool(equals and key) and component in changes,
             "--set",
             text,
             "PART.KEY=VALUE with PART algorithm, problem or network",
         )
-        parts[part][key] = _value(value)
+        changes[component][key] = _value(value)
     algorithms.load(options.algorithm)
     module = problems.load(options.problem)
     metrics = module.METRICS
     metric = options.metric or next(iter(metrics))
-    known = (*metrics, "value")
-    require(metric in known, "--metric", metric, f"one of {', '.join(known)}")
+    metric_names = (*metrics, "value")
+    require(metric in metric_names, "--metric", metric, f"one of {', '.join(metric_names)}")
     if options.quantity is not None:
-        shown, asked = quantities_of(options.algorithm), options.quantity
-        require(asked in shown, "--quantity", asked, f"one of {', '.join(shown)}")
+        quantities, quantity = quantities_of(options.algorithm), options.quantity
+        require(quantity in quantities, "--quantity", quantity, f"one of {', '.join(quantities)}")
     for line in wrong_horizon(options.horizon):
         raise Refused([line])
     setting = {
@@ -761,14 +767,14 @@ def _cell(options) -> dict[str, Any]:
         "reading": "resolved",
         "horizon": options.horizon,
         "budget": {"epsilon": options.epsilon, "delta": options.delta},
-        "problem": {"name": options.problem, **module.EXAMPLE, **parts["problem"]},
+        "problem": {"name": options.problem, **module.EXAMPLE, **changes["problem"]},
         "network": {
             "name": options.network,
             "agents": options.agents,
             **default_parameters(options.network, min(options.agents, MOST["agents"])),
-            **parts["network"],
+            **changes["network"],
         },
-        "algorithm": parts["algorithm"],
+        "algorithm": changes["algorithm"],
     }
     cell = {
         "experiment": "command line",
@@ -800,17 +806,17 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
         return {}
     from .reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
 
-    found = {}
+    data = {}
     for name in names:
-        known = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
-        require(name in PREPARATIONS, "problem.prepared", name, known)
+        expected = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
+        require(name in PREPARATIONS, "problem.prepared", name, expected)
         cache = Path(CACHE) if options.source == "surrogate" else None  # which is not used
         acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
         raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
         if not options.json:
             OUT.print(f"data: {provenance.dataset} ({provenance.source})")
-        found[name] = prepare(name, raw, provenance)
-    return found
+        data[name] = prepare(name, raw, provenance)
+    return data
 
 
 MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
@@ -861,7 +867,7 @@ def _counterexample(options) -> None:
 
     if options.id is None:
         rows = {erratum: _about(computation) for erratum, computation in COMPUTATIONS.items()}
-        titles = ["counterexample", "what is computed"]
+        titles = ["counterexample", "computation"]
         _emit(options, rows, lambda: _print_table(titles, list(rows.items())))
         return
     with _waiting(f"counterexample {options.id}"):
@@ -897,8 +903,8 @@ def _theorem(options) -> None:
     contents = {
         "computation": options.computation,
         "parts": [
-            {key: getattr(part, key) for key in ("quantity", "stated", "measured", "holds")}
-            for part in result.parts
+            {key: getattr(inequality, key) for key in ("quantity", "stated", "measured", "holds")}
+            for inequality in result.parts
         ],
         "description": result.description,
         "verdict": result.verdict,
@@ -909,10 +915,12 @@ def _theorem(options) -> None:
 def _data(options) -> None:
     from .reproduction.datasets import Acquisition, summary
 
-    asked = Acquisition(source=options.source, mirror=options.mirror, cache=Path(options.cache))
-    asked.check()
+    acquisition = Acquisition(
+        source=options.source, mirror=options.mirror, cache=Path(options.cache)
+    )
+    acquisition.check()
     with _waiting("data sets"):
-        rows = summary(asked)
+        rows = summary(acquisition)
 
     def show() -> None:
         for row in rows:
@@ -1033,8 +1041,8 @@ def _value(text: str) -> Any:
         return text
 
 
-def _about(thing: Any) -> str:
-    return first_sentence(inspect.getdoc(thing) or "")
+def _about(documented: Any) -> str:
+    return first_sentence(inspect.getdoc(documented) or "")
 
 
 def _log_spaced(count: int, at_most: int) -> list[int]:

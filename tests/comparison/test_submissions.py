@@ -87,7 +87,7 @@ def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
 def test_an_observer_that_the_rows_do_not_name_is_refused(file):
     said = rewritten(file, methods={"one_shot_averaging": "sums", "secure_aggregation": "sums"})
     assert "methods.one_shot_averaging: found 'sums', expected 'eavesdropper'" in said
-    assert "methods.one_shot_averaging: found None" in rewritten(
+    assert "methods.one_shot_averaging: missing" in rewritten(
         file, methods={"secure_aggregation": "sums"}
     )
 
@@ -220,7 +220,7 @@ def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
     [
         ({"more": 1}, "keys: found 'more'"),
         ({"rules": {**rules(DESIGN), "judge": "me"}}, "rules: keys: found 'judge'"),
-        ({"rules": None}, "rules: found None"),
+        ({"rules": None}, "rules: missing"),
         ({"methods": {"one_shot_averaging": "eavesdropper", "secure_aggregation": "sums",
                       "third": "sums"}}, "methods: found 'third'"),
         ({"absent": [{"method": "nobody", "because": "b"}]}, "method: found 'nobody'"),

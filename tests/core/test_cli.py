@@ -100,7 +100,7 @@ def test_with_another_problem_nothing_of_the_example_counts(call):
     _, out, _ = call("run", "random_aggregation", "--runs", "2", "--problem", "lasso")
     assert "claimed" in out
     code, _, err = call("run", "zip_dl", "--runs", "2", "--problem", "lasso")
-    assert code == 2 and "algorithm.clip: found None" in err
+    assert code == 2 and "algorithm.clip: missing" in err
 
 
 def test_an_audit_of_the_example_is_of_nothing_else(call):

@@ -882,7 +882,7 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
         (lambda: PP(splits=1.0), "algorithm.splits: found 1.0"),
         (lambda: PP(noise=1.0), "algorithm.output_noise: found 0.0"),
         (lambda: PP(lam_rule="loose"), "algorithm.lam_rule: found 'loose'"),
-        (lambda: PP(rho_conversion=None), "algorithm.rho_conversion: found None"),
+        (lambda: PP(rho_conversion=None), "algorithm.rho_conversion: missing"),
         (lambda: IPP(c=0), "algorithm.c: found 0"),
         (lambda: IPP(C_loss=0.0), "algorithm.C_loss: found 0.0"),
         (lambda: IPP(share=1.0), "algorithm.share: found 1.0"),

@@ -59,14 +59,14 @@ def test_one_fit_uses_the_budget_and_no_more():
 
 @pytest.mark.parametrize("missing", ["bound", "classes"])
 def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
-    with pytest.raises(InvalidInput, match=f"{missing}: found None.*epsilon=inf only"):
+    with pytest.raises(InvalidInput, match=f"{missing}: missing.*epsilon=inf only"):
         Estimator(**PRIVATE | {missing: None}).fit(FEATURES, LABELS)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"agents": None}, "agents: found None, expected a whole number"),
+        ({"agents": None}, "agents: missing, expected a whole number"),
         ({"classes": (0,)}, "classes: found .0,., expected two different labels"),
         ({"classes": 1}, "classes: found 1, expected two different labels"),
         ({"parameters": 3}, "parameters: found 3, expected a mapping"),

@@ -76,7 +76,7 @@ def weighted(weight):
         (weighted(2.0), {}, "edges with weights.*edge_weight='weight'"),
         (weighted(-0.1), {"edge_weight": "weight"}, "attribute weight of edge 0, 1: found -0.1"),
         (weighted(0.9), {"edge_weight": "weight"}, "sum 1.8 at node 0.*does not converge"),
-        (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: found None"),
+        (nx.path_graph(2), {"edge_weight": "trust"}, "attribute trust of edge 0, 1: missing"),
         (PETERSEN, {"edge_weight": 1}, "edge_weight: found 1, expected a text"),
         (PETERSEN, {"mixing": "fast"}, "mixing: found 'fast', expected one of laplacian"),
     ],

@@ -147,9 +147,9 @@ def test_records_out_of_bounds_are_refused_and_only_clip_changes_them():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"clip": None}, "bound: found None, expected bound or clip .* bounds of income"),
+        ({"clip": None}, "bound: missing, expected bound or clip .* bounds of income"),
         ({"categories": None}, "data.sex: .* expected numbers, or categories="),
-        ({"labels": None}, "labels: found None, expected the two labels"),
+        ({"labels": None}, "labels: missing, expected the two labels"),
         ({"labels": (1, 2)}, r"ill of data\[agent c, row 0\]: found 0, expected 1 or 2"),
         ({"categories": {"sex": ["f"]}}, r"sex of data\[agent c, row 0\]: found 'm'"),
         ({"label": "sick"}, "label: found 'sick', expected one of age, income"),
@@ -270,6 +270,6 @@ def test_public_labels_and_categories_are_those_of_complete_records():
     """A missing value is no category; it is refused like any other unknown value."""
     table = pl.DataFrame({"sex": ["f", None, "m"], "ill": [0, 1, 0]})
     options = {"label": "ill", "agent": 1, "labels": None, "public": True}
-    with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: found None"):
+    with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: missing"):
         pc.split(table, **options)
     assert pc.split(table[::2], **options | {"labels": (0, 1)}).columns == ("sex=f", "sex=m")

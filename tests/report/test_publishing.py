@@ -61,7 +61,7 @@ def run(results, made):
 def reference(run, tmp_path):
     results, made = run
     folder = tmp_path / "reference"
-    publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+    publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     return folder
 
 
@@ -82,7 +82,7 @@ def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
     pairs.write_parquet(made / "audit" / "observers.parquet")
     (made / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
     folder = tmp_path / "reference"
-    publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+    publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     assert pl.read_parquet(folder / "audit" / "observers.parquet").equals(pairs)
     assert (folder / "audit" / "observers.csv").read_text() == "kind,worst\nagent,0.5\n"
     assert not (folder / "privacy.csv").exists()
@@ -98,7 +98,7 @@ def test_the_bench_of_an_older_reference_is_kept_until_it_is_made_again(run, tmp
     for made_again, expected in ((False, "old"), (True, "new")):
         if made_again:
             new.write_parquet(made / "audit" / "mutants.parquet")
-        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
         kept = pl.read_parquet(folder / "audit" / "mutants.parquet")
         assert kept["fault"].to_list() == [expected]
         assert (folder / "faults.json").read_text() == "[]"
@@ -110,7 +110,7 @@ def test_what_was_compared_is_kept_until_it_is_compared_again(run, tmp_path):
     folder = tmp_path / "reference"
 
     def kept():
-        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
         return {path.name: path.read_text() for path in (folder / "comparison").glob("*")}
 
     assert kept() == {}
@@ -196,8 +196,8 @@ def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
     before = (reference / "manifest.json").read_bytes()
     with pytest.raises(InvalidInput, match=named):
         publish(
-            replace(results, **changes), made=made, folder=reference,
-            config={**CONFIG, **config}, known=CONFIG["papers"],
+            replace(results, **changes), run=made, folder=reference,
+            config={**CONFIG, **config}, papers=CONFIG["papers"],
         )  # fmt: skip
     assert (reference / "manifest.json").read_bytes() == before
 
@@ -205,7 +205,7 @@ def test_what_is_not_worth_citing_is_refused_and_the_old_reference_stays(
 def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
     results, made = run
     config = {**CONFIG, "papers": ["first"]}
-    publish(results, made=made, folder=tmp_path / "part", config=config, known=CONFIG["papers"],
+    publish(results, run=made, folder=tmp_path / "part", config=config, papers=CONFIG["papers"],
             partial=True)  # fmt: skip
     manifest = json.loads((tmp_path / "part" / "manifest.json").read_text())
     assert manifest["missing papers"] == ["second"]
@@ -375,7 +375,7 @@ def test_an_audit_that_names_records_is_refused(run, tmp_path):
     leaky.write_parquet(made / "audit" / "audits.parquet")
     folder = tmp_path / "new"
     with pytest.raises(InvalidInput, match="audit/audits"):
-        publish(results, made=made, folder=folder, config=CONFIG, known=CONFIG["papers"])
+        publish(results, run=made, folder=folder, config=CONFIG, papers=CONFIG["papers"])
     assert not folder.exists()
 
 

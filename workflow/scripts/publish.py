@@ -29,10 +29,10 @@ with job_logging(snakemake.log[0], plan["config"]):
     )
     publish(
         results,
-        made=Path(files.claims).parent,
+        run=Path(files.claims).parent,
         folder=Path("results/reference"),
         config=plan["config"],
-        known=params.known,
+        papers=params.known,
         stamped=plan["expected"],
         partial=params.partial,
     )

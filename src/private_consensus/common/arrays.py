@@ -99,10 +99,10 @@ def require_each(
     """
     if valid.all():
         return
-    place = tuple(map(int, np.unravel_index(int(np.argmin(valid)), valid.shape)))
-    names = axes[len(axes) - len(place) :]
-    where = ", ".join(f"{name} {index}" for name, index in zip(names, place, strict=True))
-    raise InvalidInput(f"{key}[{where}]", np.asarray(values)[place].item(), expected)
+    position = tuple(map(int, np.unravel_index(int(np.argmin(valid)), valid.shape)))
+    names = axes[len(axes) - len(position) :]
+    where = ", ".join(f"{name} {index}" for name, index in zip(names, position, strict=True))
+    raise InvalidInput(f"{key}[{where}]", np.asarray(values)[position].item(), expected)
 
 
 def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:

@@ -14,17 +14,19 @@ class InvalidInput(ValueError):
     Parameters
     ----------
     key : str
-        What was given, as the user names it, e.g. ``budget.epsilon``.
+        Name that the user knows, e.g. ``budget.epsilon``.
     value : object
-        What was found there. The message repeats at most :data:`MAX_VALUE` characters of it.
+        Invalid value; None if it is missing. The message repeats at most :data:`MAX_VALUE`
+        characters of it.
     expected : str
-        What would have been accepted. The message shortens a list of many names.
+        Description of the valid values. The message shortens a list of many names.
     """
 
     def __init__(self, key: str, value: Any, expected: str):
         name = shortened(one_line(str(key)), MAX_VALUE)
         expectation = _shortened_names(one_line(str(expected)))
-        super().__init__(f"{name}: found {representation(value)}, expected {expectation}")
+        problem = "missing" if value is None else f"found {representation(value)}"
+        super().__init__(f"{name}: {problem}, expected {expectation}")
         self.key, self.value, self.expected = key, value, expected
 
     def __reduce__(self):

@@ -259,13 +259,13 @@ def _retained(
     how: Preparation, table: pl.DataFrame, schema: Schema
 ) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
     """Return the retained rows, and the indices of the publisher's parts among them."""
-    part = pl.Series(np.arange(table.height) < (schema.train or table.height))
+    is_training = pl.Series(np.arange(table.height) < (schema.train or table.height))
     if how.drop_missing:
         complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-        table, part = table.filter(complete), part.filter(complete)
+        table, is_training = table.filter(complete), is_training.filter(complete)
     if schema.train is None:
         return table, {"all": np.arange(table.height)}
-    train = part.to_numpy()
+    train = is_training.to_numpy()
     return table, {"train": np.flatnonzero(train), "test": np.flatnonzero(~train)}
 
 

@@ -156,7 +156,7 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
     polars.DataFrame
         Canonical table.
     """
-    group_quarters, own, rent = TENURE
+    group_quarters, owned, rent = TENURE
     schooling = [(1, 1), (2, 3), (4, 11), (12, 15), (16, 16), (17, 17), (18, 19)]
     schooling += [(n, n) for n in range(20, 25)]
     hispanic = pl.col("HISP").clip(upper_bound=len(HISPANIC))
@@ -165,7 +165,7 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
         **_SHARED,
         marital_status=_choose(pl.col("MSP").fill_null(6), dict(enumerate(MARITAL, start=1))),
         hispanic=_choose(hispanic, dict(enumerate(HISPANIC, start=1))),
-        tenure=_choose("TEN", {1: own, 2: own, 3: rent, 4: rent}).fill_null(group_quarters),
+        tenure=_choose("TEN", {1: owned, 2: owned, 3: rent, 4: rent}).fill_null(group_quarters),
         education=_ranges("SCHL", schooling, EDUCATION),
         industry=_ranges("INDP", INDUSTRY_CODES, INDUSTRY).fill_null(INDUSTRY[-1]),
     )

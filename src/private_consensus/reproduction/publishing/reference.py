@@ -38,10 +38,10 @@ TABLES = ("csv", "md", "tex")
 def publish(
     results: Results,
     *,
-    made: str | Path,
+    run: str | Path,
     folder: str | Path,
     config: Mapping[str, Any],
-    known: Iterable[str],
+    papers: Iterable[str],
     stamped: Iterable[str] = (),
     partial: bool = False,
 ) -> None:
@@ -51,13 +51,13 @@ def publish(
     ----------
     results : Results
         Results of the run.
-    made : path
+    run : path
         ``results/<scale>``.
     folder : path
         Target folder.
     config : mapping
         Configuration of the run: ``seed``, ``papers``, ``runs``.
-    known : iterable of str
+    papers : iterable of str
         Keys of all available papers.
     stamped : iterable of str
         Results whose provenance the manifest contains.
@@ -69,22 +69,22 @@ def publish(
     InvalidInput
         If the run cannot serve as a reference; nothing is written then.
     """
-    made, folder = Path(made), Path(folder)
-    missing = sorted(set(known) - set(config["papers"]))
+    run, folder = Path(run), Path(folder)
+    missing = sorted(set(papers) - set(config["papers"]))
     require_citable(results, config, missing, partial=partial)
     frames = {
-        name: rows_of(made / "data" / f"{name}.parquet")
+        name: rows_of(run / "data" / f"{name}.parquet")
         for name in [*results.facts, *results.tables]
     }
-    frames |= {f"audit/{path.stem}": rows_of(path) for path in (made / "audit").glob("*.parquet")}
+    frames |= {f"audit/{path.stem}": rows_of(path) for path in (run / "audit").glob("*.parquet")}
     for name, frame in frames.items():
         require_aggregates(name, frame)
     new = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(new, ignore_errors=True)
     try:
-        _write(results, made, new)
+        _write(results, run, new)
         _keep_bench(folder, new)
-        _keep_comparison(made, folder, new)
+        _keep_comparison(run, folder, new)
         stamps = {str(path): actual_stamp(path) for path in stamped}
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
