@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 SHARED = {
-    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "printing", "repairs",
-    "specifications", "theme",
+    "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "panels", "printing",
+    "repairs", "specifications", "theme",
 }  # fmt: skip
 """Modules of all papers."""
 
@@ -56,7 +56,7 @@ def draw(
     from .curves import curves
 
     module = module_of(paper)
-    own = getattr(import_module(module), name, None) if module else None
+    drawings = vars(import_module(module)) if module else {}
     # A chart is held against the schema when it is finished; each part would be, as it is made.
     with debug_mode(False):
-        return (own or curves)(numbers, figure, styles)
+        return drawings.get(name, curves)(numbers, figure, styles)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import altair as alt
 import polars as pl
 
-from .captions import facts
 from .figure_styles import OKABE_ITO
-from .theme import HEIGHT, INK, finish
+from .panels import by_series, side_by_side, titled
+from .theme import HEIGHT, INK
 
 Spec = Mapping[str, Any]
 WIDTH = 300
-COLUMNS = 2
 
 
 def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -36,20 +36,16 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
     """
     top = 1.12 * float(numbers["size"].max())
     names = numbers.sort("label")["series"].unique(maintain_order=True).to_list()
-    panels = [
-        _holdings(numbers.filter(pl.col("panel") == panel["title"]), panel, names, top)
-        for panel in figure["panels"]
-    ]
-    chart = alt.concat(*panels, columns=COLUMNS, spacing={"row": 28, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    draw = partial(_holdings, names=names, top=top)
+    return side_by_side(draw, numbers, figure, spacing={"row": 28, "column": 36})
 
 
 def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:
     shown = points.select("agent", "label", "series", "y", "size", "share")
     last = shown.filter(pl.col("label") == shown["label"].max())
-    x = alt.X("agent:O").title(panel["x_title"]).axis(labelAngle=0)
     scale = alt.Scale(domain=[0, top], nice=False)
-    colour = alt.Color("series:N").scale(domain=names, range=list(OKABE_ITO[: len(names)]))
+    x = alt.X("agent:O").title(panel["x_title"]).axis(labelAngle=0)
+    colour = by_series(dict(zip(names, OKABE_ITO, strict=False)))
     percent = alt.Tooltip("share:Q", format=".1%")
     bars = (
         alt.Chart(shown.to_pandas())
@@ -67,4 +63,4 @@ def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -
         .mark_text(dy=-7, fontSize=10, color=INK)
         .encode(x, alt.Y("size:Q").scale(scale), text=alt.Text("share:Q", format=".0%"))
     )
-    return alt.layer(bars, text).properties(width=WIDTH, height=0.7 * HEIGHT, title=panel["title"])
+    return titled([bars, text], panel, WIDTH, 0.7 * HEIGHT)

@@ -9,20 +9,21 @@ from typing import Any
 import altair as alt
 import polars as pl
 
-from private_consensus.common.symbols import typeset
-
 from .axes import Extent, extent
-from .captions import facts
 from .figure_styles import OKABE_ITO
-from .theme import GREY, HEIGHT, INK, finish
+from .panels import axes, by_series, side_by_side, titled
+from .theme import GREY, HEIGHT, INK
 
 Spec = Mapping[str, Any]
 SIDE = 260
+SIZE = (SIDE + 60, HEIGHT)
+"""Width and height of a panel of lines."""
+EPSILON = alt.Tooltip("y:Q", title="ε", format=".3~g")
 FLOOR = 1e-3
 """Epsilon below which a map has one colour, and an axis ends."""
 NO_BOUND = "sum of single messages, no bound"
 EVERYTHING = "every message, the eavesdropper"
-DASHED = (NO_BOUND, EVERYTHING)
+DASHED = {NO_BOUND: [5, 4], EVERYTHING: [5, 4]}
 COLOURS = {
     "pairs": "#BBBBBB",
     "median pair": OKABE_ITO[0],
@@ -67,18 +68,17 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
     dict
         Vega-Lite specification.
     """
-    top = _budget(figure)
+    top = max(panel["views"]["budget"]["epsilon"] for panel in figure["panels"])
     colour = alt.Color("shown:Q").title("ε").scale(
         type="log", scheme="blues", domain=[FLOOR, top], clamp=True
     ).legend(orient="right", format="~g")  # fmt: skip
     parts = {"graph": _circle, "map": _map}
-    panels = [
-        parts[panel["views"]["show"]](_points(numbers, panel), panel, colour)
-        for panel in figure["panels"]
-    ]
-    chart = alt.concat(*panels, columns=figure["columns"] or 3, spacing=28)
+
+    def draw(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+        return parts[panel["views"]["show"]](_drawable(points), panel, colour)
+
     note = f"grey: the agent itself; white: epsilon below {FLOOR:g}"
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure), note)
+    return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 3, spacing=28)
 
 
 def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
     dict
         Vega-Lite specification.
     """
-    return _side_by_side(_distances, numbers, figure, FLOOR)
+    return _lines(_distances, numbers, figure, FLOOR)
 
 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) ->
     dict
         Vega-Lite specification.
     """
-    return _side_by_side(_rounds, numbers, figure, 10 * FLOOR)
+    return _lines(_rounds, numbers, figure, 10 * FLOOR)
 
 
 def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
@@ -138,36 +138,26 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
     dict
         Vega-Lite specification.
     """
-    return _side_by_side(_together, numbers, figure, 10 * FLOOR)
+    return _lines(_together, numbers, figure, 10 * FLOOR)
 
 
-def _side_by_side(
-    drawn: Callable[[pl.DataFrame, Spec], alt.Chart],
+def _lines(
+    draw: Callable[[pl.DataFrame, Spec], alt.LayerChart],
     numbers: pl.DataFrame,
     figure: Spec,
     floor: float,
 ) -> dict[str, Any]:
-    """The panels of a figure, in which nothing is drawn below ``floor``."""
-    panels = [drawn(_points(numbers, panel), panel) for panel in figure["panels"]]
-    chart = alt.concat(*panels, columns=figure["columns"] or 2, spacing=28)
     note = f"values below {floor:g} are not drawn"
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure), note)
+    return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 2, spacing=28)
 
 
-def _budget(figure: Spec) -> float:
-    return max(panel["views"]["budget"]["epsilon"] for panel in figure["panels"])
-
-
-def _points(numbers: pl.DataFrame, panel: Spec) -> pl.DataFrame:
-    """Rows of a panel; ``shown`` is epsilon where a drawing can hold it."""
+def _drawable(points: pl.DataFrame) -> pl.DataFrame:
+    """Add ``shown``: epsilon within the range of the colours; 10^6 stands for infinity."""
     epsilon = pl.col("epsilon")
     shown = pl.when(epsilon.is_finite()).then(epsilon.clip(FLOOR)).otherwise(
         pl.when(epsilon.is_not_null()).then(1e6)
     )  # fmt: skip
-    finite = pl.when(epsilon.is_finite()).then(epsilon)
-    return numbers.filter(pl.col("panel") == panel["title"]).with_columns(
-        shown=shown, epsilon=finite
-    )
+    return points.with_columns(shown=shown, epsilon=pl.when(epsilon.is_finite()).then(epsilon))
 
 
 def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
@@ -175,10 +165,9 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     order = list(range(1, agents + 1))
     ticks = [1, *range(4, agents + 1, 4)]
     axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
-    x = alt.X("observer:O").title(typeset(panel["x_title"])).scale(domain=order).axis(axis)
-    y = alt.Y("victim:O").title(typeset(panel["y_title"])).scale(domain=order).axis(axis)
+    scale = alt.Scale(domain=order)
+    x, y = axes(panel, ("observer:O", scale, axis), ("victim:O", scale, axis))
     kept = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
-    size = {"width": SIDE, "height": SIDE, "title": typeset(panel["title"])}
     own = pl.DataFrame({"observer": order, "victim": order})
     tooltip = [
         alt.Tooltip("victim:O", title="data of agent"),
@@ -190,7 +179,7 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     arrived = kept.filter(pl.col("shown") > FLOOR)
     cells = alt.Chart(arrived).mark_rect().encode(x, y, color=colour, tooltip=tooltip)
     diagonal = alt.Chart(own).mark_rect(color=GREY, opacity=0.5).encode(x, y)
-    return alt.layer(cells, diagonal).properties(**size)
+    return titled([cells, diagonal], panel, SIDE, SIDE)
 
 
 def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
@@ -217,62 +206,73 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
         alt.X("label_x:Q").scale(whole).axis(None), alt.Y("label_y:Q").scale(whole).axis(None),
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
-    return alt.layer(links, dots, marked, names).properties(
-        width=SIDE, height=SIDE, title=typeset(panel["title"])
-    )
+    return titled([links, dots, marked, names], panel, SIDE, SIDE)
 
 
 def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-    top = 1.2 * _largest(points)
-    ends = Extent(low=FLOOR, high=top, log=True)
-    scale = ends.scale()
-    farthest = int(points["x"].max())
-    apart = alt.Scale(domain=[0.7, farthest + 0.3], nice=False)
-    axis = alt.Axis(values=list(range(1, farthest + 1)), format="d")
-    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(apart).axis(axis)
-    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(ends.axis())
+    ends = Extent(low=FLOOR, high=1.2 * _largest(points), log=True)
+    x, y = axes(panel, _counts(points), ("y:Q", ends.scale(), ends.axis()))
     shown = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
     pairs = shown.filter(pl.col("kind") == "pair").select("x", "y", "series", "observer", "victim")
     lines = shown.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
-    names = [name for name in COLOURS if name in set(shown["series"])]
-    colour = alt.Color("series:N").scale(domain=names, range=[COLOURS[name] for name in names])
-    dashes = [[5, 4] if name in DASHED else [1, 0] for name in names]
-    dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
-    ends = {"title": typeset(panel["title"]), "width": SIDE + 60, "height": HEIGHT}
+    colour, dash = by_series(_present(COLOURS, shown), DASHED)
     dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
-        x, y, color=colour,
-        tooltip=["victim:O", "observer:O", alt.Tooltip("y:Q", title="ε", format=".3~g")],
+        x, y, color=colour, tooltip=["victim:O", "observer:O", EPSILON]
     )  # fmt: skip
-    base = alt.Chart(lines)
-    band = base.transform_filter(alt.datum.series == "median pair").mark_area(opacity=0.15).encode(
-        x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour
-    )  # fmt: skip
-    line = base.mark_line(strokeWidth=1.8, point={"size": 18}).encode(
-        x, y, color=colour, strokeDash=dash,
-        tooltip=["series:N", alt.Tooltip("y:Q", title="ε", format=".3~g")],
-    )  # fmt: skip
-    return alt.layer(dots, band, line).properties(**ends)
+    line = _line(lines, 18).encode(
+        x, y, color=colour, strokeDash=dash, tooltip=["series:N", EPSILON]
+    )
+    band = _band(lines, alt.datum.series == "median pair", x, ends.scale(), colour)
+    return titled([dots, band, line], panel, *SIZE)
 
 
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     points = points.filter(pl.col("series").is_in(list(KINDS)) | (pl.col("kind") == "mark"))
     above_floor = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
     shown = points.filter(above_floor).select("x", "y", "series")
-    names = [name for name in KINDS if name in set(shown["series"])]
-    colour = alt.Color("series:N").scale(domain=names, range=[KINDS[name] for name in names])
-    dashes = [DASHES.get(name, [1, 0]) for name in names]
-    dash = alt.StrokeDash("series:N").scale(domain=names, range=dashes)
+    colour, dash = by_series(_present(KINDS, shown), DASHES)
     ends = Extent(low=10 * FLOOR, high=1.2 * _largest(points), log=True)
     along = extent(shown["x"].cast(float), log=True)
-    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(along.scale())
-    x = x.axis(along.axis(sorted(set(shown["x"].to_list()))))
-    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(ends.scale()).axis(ends.axis())
-    line = alt.Chart(shown).mark_line(strokeWidth=1.8, point={"size": 22}).encode(
-        x, y, color=colour.legend(columns=2), strokeDash=dash,
-        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],
-    )  # fmt: skip
-    layers = alt.layer(line, *_mark(points, x))
-    return layers.properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
+    ticks = along.axis(sorted(set(shown["x"].to_list())))
+    x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", ends.scale(), ends.axis()))
+    line = _line(shown, 22).encode(
+        x, y, color=colour.legend(columns=2), strokeDash=dash, tooltip=["series:N", "x:Q", EPSILON]
+    )
+    return titled([line, *_mark(points, x)], panel, *SIZE)
+
+
+def _together(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+    lines = points.filter((pl.col("kind") == "line") & pl.col("y").is_finite()).select(
+        "x", "y", "low", "high", "series"
+    )
+    scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
+    x, y = axes(panel, _counts(lines), ("y:Q", scale, alt.Axis(format="~g")))
+    colour = by_series(TOGETHER)
+    median = alt.FieldOneOfPredicate("series", list(TOGETHER)[1:2])
+    line = _line(lines, 22).encode(x, y, color=colour, tooltip=["series:N", "x:Q", EPSILON])
+    return titled([_band(lines, median, x, scale, colour), line, *_mark(points, x)], panel, *SIZE)
+
+
+def _line(points: pl.DataFrame, size: int) -> alt.Chart:
+    return alt.Chart(points).mark_line(strokeWidth=1.8, point={"size": size})
+
+
+def _band(points: pl.DataFrame, series: Any, x: alt.X, scale: Any, colour: alt.Color) -> alt.Chart:
+    """Draw the central 80 % of one series."""
+    area = alt.Chart(points).transform_filter(series).mark_area(opacity=0.15)
+    return area.encode(x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour)
+
+
+def _counts(points: pl.DataFrame) -> tuple[str, alt.Scale, alt.Axis]:
+    """Return column, scale and ticks of an axis of counts from 1."""
+    most = int(points["x"].max())
+    scale = alt.Scale(domain=[0.7, most + 0.3], nice=False)
+    return "x:Q", scale, alt.Axis(values=list(range(1, most + 1)), format="d")
+
+
+def _present(colours: Mapping[str, str], points: pl.DataFrame) -> dict[str, str]:
+    names = set(points["series"])
+    return {name: colour for name, colour in colours.items() if name in names}
 
 
 def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
@@ -285,30 +285,6 @@ def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
         x, y=alt.value(HEIGHT), text="series:N"
     )  # fmt: skip
     return [rule, text]
-
-
-def _together(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-    lines = points.filter((pl.col("kind") == "line") & pl.col("y").is_finite()).select(
-        "x", "y", "low", "high", "series"
-    )
-    most = int(lines["x"].max())
-    domain = alt.Scale(domain=[0.7, most + 0.3], nice=False)
-    scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
-    axis = alt.Axis(values=list(range(1, most + 1)), format="d")
-    x = alt.X("x:Q").title(typeset(panel["x_title"])).scale(domain).axis(axis)
-    y = alt.Y("y:Q").title(typeset(panel["y_title"])).scale(scale).axis(format="~g")
-    names = list(TOGETHER)
-    colour = alt.Color("series:N").scale(domain=names, range=list(TOGETHER.values()))
-    base = alt.Chart(lines)
-    band = base.transform_filter(alt.FieldOneOfPredicate("series", names[1:2])).mark_area(
-        opacity=0.15
-    ).encode(x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour)  # fmt: skip
-    line = base.mark_line(strokeWidth=1.8, point={"size": 22}).encode(
-        x, y, color=colour,
-        tooltip=["series:N", "x:Q", alt.Tooltip("y:Q", title="ε", format=".3~g")],
-    )  # fmt: skip
-    layers = alt.layer(band, line, *_mark(points, x))
-    return layers.properties(title=typeset(panel["title"]), width=SIDE + 60, height=HEIGHT)
 
 
 def _largest(points: pl.DataFrame) -> float:

@@ -13,6 +13,7 @@ from private_consensus.common.symbols import typeset
 from .axes import Extent, common, extent
 from .captions import facts
 from .figure_styles import OKABE_ITO
+from .panels import axes, by_series, side_by_side, table, titled
 from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)
@@ -25,6 +26,10 @@ EARLY = 60
 AGENTS = (*OKABE_ITO[:4], OKABE_ITO[5])
 EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 """Dark to bright, all legible on white: smaller epsilon, darker line."""
+
+DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
+EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
+"""Columns of errors, and of edges."""
 
 Spec = Mapping[str, Any]
 
@@ -50,8 +55,8 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
-    nodes = alt.Chart(_pandas(numbers.filter(pl.col("kind") == "node"))).encode(**place)
-    edges = alt.Chart(_pandas(numbers.filter(pl.col("kind") == "edge"))).encode(
+    nodes = table(numbers.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**place)
+    edges = table(numbers.filter(pl.col("kind") == "edge"), *EDGE).encode(
         **place,
         x2="x_end:Q",
         y2="y_end:Q",
@@ -84,12 +89,7 @@ def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
     dict
         Vega-Lite specification.
     """
-    columns = [
-        _trajectories(numbers.filter(pl.col("panel") == panel["title"]), panel)
-        for panel in figure["panels"]
-    ]
-    chart = alt.concat(*columns, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    return side_by_side(_trajectories, numbers, figure)
 
 
 wang_fig3 = wang_fig2
@@ -115,12 +115,10 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
     """
     parts = [numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]]
     ends = common([extent([*part["low"], *_guide(part)["y"]], log=True) for part in parts])
-    panels = [
-        _errors(part, panel, y)
-        for part, panel, y in zip(parts, figure["panels"], ends, strict=True)
-    ]
-    chart = alt.concat(*panels, columns=2, spacing={"row": 24, "column": 36})
-    return finish(chart, figure["title"], numbers["source"][0], facts(figure))
+    of_panel = dict(zip((panel["title"] for panel in figure["panels"]), ends, strict=True))
+    return side_by_side(
+        lambda points, panel: _errors(points, panel, of_panel[panel["title"]]), numbers, figure
+    )
 
 
 # --- Trajectories ---------------------------------------------------------------------------------
@@ -158,12 +156,12 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(axis)
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
-    colour = alt.Color("series:N").scale(domain=names, range=list(AGENTS[: len(names)]))
-    line = _chart(agents, "x", "y", "exact", "series", "variant").mark_line(strokeWidth=1.3)
+    colour = by_series(dict(zip(names, AGENTS, strict=False)))
+    line = table(agents, "x", "y", "exact", "series", "variant").mark_line(strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
-    band = _chart(exact, "x", "low", "high", "variant").mark_area(color=GREY, opacity=0.22)
+    band = table(exact, "x", "low", "high", "variant").mark_area(color=GREY, opacity=0.22)
     truth = points.filter(pl.col("series") == "true value").group_by("variant").first()
-    rule = _chart(truth.sort("variant"), "y").mark_rule(
+    rule = table(truth.sort("variant"), "y").mark_rule(
         strokeDash=[4, 3], color=INK, strokeWidth=1.2
     )
     value = alt.Tooltip("exact:Q", title="estimate", format=".4~g")
@@ -177,35 +175,26 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     ).properties(width=WIDTH, height=height)
 
 
-def _chart(points: pl.DataFrame, *columns: str) -> alt.Chart:
-    return alt.Chart(points.select(columns).to_pandas())
-
-
 # --- Error curves ---------------------------------------------------------------------------------
 
 
 def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
     names = points.sort("epsilon")["series"].unique(maintain_order=True).to_list()
     along = extent(points["x"], log=True)
-    x = alt.X("x:Q").title(panel["x_title"]).scale(along.scale())
-    x = x.axis(along.axis(points["x"].to_list()))
-    y_scale = ends.scale()
-    y = alt.Y("y:Q").title(panel["y_title"]).scale(y_scale).axis(ends.axis())
-    colour = (
-        alt.Color("series:N")
-        .scale(domain=names, range=list(EPSILONS[: len(names)]))
-        .legend(columns=len(names))
-    )
+    ticks, y_scale = along.axis(points["x"].to_list()), ends.scale()
+    x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", y_scale, ends.axis()))
+    colour = by_series(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
     tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
-    exact = alt.Chart(_pandas(points.filter(pl.col("variant") == "exact"))).encode(x, y, colour)
-    measured = alt.Chart(_pandas(points.filter(pl.col("variant") != "exact"))).encode(x, y, colour)
-    guide = alt.Chart(_pandas(_guide(points))).mark_line(color=GREY, strokeDash=[5, 4])
-    return alt.layer(
+    exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
+    measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)
+    guide = table(_guide(points), *DRAWN).mark_line(color=GREY, strokeDash=[5, 4])
+    layers = [
         guide.encode(x, y),
         exact.mark_line(strokeWidth=1.5).encode(tooltip=tooltip),
         measured.mark_rule(strokeWidth=1.2).encode(alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q")),
         measured.mark_point(filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
-    ).properties(width=WIDTH, height=230, title=typeset(panel["title"]))
+    ]
+    return titled(layers, panel, WIDTH, 230)
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
@@ -215,11 +204,3 @@ def _guide(points: pl.DataFrame) -> pl.DataFrame:
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0
     last, level = float(end["x"][0]), 2.5 * float(end["y"][0])
     return pl.DataFrame({"x": [last / 10, last], "y": [level * 10**gamma, level]})
-
-
-def _pandas(frame: pl.DataFrame):
-    """The columns that say something of a point, as Altair embeds them."""
-    drawn = ("series", "variant", "x", "y", "low", "high", "runs", "node", "edge_from", "edge_to",
-             "x_end", "y_end")  # fmt: skip
-    filled = [n for n in drawn if n in frame.columns and frame[n].null_count() < frame.height]
-    return frame.select(filled).to_pandas()
