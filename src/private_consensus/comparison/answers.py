@@ -196,9 +196,9 @@ def _learned(
     }
     rows = []
     for tuning in TUNINGS:
-        losses, part = ranked.cube(LOSS, tuning), table.rows(LOSS, tuning)
-        all_losses = cube(part, LOSS, tuning)
-        not_private = set(part.filter(pl.col("observer") == "none")["method"].unique())
+        losses, rows_of_tuning = ranked.cube(LOSS, tuning), table.rows(LOSS, tuning)
+        all_losses = cube(rows_of_tuning, LOSS, tuning)
+        not_private = set(rows_of_tuning.filter(pl.col("observer") == "none")["method"].unique())
         for i, cell in enumerate(losses.cells):
             if cell not in base or cell[-1] != largest:
                 continue
@@ -285,7 +285,7 @@ def _places(
 ) -> dict[tuple, list[Row]]:
     """Return the ranked methods of each cell, best first."""
     losses = table.cube(LOSS, tuning)
-    others, costs = (
+    other_means, costs = (
         [_means(table, measure, tuning) for measure in measures]
         for measures in (OTHER_MEASURES, COSTS)
     )
@@ -296,14 +296,17 @@ def _places(
         fractions = _fractions(runs, ends.get(cell, {}))
         rows_by_cell[cell] = [
             [
-                names.index(place.method),
-                *map(_short, (place.mean, place.low, place.high, place.behind_low)),
-                int(place.may_be_best),
-                *map(_short, fractions[place.method]),
-                *(_short(abs(measure.get((cell, place.method), np.nan))) for measure in others),
-                fronts[place.method],
+                names.index(standing.method),
+                *map(_short, (standing.mean, standing.low, standing.high, standing.behind_low)),
+                int(standing.may_be_best),
+                *map(_short, fractions[standing.method]),
+                *(
+                    _short(abs(measure.get((cell, standing.method), np.nan)))
+                    for measure in other_means
+                ),
+                fronts[standing.method],
             ]
-            for place in places(runs)
+            for standing in places(runs)
         ]
     return rows_by_cell
 
@@ -440,7 +443,11 @@ def _absent(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         keys = [key for key in group[0] if key not in ("method", "because")]
         values = {key: {row[key] for row in group if key in row} for key in keys}
         # Attributes equal to 0, as in the base cell, are omitted.
-        common = {key: value for key, (value, *more) in values.items() if value != 0 and not more}
+        common = {
+            key: value
+            for key, (value, *further_values) in values.items()
+            if value != 0 and not further_values
+        }
         absences.append(
             {"method": method, "because": because, "where": common, "times": len(group)}
         )

@@ -282,8 +282,8 @@ class Engine:
             around = best(earlier).units if earlier else centre
             points = stage_points(self.design, public_start, stage, around)
             for index, units in enumerate(points):
-                given = None if stage == index == 0 else units
-                trial = candidate(self.design, name, self.problem, self.scales, given)
+                unit_point = None if stage == index == 0 else units
+                trial = candidate(self.design, name, self.problem, self.scales, unit_point)
                 copies = self.copies[name] if tuning == PAID else 1
                 try:
                     calibrated = self.calibrated(name, trial, epsilon, copies, world)
@@ -325,8 +325,8 @@ class Engine:
         # Equal settings, such as all budgets of a method without noise, run once.
         different = {setting.key: setting for setting in settings}
         groups: dict[Any, list[Setting]] = defaultdict(list)
-        for (algorithm, *others), setting in different.items():
-            groups[structure(algorithm), *others].append(setting)
+        for (algorithm, *horizon_and_start), setting in different.items():
+            groups[structure(algorithm), *horizon_and_start].append(setting)
         by_key: dict[Any, dict[str, np.ndarray]] = {}
         for batch in groups.values():
             keys = [setting.key for setting in batch]
@@ -448,9 +448,9 @@ class Engine:
                 "method": name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
                 **border._asdict(),
             }
-            for (name, epsilon, tuning), chosen in self.chosen.items()
+            for (name, epsilon, tuning), selected in self.chosen.items()
             if name in self.copies and tuning != TRANSFERRED
-            for border in positions(self.design, name, self.problem, self.scales, chosen)
+            for border in positions(self.design, name, self.problem, self.scales, selected)
         ]  # fmt: skip
 
     def _leave_out(self, name: str, because: str, **where: Any) -> None:
@@ -620,12 +620,12 @@ def transfer(engines: Iterable[Engine], name: str) -> None:
     for engine in tuned:
         design, method = engine.design, engine.design.methods[name]
         for epsilon in design.epsilons:
-            found = [
+            best_units = [
                 best(trials).units
-                for other in tuned
-                if other is not engine and (trials := other.trials.get((name, epsilon, TUNED)))
+                for donor in tuned
+                if donor is not engine and (trials := donor.trials.get((name, epsilon, TUNED)))
             ]
-            units = transferred(found, method.public_start)
+            units = transferred(best_units, method.public_start)
             engine.chosen[name, epsilon, TRANSFERRED] = candidate(
                 design, name, engine.problem, engine.scales, units
             )

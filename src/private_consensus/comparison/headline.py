@@ -148,9 +148,9 @@ def _lowest(tuning: str, ranking: Ranking, methods: Mapping[str, str]) -> str:
     return f"{line}; the variation of problems does not tell it apart from {_listed(equal)}."
 
 
-def _listed(names: Sequence[str], most: int = 6) -> str:
-    if len(names) > most:
-        return f"{'; '.join(names[:most])} and {len(names) - most} more"
+def _listed(names: Sequence[str], max_count: int = 6) -> str:
+    if len(names) > max_count:
+        return f"{'; '.join(names[:max_count])} and {len(names) - max_count} more"
     return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])} and {names[-1]}"
 
 
@@ -160,15 +160,15 @@ def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
     if not judged:
         return []
     small = [cell for cell, outcome in judged.items() if not outcome]
-    parts = []
+    counts = []
     for epsilon in sorted({cell[-1] for cell in judged}):
         all_of = sum(cell[-1] == epsilon for cell in judged)
         count = sum(cell[-1] == epsilon for cell in small)
-        parts.append(f"{count} of {all_of} at ε = {epsilon:g}")
+        counts.append(f"{count} of {all_of} at ε = {epsilon:g}")
     return [
         f"In {len(small)} of {len(judged)} cells the budget is too small for these data: no "
         "private method is better than all models without privacy cost "
-        f"({', '.join(parts)})."
+        f"({', '.join(counts)})."
     ]
 
 

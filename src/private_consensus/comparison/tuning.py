@@ -317,7 +317,7 @@ class Border(NamedTuple):
 
 
 def positions(
-    design: Comparison, name: str, problem: str, scales: Scales, chosen: Candidate
+    design: Comparison, name: str, problem: str, scales: Scales, selected: Candidate
 ) -> list[Border]:
     """Return where the parameters of a chosen candidate are in their ranges.
 
@@ -331,7 +331,7 @@ def positions(
         Name of the problem.
     scales : Scales
         Curvature and gradient size of an agent's objective.
-    chosen : Candidate
+    selected : Candidate
         Candidate that was chosen for the method on the problem.
 
     Returns
@@ -340,10 +340,10 @@ def positions(
         One entry per tuned parameter.
     """
     method, declared = design.methods[name], design.problems[problem]
-    kind = type(chosen.algorithm)
+    kind = type(selected.algorithm)
     borders = []
     for key, range_ in tuned_parameters(kind, method, declared, problem).items():
-        value = chosen.horizon if key == HORIZON else getattr(chosen.algorithm, key)
+        value = selected.horizon if key == HORIZON else getattr(selected.algorithm, key)
         units = float(value) / scales.of(range_.unit)
         position = np.log(units / range_.low) / np.log(range_.high / range_.low)
         end = "low" if position < 0.5 else "high"

@@ -62,8 +62,8 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
     )
     points = grid(engine, name)
     for epsilon in sorted({design.epsilons[0], design.epsilons[-1]}):
-        chosen = engine.chosen.get((name, epsilon, TUNED))
-        if chosen is None:
+        tuned_candidate = engine.chosen.get((name, epsilon, TUNED))
+        if tuned_candidate is None:
             continue
         settings = []
         for configured in points:
@@ -77,9 +77,11 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
             values["excess_loss_mean"].mean()
             for values in engine.measured(name, settings, choosing)
         ]
-        calibrated = engine.calibrated(name, chosen, epsilon, 1, fresh)
+        calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, fresh)
         both = [
-            Setting(epsilon, TUNED, calibrated, chosen.horizon, chosen.from_public),
+            Setting(
+                epsilon, TUNED, calibrated, tuned_candidate.horizon, tuned_candidate.from_public
+            ),
             settings[int(np.argmin(losses))],
         ]
         tuned, best = (values["excess_loss_mean"] for values in engine.measured(name, both, fresh))

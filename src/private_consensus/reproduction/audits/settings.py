@@ -225,7 +225,8 @@ def as_rows(
             "ceiling": site.high, "p_value": 1.0, "sensitivity": float("nan"),
             "flagged": bool(site.findings), "findings": "; ".join(site.findings),
             "verdict": DIFFERS if site.findings else NOT_CONTRADICTED,
-            "refutation": "", "notes": "", "untested": "", "differs": bool(site.findings), "unproven": False, "testable": True,
+            **dict.fromkeys(("refutation", "notes", "untested"), ""),
+            "differs": bool(site.findings), "unproven": False, "testable": True,
         }
         for site in result.noise
     ]  # fmt: skip

@@ -140,8 +140,8 @@ def theorem_3() -> StatementResult:
     return conclude(
         equal("sum of the losses over the first", stated, sums),
         bound("epsilon", epsilon, gaussian_epsilon(np.sqrt(2 * rho * sums), 1e-4)),
-        description="Twelve horizons and rates; the first message has sigma_1^2, where the printed "
-        "schedule divides by zero.",
+        description="Twelve horizons and rates; the first message has sigma_1^2, where the "
+        "published schedule divides by zero.",
     )
 
 
@@ -235,8 +235,8 @@ def _converges(schedule: str) -> StatementResult:
         bound("E[f(mean of x) - f(x*)], as printed", printed, measured),
         falls_as("exponent of T", horizons, measured[-1], 1.0),
         description="Five agents on a path with equal quadratics, sigma_1 of 0, 0.3 and 2, T from "
-        "10 to 300, 100 runs. The printed bound has x^0 - x* in the norm of L_-, which is 0 for a "
-        "common start; with L_+, as in the proof's G, it is at least "
+        "10 to 300, 100 runs. The published bound has x^0 - x* in the norm of L_-, which is 0 for "
+        "a common start; with L_+, as in the proof's G, it is at least "
         f"{(corrected / measured).min():.2g} times what is measured (errata E4.11).",
         compound=True,
     )
@@ -288,7 +288,7 @@ def theorem_6() -> StatementResult:
         bound("divergence of a solve over order rho_1", 1.0, found_at),
         description="The proof turns an (epsilon_1, delta_1) guarantee into zCDP, which does not "
         "follow (errata E4.3), and the approximation moves by 2 beta / m, not beta / m (E4.4). "
-        "Solves in one dimension, sixteen cases, contradict nothing; no proof is known to us.",
+        "Solves in one dimension, sixteen cases, contradict nothing; no proof is known.",
         proven=False,
     )
 
@@ -384,7 +384,7 @@ def lemma_14() -> StatementResult:
     holds = exceeded <= xi
     return conclude(
         bound("probability of a larger norm", xi, exceeded),
-        description=f"The exact law of the norm: it holds at {holds.sum()} of {len(xi)} pairs, not "
-        f"from xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is used, it "
-        "does.",
+        description=f"The exact distribution of the norm: it holds at {holds.sum()} of {len(xi)} "
+        f"pairs, not from xi = {xi[~holds].min():g} on in all dimensions; with small xi, as it is "
+        "used, it does.",
     )

@@ -95,14 +95,14 @@ class StatementResult:
     @property
     def verdict(self) -> str:
         """Verdict that follows from the parts."""
-        holding = [part.holds for part in self.parts]
+        holding = [inequality.holds for inequality in self.parts]
         if all(holding):
             return HELD if self.proven else UNDECIDED
         return IN_PART if self.compound and any(holding) else NOT_HELD
 
     def at(self, scale: float) -> StatementResult:
         """Return the result for stated quantities that are multiplied by ``scale``."""
-        return replace(self, parts=tuple(part.at(scale=scale) for part in self.parts))
+        return replace(self, parts=tuple(inequality.at(scale=scale) for inequality in self.parts))
 
 
 def conclude(
@@ -136,8 +136,8 @@ def _rescalable(comparison: Callable[..., Part]) -> Callable[..., Part]:
 
     @wraps(comparison)
     def compare(*args: Any, **options: Any) -> Part:
-        part = comparison(*args, **options)
-        return replace(part, at=partial(comparison, *args, **options))
+        inequality = comparison(*args, **options)
+        return replace(inequality, at=partial(comparison, *args, **options))
 
     return compare
 

@@ -63,7 +63,8 @@ def serial_composition() -> StatementResult:
     stated = _renyi(first_p, first_q) + _renyi(second_p, second_q).max(-1)
     return conclude(
         bound("divergence of two answers", stated, _renyi(*joint)),
-        description="2,000 pairs, the law of the second answer depends on the first, six orders.",
+        description="2,000 pairs, the distribution of the second answer depends on the first, six "
+        "orders.",
     )
 
 
@@ -111,7 +112,7 @@ def lemma_7() -> StatementResult:
         measured.append(needed.max())
     return conclude(
         bound("delta", stated, measured),
-        description="2,000 pairs of laws, three orders, three delta.",
+        description="2,000 pairs of distributions, three orders, three delta.",
     )
 
 
@@ -124,7 +125,8 @@ def lemma_8() -> StatementResult:
     return conclude(
         bound("Renyi divergence of order 2", printed, exact),
         description="Six pairs of sampling rate and noise; at order 2 there are no further terms, "
-        "and the printed factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.",
+        "and the published factor 1/rho, where the cited bound has 1/(rho - 1), halves what is "
+        "true.",
     )
 
 
@@ -136,7 +138,7 @@ def lemma_11() -> StatementResult:
     stated = np.maximum(_renyi(p, q), 0)
     return conclude(
         bound("divergence of both parts", stated, _renyi(*joint), 1e-6),
-        description="2,000 pairs of laws beside a part that does not see the record.",
+        description="2,000 pairs of distributions beside a part that does not see the record.",
     )
 
 

@@ -264,7 +264,7 @@ def theorem_4_16() -> StatementResult:
         bound("limit of E V(t), c at 0.001, 0.01, 0.1 and 0.9 of what is allowed", stated,
               measured),
         description="(20) has the sign of its exponent reversed: 1 - x <= exp(-x) gives exp(-(2 "
-        "b_0 c (1+q) - (2|L|^2 + 2 gamma_0^2) c^2)/(1 - q^2)). As printed the factor of the "
+        "b_0 c (1+q) - (2|L|^2 + 2 gamma_0^2) c^2)/(1 - q^2)). As published the factor of the "
         "initial error tends to 0 as c grows, while steps that large multiply the error.",
     )  # fmt: skip
 

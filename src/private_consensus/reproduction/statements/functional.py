@@ -105,8 +105,8 @@ def theorem_18() -> StatementResult:
         bound("epsilon over eps_n", stated, measured),
         description="d = 2 to 41, eps_s over eps_n from 0.01 to 100, bounds of the change of both "
         "groups of coefficients. The selected feature carries more than 1/d of the change; the "
-        "printed Delta_1 is so wide that the claim survives, with a tight one it does not (errata "
-        "E4.9a).",
+        "published Delta_1 is so wide that the claim survives, with a tight one it does not "
+        "(errata E4.9a).",
     )
 
 

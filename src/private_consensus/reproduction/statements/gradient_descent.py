@@ -31,8 +31,8 @@ def proposition_1() -> StatementResult:
     needed = np.clip(p - np.exp(epsilon) * q, 0, None).sum(1)
     return conclude(
         bound("delta", tail, needed),
-        description="5,000 pairs of laws on six outcomes: the tail of the loss against the delta "
-        "that is needed. It is sufficient only, not 'an equivalent characterization'.",
+        description="5,000 pairs of distributions on six outcomes: the tail of the loss against "
+        "the delta that is needed. It is sufficient only, not 'an equivalent characterization'.",
     )
 
 
@@ -46,8 +46,9 @@ def proposition_2() -> StatementResult:
         inequalities.append(bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta)))
     return conclude(
         *inequalities,
-        description="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as printed, the exact epsilon "
-        "of it: enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.",
+        description="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as published, the exact "
+        "epsilon of it: enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is "
+        "enough.",
     )
 
 
@@ -94,7 +95,7 @@ def theorem_1() -> StatementResult:
         bound("epsilon of the T noisy messages", epsilon, exact_epsilon),
         bound("epsilon with y(T+1) = x(T), sent exactly", 1.0, math.inf),
         description="The transcript of noisy messages is exactly Gaussian with mu^2 = sum Delta^2 "
-        "/ M^2. In Algorithm 1 as printed Stage II begins by sending x(T) without noise (errata "
+        "/ M^2. In Algorithm 1 as published Stage II begins by sending x(T) without noise (errata "
         "E0.1).",
         compound=True,
     )

@@ -14,16 +14,7 @@ from scipy.stats import binom
 
 from private_consensus.privacy import Budget, aggregation, gaussian_noise_multiplier
 
-from .base import (
-    Part,
-    StatementResult,
-    bound,
-    conclude,
-    equal,
-    falls_as,
-    geometric,
-    grows_as,
-)
+from .base import Part, StatementResult, bound, conclude, equal, falls_as, geometric, grows_as
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
@@ -58,9 +49,9 @@ def theorem_2_1() -> StatementResult:
                            np.array(list(sums)) + 1.0))  # fmt: skip
     return conclude(
         *inequalities,
-        description="Shares modulo 3 and 2, every draw: the colluders' view has one law for two "
-        "pairs of values with one sum, which is exact. With N - 1 colluders the last agent's value "
-        "is the sum less theirs.",
+        description="Shares modulo 3 and 2, every draw: the colluders' view has one distribution "
+        "for two pairs of values with one sum, which is exact. With N - 1 colluders the last "
+        "agent's value is the sum less theirs.",
     )
 
 
@@ -71,8 +62,8 @@ def lemma_2_1() -> StatementResult:
     return conclude(
         bound("quotient of posteriors by (8), epsilon", losses, ratio),
         bound("quotient of posteriors by e^epsilon", np.exp(losses), ratio),
-        description="(8) prints Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a "
-        "logarithm, and e^epsilon is meant; as printed a loss of 0 would need a quotient of at "
+        description="(8) states Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a "
+        "logarithm, and e^epsilon is meant; as published a loss of 0 would need a quotient of at "
         "most 0.",
         compound=True,
     )

@@ -76,7 +76,7 @@ def remark_2() -> StatementResult:
     return conclude(
         equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0]),
         bound("samples at a smaller beta", numbers[1:], numbers[:-1]),
-        description="The printed number over V log(1/xi), six gaps and references, a = 1. From a "
+        description="The published number over V log(1/xi), six gaps and references, a = 1. From a "
         "beta of gap^2 / (2 (1+a) |x_ref|^2) on it is negative: no number of samples is enough.",
     )
 
@@ -109,7 +109,7 @@ def remark_3() -> StatementResult:
         equal("samples without noise", _samples(gap, reference, beta),
               _samples(gap, reference, beta, noise(40, 0.0))),
         bound("samples at a smaller dimension", numbers[1:], numbers[:-1]),
-        description="The printed number over V log(1/xi), six gaps and references, xi = 0.05, "
+        description="The published number over V log(1/xi), six gaps and references, xi = 0.05, "
         "deviations of 1e-4, 1, 10 and 40 features.",
     )  # fmt: skip
 

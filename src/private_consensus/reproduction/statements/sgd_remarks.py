@@ -102,10 +102,10 @@ def remark_6() -> StatementResult:
     return conclude(
         bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached),
         grows_as("exponent of the noise's part in its order", stated, measured, 1.0),
-        description="An attack's epsilon with the printed sigma: short runs have little noise for "
-        "one record of a batch (errata E4.8a). What the noise adds after the stated T, four agents "
-        "on a ring, at four numbers of records, budgets and dimensions, against the order of the "
-        "risk.",
+        description="An attack's epsilon with the published sigma: short runs have little noise "
+        "for one record of a batch (errata E4.8a). What the noise adds after the stated T, four "
+        "agents on a ring, at four numbers of records, budgets and dimensions, against the order "
+        "of the risk.",
         compound=True,
     )
 
@@ -158,7 +158,7 @@ def remark_10() -> StatementResult:
     return conclude(
         bound("risk of Q-DPSGD-1", second[runs], first[runs]),
         bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum())),
-        description=f"The printed orders at {int(runs.sum())} numbers of records, budgets and "
+        description=f"The published orders at {int(runs.sum())} numbers of records, budgets and "
         "dimensions at which T is at least 1: the bound of Q-DPSGD-2 is the larger one (ding_c20 "
         "asks it of losses). The privacy is Theorem 15's (errata E4.8b).",
         compound=True,

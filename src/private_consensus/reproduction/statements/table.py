@@ -127,7 +127,7 @@ def _row(
         texts = dict.fromkeys(("quantity", "parts", "description"), "")
         numbers = dict.fromkeys(("stated", "measured", "margin", "points"))
         return {**row, "verdict": UNTESTABLE, **numbers, **texts}
-    worst = min(computation.parts, key=lambda part: part.margin)
+    worst = min(computation.parts, key=lambda inequality: inequality.margin)
     return {
         **row,
         "verdict": computation.verdict,

@@ -48,7 +48,7 @@ def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> E
     printed, corrected = 1.0 / (eta * degree), 1.0 / (eta * degree * records)
     description = (
         f"{records} records, slopes of 1: one replaced record moves the minimiser by {moved:.3g}; "
-        f"corrected {corrected:.3g}, printed {printed:.3g}: {records} times the noise."
+        f"corrected {corrected:.3g}, published {printed:.3g}: {records} times the noise."
     )
     return finding(
         "sensitivity",
@@ -66,7 +66,7 @@ def missing_term(rate: float = 0.925, horizon: int = 50) -> ErratumResult:
     printed = true - 1
     description = (
         f"T = {horizon}, R = {rate:g}, T_p = 1: {true:.1f}; with '-1' {printed:.1f}. For T = T_p = "
-        "1 the printed sum is 0: one release would be free."
+        "1 the published sum is 0: one release would be free."
     )
     return finding(
         "sum of the losses",
@@ -82,18 +82,18 @@ def no_zcdp(epsilon: float = 1.0, horizon: int = 30) -> ErratumResult:
     """Test that (epsilon, delta)-DP bounds no Renyi divergence, and bound one by other means."""
     claimed = epsilon**2 / (4 * math.log(1 / DELTA))
     outcomes = np.array([1 - DELTA, DELTA])  # silent, or the record itself
-    other = np.array([1.0, 0.0])
-    inside = (outcomes - other).clip(0).sum() <= DELTA
+    neighbour = np.array([1.0, 0.0])
+    inside = (outcomes - neighbour).clip(0).sum() <= DELTA
     proven = {share: _by_renyi_bound(epsilon, share, horizon) for share in (0.9, 0.99)}
     description = (
-        f"With probability {DELTA:g} the record is let out, else nothing: (0, {DELTA:g})-DP. That "
+        f"With probability {DELTA:g} the record is released, else nothing: (0, {DELTA:g})-DP. That "
         "outcome has probability 0 under the neighbour, so that every Renyi divergence of order "
         f"above 1 is infinite; Theorem 6 says rho = {claimed:.4f}. Its noise for {horizon} "
         f"iterations at epsilon {epsilon:g} is proven to cost, of a generalised linear model, "
         f"{proven[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven[0.99]:.2f} with 0.99: the "
         "shift turns with the output the less, the more curvature is added."
     )
-    return finding("rho", claimed, math.inf, inside and other[1] == 0, description)
+    return finding("rho", claimed, math.inf, inside and neighbour[1] == 0, description)
 
 
 def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
@@ -110,18 +110,18 @@ def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> ErratumResult:
     """Compute the distance of two solutions within the tolerance: 2 beta/m."""
     ends = np.array([-beta, beta]) / curvature
     slopes = np.abs(curvature * ends)  # of m x^2 / 2
-    apart = float(np.ptp(ends))
+    distance = float(np.ptp(ends))
     claimed = beta / curvature
     description = (
         f"m x^2/2 with m = {curvature:g}, tolerance {beta:g}: both {ends[0]:g} and {ends[1]:g} "
-        f"pass, {apart:g} apart; the text has {claimed:g}. rho_2 is {(apart / claimed) ** 2:g} "
-        "times larger."
+        f"pass, {distance:g} apart; the text has {claimed:g}. rho_2 is "
+        f"{(distance / claimed) ** 2:g} times larger."
     )
     return finding(
         "sensitivity of the approximation",
         claimed,
-        apart,
-        bool(np.all(slopes <= beta * (1 + 1e-12))) and apart > claimed,
+        distance,
+        bool(np.all(slopes <= beta * (1 + 1e-12))) and distance > claimed,
         description,
     )
 
@@ -204,10 +204,10 @@ def coin(
     description = (
         f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
         f"probability {top:.4f}. {tests} tests answered 'below': loss {loss[True]:.2f} if the "
-        f"threshold is drawn anew each time, {loss[False]:.2f} if once; {single.epsilon:g} is "
+        f"threshold is sampled again each time, {loss[False]:.2f} if once; {single.epsilon:g} is "
         f"claimed. 'Abort if count > c' sends {sent} messages where c = {count} are paid for. For "
         f"fixed models a record of {records} moves the query by {fixed:.2g}, where {2 * bound:g} "
-        "is printed."
+        "is published."
     )
     return finding(
         "epsilon of the tests",
@@ -239,11 +239,11 @@ def two_eigenvalues(samples: int = 2000) -> ErratumResult:
         u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
         root = rng.normal(size=(4, 4))
         base = curvature * np.eye(4) + root @ root.T
-        one, two = (
+        first, second = (
             base + share * size * np.outer(w, w)
             for w, share in zip((u, v), rng.uniform(size=2), strict=True)
         )
-        log = abs(np.linalg.slogdet(one)[1] - np.linalg.slogdet(two)[1])
+        log = abs(np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1])
         worst = max(worst, log / np.log1p(size / curvature))
     description = (
         f"{samples} pairs of Hessians that differ by one record: at most {worst:.3f} ln(1 + kappa)."

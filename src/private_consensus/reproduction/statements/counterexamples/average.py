@@ -14,27 +14,27 @@ def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
 
     ``own_noisy``: the update starts from what was sent, as printed, or from the hidden value.
     """
-    kept, shifts = 0.0, np.zeros(T)
+    state_shift, shifts = 0.0, np.zeros(T)
     for t in range(1, T):
         shift = LOSS if t - 1 in changed else 0.0
-        kept = shift + (0.0 if own_noisy else GAIN * kept)
-        shifts[t] = kept
+        state_shift = shift + (0.0 if own_noisy else GAIN * state_shift)
+        shifts[t] = state_shift
     return np.abs(shifts)
 
 
 @erratum("E3.1")
 def two_units() -> ErratumResult:
     """Compare the loss of one measurement, which enters one message, with that of a stream."""
-    one, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
+    single, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
     description = (
         f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
-        f"one mean: {one:g}. If all may change: {stream:g}, which the theorems state."
+        f"one mean: {single:g}. If all may change: {stream:g}, which the theorems state."
     )
     return finding(
         "epsilon of one measurement",
         stream,
-        one,
-        np.isclose(one, LOSS) and np.isclose(stream, (T - 1) * LOSS),
+        single,
+        np.isclose(single, LOSS) and np.isclose(stream, (T - 1) * LOSS),
         description,
     )
 
@@ -63,16 +63,16 @@ def first_steps(gamma: float = 0.8) -> ErratumResult:
     with np.errstate(divide="ignore"):
         first, second = np.array([0.0]) ** -gamma, (np.array([1.0]) - 1) ** -gamma
     H = np.array([[2.0, -1.0], [0.5, 0.5]])
-    rows, whole = np.abs(H).sum(1).max(), np.abs(H).sum()
+    rows, matrix_sum = np.abs(H).sum(1).max(), np.abs(H).sum()
     description = (
         "t^-gamma at t = 0 and (t-1)^-gamma at t = 1 are infinite; a shift of 1 is meant. The sum "
-        f"over a matrix, {whole:g}, where its largest row sum, {rows:g}, bounds the change."
+        f"over a matrix, {matrix_sum:g}, where its largest row sum, {rows:g}, bounds the change."
     )
     return finding(
         "step at t = 0",
         0.0,
         float(first[0]),
-        bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < whole),
+        bool(np.isinf(first[0]) and np.isinf(second[0]) and rows < matrix_sum),
         description,
     )
 
@@ -80,9 +80,11 @@ def first_steps(gamma: float = 0.8) -> ErratumResult:
 @erratum("E3.4")
 def own_exact_value() -> ErratumResult:
     """Compute the loss of a measurement if agents start from their exact values."""
-    printed, kept = _losses(True, [3]).sum(), _losses(False, [3]).sum()
+    printed, exact_start = _losses(True, [3]).sum(), _losses(False, [3]).sum()
     description = (
-        f"Update from the noisy own value, as printed: {printed:g}; from the hidden one: "
-        f"{kept:.3f}."
+        f"Update from the noisy own value, as published: {printed:g}; from the hidden one: "
+        f"{exact_start:.3f}."
     )
-    return finding("epsilon of one measurement", printed, kept, kept > 2 * printed, description)
+    return finding(
+        "epsilon of one measurement", printed, exact_start, exact_start > 2 * printed, description
+    )

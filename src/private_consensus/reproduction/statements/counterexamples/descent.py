@@ -24,10 +24,12 @@ def _scene(runs: int = 3):
 
 
 def _ended(algorithm, problem, network, streams) -> dict:
-    seen: dict = {}
+    observables: dict = {}
     horizon = np.array([HORIZON])
-    algorithm.run(problem, network, streams, horizon, lambda t, active, now: seen.update(now))
-    return seen
+    algorithm.run(
+        problem, network, streams, horizon, lambda t, active, now: observables.update(now)
+    )
+    return observables
 
 
 @erratum("E0.1")
@@ -69,7 +71,7 @@ def proposition_2() -> ErratumResult:
     """Test Proposition 2, in which the sensitivity is not squared."""
     epsilon, delta, change = 0.9, 1e-5, 4.0
     sigma = math.sqrt(2 * math.log(1.25 / delta) * change) / epsilon
-    found = float(gaussian_epsilon(change / sigma, delta))
+    exact = float(gaussian_epsilon(change / sigma, delta))
     squared = float(gaussian_epsilon(math.sqrt(change) / sigma, delta))
     problem, network, _ = _scene()
     budget = Budget(1.0, 1e-6)
@@ -80,15 +82,15 @@ def proposition_2() -> ErratumResult:
     ratio = noise[1] / noise[0]
     description = (
         f"sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, Delta_2 = {change:g}, epsilon "
-        f"{epsilon:g}: exactly {found:.2f}; with Delta_2^2 it is {squared:.2f}. 2G of the local "
+        f"{epsilon:g}: exactly {exact:.2f}; with Delta_2^2 it is {squared:.2f}. 2G of the local "
         f"sum in place of one record's change: {ratio:g} times the noise, {problem.records} "
         "records. The noise in use takes one record's change."
     )
     return finding(
         "epsilon",
         epsilon,
-        found,
-        found > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9,
+        exact,
+        exact > epsilon >= squared and abs(ratio / problem.records - 2) < 1e-9,
         description,
     )
 
@@ -98,21 +100,21 @@ def released_average() -> ErratumResult:
     """Compare the mean of the released models with that of x(T): it contains the last noise."""
     problem, network, streams = _scene(runs=400)
     noisy = GradientDescent().calibrate(Budget(1.0, 1e-3), problem, network, HORIZON)
-    seen = _ended(noisy, problem, network, streams)
-    gap = (seen["released"] - seen["internal"]).mean(-2)
-    found = float((gap**2).sum(-1).mean())
+    observables = _ended(noisy, problem, network, streams)
+    gap = (observables["released"] - observables["internal"]).mean(-2)
+    distance = float((gap**2).sum(-1).mean())
     first = 1.0 / problem.records
     scale = noisy.noise.scale * first * HORIZON**-noisy.decay
     expected = problem.dim * scale**2 / AGENTS
     description = (
-        f"Theorem 2 speaks of the mean of x(T); the mean of what is sent is {found:.3g} from it, p "
-        f"M_T^2 / N = {expected:.3g}."
+        f"Theorem 2 speaks of the mean of x(T); the mean of what is sent is {distance:.3g} from "
+        f"it, p M_T^2 / N = {expected:.3g}."
     )
     return finding(
         "squared distance of the two averages",
         0.0,
-        found,
-        abs(found / expected - 1) < 0.25,
+        distance,
+        abs(distance / expected - 1) < 0.25,
         description,
     )
 
@@ -135,7 +137,7 @@ def two_roots(horizon: int = 1000) -> ErratumResult:
     """Compare the square root of T in Corollary 2 with the fourth root that its proof gives."""
     printed, proven = horizon**-0.5, horizon**-0.25
     description = (
-        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) prints {printed:.4f}; no case "
+        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) states {printed:.4f}; no case "
         "was found in which the smaller bound fails."
     )
     return finding("factor of the third term", printed, proven, proven > printed, description)

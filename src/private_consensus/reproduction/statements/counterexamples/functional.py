@@ -32,7 +32,7 @@ def average_share(split: float = 10.0) -> ErratumResult:
     slack = split * change / paper_sensitivity("l1", DIM, fair=True)
     description = (
         f"d = {DIM}, eps_s = {split:g}, eps_n = 1; one record with a single feature changes by "
-        f"{change:g}, all of it in w_s. Loss {slack:.2f} with the printed Delta_1 = "
+        f"{change:g}, all of it in w_s. Loss {slack:.2f} with the published Delta_1 = "
         f"{paper_sensitivity('l1', DIM, fair=True):g} (claimed {claimed:.2f}): holds by slack. "
         f"With the tight Delta_1 = {Sensitivity(DIM, 'penal', MEAN).l1:.2f}: {tight:.2f}."
     )
@@ -49,19 +49,19 @@ def moving_mean(records: int = 10) -> ErratumResult:
     z = np.zeros((2, records))
     z[1, 0] = 1.0
     sums = [(row - row.mean()) @ x for row in z]
-    found = float(np.abs(sums[0] - sums[1]).sum())
+    change = float(np.abs(sums[0] - sums[1]).sum())
     constant = float(np.abs((z[1, 0] - z[0, 0]) * x[0]).sum())
     description = (
         f"{records} records, d = {DIM}; the replaced one has no features: with a constant mean "
-        f"nothing changes, with the mean of the data the coefficients move by {found:g} = "
-        f"d(n-1)/n. The whole printed Delta_1 = {paper_sensitivity('l1', DIM, fair=True):g} is "
+        f"nothing changes, with the mean of the data the coefficients move by {change:g} = "
+        f"d(n-1)/n. The whole published Delta_1 = {paper_sensitivity('l1', DIM, fair=True):g} is "
         "wide enough for it."
     )
     return finding(
         "l1 change of the covariance",
         constant,
-        found,
-        found > constant and found <= paper_sensitivity("l1", DIM, fair=True),
+        change,
+        change > constant and change <= paper_sensitivity("l1", DIM, fair=True),
         description,
         partly=True,
     )
@@ -70,42 +70,49 @@ def moving_mean(records: int = 10) -> ErratumResult:
 @erratum("E4.9c")
 def l2_share(split: float = 50.0) -> ErratumResult:
     """Compute the loss of the block of w_s, which has more than 1/d of Delta_2."""
-    box, whole = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
+    box, sensitivity = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
     tight = Sensitivity(DIM, "penal", MEAN).l2
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s
     claimed = split / DIM + (DIM - 1) / DIM
-    loss, loss_tight = split * change / whole, split * change / tight
-    signed, apart, absolute = (
-        min(_breaks_at(Sensitivity(DIM, form, mean).same_row_l2, whole) for mean in PUBLIC_MEANS)
+    loss, loss_tight = split * change / sensitivity, split * change / tight
+    signed, separate, absolute = (
+        min(
+            _breaks_at(Sensitivity(DIM, form, mean).same_row_l2, sensitivity)
+            for mean in PUBLIC_MEANS
+        )
         for form in ("plus", "penal", "perrec")
     )
-    near_zero = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, whole)
+    near_zero = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, sensitivity)
     description = (
-        f"d = {DIM}: the block has {box / whole:.3f} of the bound in the unit box, not "
-        f"{1 / DIM:.3f}. eps_s = {split:g} eps_n, one pair: {loss:.1f} with the printed Delta_2, "
+        f"d = {DIM}: the block has {box / sensitivity:.3f} of the bound in the unit box, not "
+        f"{1 / DIM:.3f}. eps_s = {split:g} eps_n, one pair: {loss:.1f} with the published Delta_2, "
         f"{loss_tight:.1f} with a tight one; claimed {claimed:.1f}. By the exact delta (eps_n = "
-        "0.01, delta = 1e-5, the experiments' public means 0.48 and 0.67) the printed Delta_2 "
+        "0.01, delta = 1e-5, the experiments' public means 0.48 and 0.67) the published Delta_2 "
         f"keeps the claim until eps_s = {signed:.0f} eps_n where the covariance has one sign, "
-        f"{apart:.0f} eps_n where it is a block of its own, and always as a sum of absolute "
+        f"{separate:.0f} eps_n where it is a block of its own, and always as a sum of absolute "
         f"values; that one breaks at {near_zero:.0f} eps_n where the mean is 0.01."
     )
     return finding(
         "loss relative to eps_n",
         claimed,
         loss_tight,
-        box / whole > 1 / DIM and loss_tight > claimed and signed < apart < math.inf == absolute,
+        box / sensitivity > 1 / DIM
+        and loss_tight > claimed
+        and signed < separate < math.inf == absolute,
         description,
         partly=True,
     )
 
 
-def _breaks_at(change: float, whole: float, eps_n: float = 0.01, delta: float = 1e-5) -> float:
+def _breaks_at(
+    change: float, sensitivity: float, eps_n: float = 0.01, delta: float = 1e-5
+) -> float:
     """Return the smallest eps_s over eps_n from which a pair in w_s alone needs more delta than
     claimed.
     """
     for split in np.geomspace(1.0, 3000.0, 300):
         eps_s = split * eps_n
-        mu = change / (whole * extended_gaussian_scale(Budget(eps_s, delta)))
+        mu = change / (sensitivity * extended_gaussian_scale(Budget(eps_s, delta)))
         claimed = eps_s / DIM + eps_n * (DIM - 1) / DIM
         if float(gaussian_delta(mu, claimed)) > 1 - (1 - delta) ** 2:
             return float(split)

@@ -54,8 +54,8 @@ def label_coding(far: float = 20.0) -> ErratumResult:
         return -y * np.asarray(x) * expit(-y * np.dot(x, w))
 
     w = np.array([0.0, -far, far])
-    one, other = slope([1.0, 1.0, 0.0], 1, w), slope([1.0, 0.0, 1.0], -1, w)
-    change = float(np.abs(one - other).max())
+    positive, negative = slope([1.0, 1.0, 0.0], 1, w), slope([1.0, 0.0, 1.0], -1, w)
+    change = float(np.abs(positive - negative).max())
     coded = slope([1.0, 1.0, 0.0], 0, w)
     description = (
         "Records ((1,1,0), +1) and ((1,0,1), -1), features in [0, 1], model (0, -20, 20): the "
@@ -74,10 +74,10 @@ def label_coding(far: float = 20.0) -> ErratumResult:
 @erratum("E1.4")
 def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -> ErratumResult:
     """Compare the mean loss of a random aggregate with its largest loss."""
-    given = np.array(length), np.array(beta), np.array(change)
-    mean = float(exact_average(*given))
-    worst = float(realised_loss(np.array(2.0), *given)) / (beta * change)
-    outside = 1 - float(share_inside(*given[:2]))
+    setting = np.array(length), np.array(beta), np.array(change)
+    mean = float(exact_average(*setting))
+    worst = float(realised_loss(np.array(2.0), *setting)) / (beta * change)
+    outside = 1 - float(share_inside(*setting[:2]))
     exceeded = _share_above_the_footnote(50, 0.5, 4.0, 0.1, delta=0.01)
     description = (
         f"One output uniform on {length:g} plus Laplace noise, beta = {beta:g}: averaged "
@@ -102,11 +102,11 @@ def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -
     """
     rng = np.random.default_rng(9)
     x = rng.uniform(0, length, (runs, count)) + rng.laplace(size=(runs, count)) / beta
-    each = realised_loss(x, length, beta, change)
+    losses = realised_loss(x, length, beta, change)
     moved = log_mass(np.abs(x - length / 2 + change), np.array(length), beta)
     lost = (log_mass(np.abs(x - length / 2), np.array(length), beta) - moved).sum(1)
-    total = (np.expm1(each) * each / (np.exp(each) + 1)).sum(1)
-    total += np.sqrt(-2 * (each**2).sum(1) * math.log(delta))
+    total = (np.expm1(losses) * losses / (np.exp(losses) + 1)).sum(1)
+    total += np.sqrt(-2 * (losses**2).sum(1) * math.log(delta))
     return float((lost > total).mean())
 
 
@@ -115,20 +115,24 @@ def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> Erra
     """Run ADMM with the published sign of the dual update, which drives agents apart."""
     targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
     agents = len(targets)
-    apart = []
+    distances = []
     for sign in (-1.0, 1.0):  # as printed, and reversed
         x, dual = np.zeros(agents), np.zeros(agents)
         for _ in range(rounds):
             mean = (x.sum() - x) / (agents - 1)
             x = (x + mean) / 2 - (x - targets) / penalty + dual / penalty
             dual = dual + sign * step * (x.sum() - agents * x)
-        apart.append(float(np.ptp(x)))
+        distances.append(float(np.ptp(x)))
     description = (
         f"Five agents with quadratics, complete graph, {rounds} iterations without noise: as "
-        f"printed they are {apart[0]:.2g} apart, with the sign reversed {apart[1]:.1g}."
+        f"published they are {distances[0]:.2g} apart, with the sign reversed {distances[1]:.1g}."
     )
     return finding(
-        "distance between agents", 0.0, apart[0], apart[0] > 1e3 and apart[1] < 1e-6, description
+        "distance between agents",
+        0.0,
+        distances[0],
+        distances[0] > 1e3 and distances[1] < 1e-6,
+        description,
     )
 
 

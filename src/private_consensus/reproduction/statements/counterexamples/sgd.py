@@ -27,20 +27,20 @@ def random_batches() -> ErratumResult:
     """Test Theorem 11 with batches that a deadline determines, for short and long runs."""
     deadline, constant = deadline_batches(0.4), fixed_batches(20)
     broken = (1.0, 100, deadline), (1.5, 500, deadline), (1.5, 44, constant)
-    kept = (1.0, 300, deadline), (1.5, 700, deadline), (1.5, 60, constant)
+    longer_runs = (1.0, 300, deadline), (1.5, 700, deadline), (1.5, 60, constant)
     least = [_attained(*run) for run in broken]
-    most = [_granted(*run) for run in kept]
+    granted = [_granted(*run) for run in longer_runs]
     poisson = _granted(1.0, 100, deadline, sampling="poisson")
-    exceeded = all(found > run[0] for found, run in zip(least, broken, strict=True))
-    longer = all(found <= run[0] for found, run in zip(most, kept, strict=True))
+    exceeded = all(epsilon > run[0] for epsilon, run in zip(least, broken, strict=True))
+    longer = all(epsilon <= run[0] for epsilon, run in zip(granted, longer_runs, strict=True))
     description = (
         f"m = {RECORDS}, delta = {DELTA:g}, sigma by Theorem 11, deadline of 0.4, replacement of "
         f"one record: an attack on 100 rounds reaches epsilon {least[0]:.2f} where 1 is claimed, "
         f"on 500 rounds {least[1]:.2f} where 1.5 is. Longer runs have more noise: the accountant "
-        f"has {most[0]:.2f} for 300 rounds at 1, {most[1]:.2f} for 700 at 1.5. With batches of 20 "
-        f"always an attack on 44 rounds reaches {least[2]:.2f} where 1.5 is claimed, and 60 rounds "
-        f"cost {most[2]:.2f}. Among neighbours that have a record more or less, and with each "
-        f"record drawn on its own (Lemma 8), 100 rounds at 1 cost {poisson:.2f}."
+        f"has {granted[0]:.2f} for 300 rounds at 1, {granted[1]:.2f} for 700 at 1.5. With batches "
+        f"of 20 always an attack on 44 rounds reaches {least[2]:.2f} where 1.5 is claimed, and 60 "
+        f"rounds cost {granted[2]:.2f}. Among neighbours that have a record more or less, and with "
+        f"each record sampled on its own (Lemma 8), 100 rounds at 1 cost {poisson:.2f}."
     )
     return finding(
         "epsilon", broken[1][0], least[1], exceeded and longer and poisson <= 1.0, description
@@ -66,12 +66,12 @@ def _granted(epsilon: float, rounds: int, law: Batches, sampling: str = "fixed_s
 def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
     """Sum the losses of all messages that a record shifts which is used once."""
     x = np.zeros(2)
-    apart = np.empty(rounds)
+    shifts = np.empty(rounds)
     for t in range(rounds):
         gradient = np.array([0.5, -0.5]) / 4 if t == 0 else np.zeros(2)
         x = keep * x - 0.02 * gradient
-        apart[t] = abs(x[0] - x[1])
-    claimed, actual = (apart[0] ** 2, float(np.sum(apart**2)))
+        shifts[t] = abs(x[0] - x[1])
+    claimed, actual = (shifts[0] ** 2, float(np.sum(shifts**2)))
     description = (
         f"One agent that keeps {keep:g} of its own exact model; a record is used in round 1 only: "
         f"{rounds} messages shift by {keep:g}^k of the first; together they cost "

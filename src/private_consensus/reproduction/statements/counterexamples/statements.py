@@ -30,9 +30,13 @@ def _register(number: str, computation: str, index: int, quantity: str) -> None:
 
     def compute_part() -> ErratumResult:
         result = compute(computation)
-        part = result.parts[index]
+        inequality = result.parts[index]
         return finding(
-            part.quantity, part.stated, part.measured, not part.holds, result.description
+            inequality.quantity,
+            inequality.stated,
+            inequality.measured,
+            not inequality.holds,
+            result.description,
         )
 
     compute_part.__doc__ = f"Compute {quantity}."

@@ -23,26 +23,28 @@ def _level(epsilon: float) -> float:
 @erratum("E2.1")
 def vanishing_noise(epsilon: float = 0.15) -> ErratumResult:
     """Compute the randomness of the output, which shrinks with each step of the loop."""
-    claimed, own = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
+    claimed, deviation = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
     description = (
         f"The inner loop with the steps of (27) at epsilon {epsilon:g}, delta 1e-3, L = 1: its "
-        f"output has the deviation {own:.2g}, Theorem 1 counts on Gaussian noise of {claimed:.3f}. "
-        "Each step contracts what the steps before have drawn, and no draw is independent of the "
-        "data."
+        f"output has the deviation {deviation:.2g}, Theorem 1 counts on Gaussian noise of "
+        f"{claimed:.3f}. Each step contracts what the steps before have sampled, and no draw is "
+        "independent of the data."
     )
-    return finding("standard deviation of the output", claimed, own, own < claimed / 2, description)
+    return finding(
+        "standard deviation of the output", claimed, deviation, deviation < claimed / 2, description
+    )
 
 
 @erratum("E2.2")
 def upper_bound_as_variance(epsilon: float = 0.15) -> ErratumResult:
     """Compute epsilon for the standard deviation that the output has."""
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
-    found = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
+    exact = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
     description = (
         f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of what the upper bound "
-        f"of Lemma 2 says. Gaussian noise of that deviation has epsilon {found:.2f}."
+        f"of Lemma 2 says. Gaussian noise of that deviation has epsilon {exact:.2f}."
     )
-    return finding("epsilon of an iteration", epsilon, found, found > epsilon, description)
+    return finding("epsilon of an iteration", epsilon, exact, exact > epsilon, description)
 
 
 @erratum("E2.4")
@@ -79,12 +81,12 @@ def composition() -> ErratumResult:
 def unbounded_gradient(response: float = 10.0) -> ErratumResult:
     """Compute a gradient that exceeds c1 = 1 although all features are normalised."""
     norm = abs(2 * response)
-    found = float(gaussian_epsilon(norm * _level(0.15), DELTA))
+    exact = float(gaussian_epsilon(norm * _level(0.15), DELTA))
     description = (
         f"|x| = 1, y = {response:g}, beta = 0: |2x(x'beta - y)| = {norm:g}, and c1 = 1 is assumed. "
-        f"Noise for c1 = 1 then gives epsilon {found:.2f}."
+        f"Noise for c1 = 1 then gives epsilon {exact:.2f}."
     )
-    return finding("epsilon of an iteration", 0.15, found, found > 0.15, description)
+    return finding("epsilon of an iteration", 0.15, exact, exact > 0.15, description)
 
 
 @erratum("E2.7")
@@ -101,7 +103,7 @@ def one_point_argument(samples: int = 500) -> ErratumResult:
         worst = max(worst, float(np.linalg.norm(x[0] - x[1]) * r / change))
     description = (
         f"{samples} pairs of strongly convex quadratics: at most {worst:.3f} of the bound, which "
-        "monotonicity proves; the printed argument, which equates the two minimisers, does not."
+        "monotonicity proves; the published argument, which equates the two minimisers, does not."
     )
     return finding(
         "distance of minimisers / (change of gradient / curvature)",
