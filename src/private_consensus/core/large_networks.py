@@ -342,9 +342,9 @@ def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
     require(real, key, "entries that are no finite real numbers", "finite real numbers")
 
 
-def _equal(left: csr_array, right: csr_array) -> bool:
+def _equal(matrix: csr_array, transpose: csr_array) -> bool:
     """Return True if two matrices are equal within rounding errors."""
-    difference = abs(left - right)
+    difference = abs(matrix - transpose)
     return difference.nnz == 0 or float(difference.data.max()) <= ROUNDING
 
 

@@ -182,7 +182,7 @@ def simulate(
         _require_test_records(calibration.problem, metric)
     final = MeasurementRequest(MeasurementPlan(FINAL), frozenset({0}), runs)
     records = simulation.simulate(
-        calibration, watch=MeasurementPlan(measures, times), progress=progress, asked=[final]
+        calibration, watch=MeasurementPlan(measures, times), progress=progress, requests=[final]
     )
     measured = {(quantity, metric) for _, quantity, metric in records.values[0]}
     for quantity, metric in measures:

@@ -178,24 +178,24 @@ def _skewed(
     codes: np.ndarray, sizes: np.ndarray, alpha: np.ndarray, generator: np.random.Generator
 ) -> list[np.ndarray]:
     stacks = [generator.permutation(np.flatnonzero(codes == c)) for c in range(len(alpha))]
-    taken = np.zeros(len(alpha), int)
+    used = np.zeros(len(alpha), int)
     agents: list[np.ndarray] = [np.empty(0, int)] * len(sizes)
     # In random order, so that no agent is always the one that gets what is left.
     for agent in generator.permutation(len(sizes)):
-        left = np.array([len(s) for s in stacks]) - taken
+        remaining = np.array([len(s) for s in stacks]) - used
         mixture = generator.dirichlet(np.maximum(alpha, 1e-3))
-        counts = _available(mixture, left, int(sizes[agent]))
-        parts = [s[t : t + n] for s, t, n in zip(stacks, taken, counts, strict=True)]
-        agents[agent] = generator.permutation(np.concatenate(parts))
-        taken += counts
+        counts = _available(mixture, remaining, int(sizes[agent]))
+        pieces = [s[t : t + n] for s, t, n in zip(stacks, used, counts, strict=True)]
+        agents[agent] = generator.permutation(np.concatenate(pieces))
+        used += counts
     return agents
 
 
-def _available(mixture: np.ndarray, left: np.ndarray, size: int) -> np.ndarray:
+def _available(mixture: np.ndarray, remaining: np.ndarray, size: int) -> np.ndarray:
     """Counts near ``mixture * size`` of what is left, that add up to ``size``."""
-    counts = np.minimum(largest_remainders(mixture, size), left)
+    counts = np.minimum(largest_remainders(mixture, size), remaining)
     while counts.sum() < size:
-        spare = left - counts
+        spare = remaining - counts
         weights = np.where(spare > 0, np.maximum(mixture, 1e-12), 0)
         counts += np.minimum(largest_remainders(weights, size - counts.sum()), spare)
     return counts

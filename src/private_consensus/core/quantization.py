@@ -40,8 +40,8 @@ class Grid:
 
     def __post_init__(self):
         require(self.resolution > 0, "algorithm.eta", self.resolution, "a number > 0")
-        whole = self.bits == int(self.bits) and self.bits >= 2
-        require(whole, "algorithm.s", self.bits, "a whole number >= 2")
+        is_integer = self.bits == int(self.bits) and self.bits >= 2
+        require(is_integer, "algorithm.s", self.bits, "a whole number >= 2")
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -104,8 +104,8 @@ class Grid:
         """Compute the variance of noise in squared steps; 0 if the noise never changes a
         message.
         """
-        found = (float(deviation) / float(self.resolution)) ** 2
-        return 0.0 if found < NEVER_MOVES else found
+        squared_steps = (float(deviation) / float(self.resolution)) ** 2
+        return 0.0 if squared_steps < NEVER_MOVES else squared_steps
 
 
 NEVER_MOVES = 5e-3

@@ -162,8 +162,8 @@ class Streams:
         while ahead == 1 and draw in FILLED:
             # As one array at once: arrays of all pairs of agents are large.
             drawn = np.empty((len(generators), *shape))
-            for g, own in zip(generators, drawn, strict=True):
-                FILLED[draw](g, own)
+            for g, row in zip(generators, drawn, strict=True):
+                FILLED[draw](g, row)
             yield drawn
         while True:
             chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)

@@ -327,7 +327,7 @@ def simulate(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[MeasurementRequest] = (),
+    requests: Sequence[MeasurementRequest] = (),
 ) -> Records:
     """Run every setting and record its measurements.
 
@@ -343,7 +343,7 @@ def simulate(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    asked : sequence of MeasurementRequest
+    requests : sequence of MeasurementRequest
         Additional measurements; their averages have to be those of ``watch``.
 
     Returns
@@ -357,7 +357,7 @@ def simulate(
         ``divergence="record"``.
     """
     how = {"watch": watch, "divergence": divergence, "progress": progress, "processes": processes}
-    return simulate_together([calibration], asked=[asked], **how)[0]
+    return simulate_together([calibration], requests=[requests], **how)[0]
 
 
 def simulate_together(
@@ -367,7 +367,7 @@ def simulate_together(
     divergence: str = "raise",
     progress: Callable[[int, int], None] = lambda done, of: None,
     processes: int = 1,
-    asked: Sequence[Sequence[MeasurementRequest]],
+    requests: Sequence[Sequence[MeasurementRequest]],
 ) -> list[Records]:
     """Run several environments on the same runs and record their measurements.
 
@@ -386,7 +386,7 @@ def simulate_together(
         Called after each block with the number of finished runs and of all runs.
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
-    asked : sequence of sequences of MeasurementRequest
+    requests : sequence of sequences of MeasurementRequest
         Additional measurements for each calibration.
 
     Returns
@@ -407,10 +407,10 @@ def simulate_together(
                     calibration,
                     first,
                     watch,
-                    [request for request in requests if first < request.runs],
+                    [request for request in additional if first < request.runs],
                     recorder_type,
                 )
-                for calibration, requests in zip(calibrations, asked, strict=True)
+                for calibration, additional in zip(calibrations, requests, strict=True)
             ]
 
     blocks: list[list[list[dict]]] = []
@@ -419,8 +419,8 @@ def simulate_together(
         blocks.append(block_results)
         progress(min(first + block, runs), runs)
     return [
-        _records(calibration, watch, requests)
-        for calibration, *requests in zip(calibrations, *blocks, strict=True)
+        _records(calibration, watch, block_results)
+        for calibration, *block_results in zip(calibrations, *blocks, strict=True)
     ]
 
 
@@ -522,10 +522,6 @@ class _Recorder:
                 self._measure(
                     t, active[measured], quantity, metric, observables[quantity][measured]
                 )
-
-    def asks(self, t: int, active: np.ndarray) -> bool:
-        """Return True if anything is measured at an iteration."""
-        return bool(self.watch.averages) or any(mask.any() for _, mask in self._now(t, active))
 
     def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
         """Return the measures of each plan and the settings to which they apply: those that end,

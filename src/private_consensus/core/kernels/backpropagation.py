@@ -185,15 +185,15 @@ def _first_layer(x, first, records, starts, bits, shape, c, h, row):
         while word != _NO_BITS:
             k = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
-            one = _at_input(records.features, starts, k)
+            inputs = _at_input(records.features, starts, k)
             at = first + k * shape.hidden + c
-            p = _added(p, load(x, at), *one)
+            p = _added(p, load(x, at), *inputs)
             if few > LANES:
-                q = _added(q, load(x, at + LANES), *one)
+                q = _added(q, load(x, at + LANES), *inputs)
             if few > 2 * LANES:
-                u = _added(u, load(x, at + 2 * LANES), *one)
+                u = _added(u, load(x, at + 2 * LANES), *inputs)
             if few > 3 * LANES:
-                v = _added(v, load(x, at + 3 * LANES), *one)
+                v = _added(v, load(x, at + 3 * LANES), *inputs)
     _activate(x, first, shape, c, p, h, row)
     _activate(x, first, shape, c + LANES, q, h, row)
     _activate(x, first, shape, c + 2 * LANES, u, h, row)
@@ -232,16 +232,16 @@ def _second_layer(x, second, shape, h, row, outputs):
 
 
 @uncounted
-def _output_derivatives(back, row, label, softmax, ones):
+def _output_derivatives(back, row, label, softmax, all_ones):
     """Replace the outputs of a record by the derivatives of its loss."""
-    o, own = load(back, row * LANES), load_first(ones, 0, CLASSES)
+    o, class_mask = load(back, row * LANES), load_first(all_ones, 0, CLASSES)
     if softmax:
         # Padding lanes are far below all classes.
-        o = o + (own - _ONE) * _FAR
-        e = _exponential(o - largest_of(o)) * own
+        o = o + (class_mask - _ONE) * _FAR
+        e = _exponential(o - largest_of(o)) * class_mask
         o = e / everywhere(total_of(e))
     else:
-        o = _sigmoid(o) * own
+        o = _sigmoid(o) * class_mask
     store(back, row * LANES, o)
     back[row * LANES + label] -= _ONE
 
@@ -259,11 +259,11 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
         for k in range(CLASSES):
             weight = load_everywhere(back2, row * LANES + k)
             total = total + load(transposed, k * shape.padded + c) * weight
-        own = load(h, row * shape.padded + c)
-        total = total * (own * (everywhere(_ONE) - own))
+        hidden_outputs = load(h, row * shape.padded + c)
+        total = total * (hidden_outputs * (everywhere(_ONE) - hidden_outputs))
         store(back1, row * shape.padded + c, total)
         squares = squares + total * total
-        ahead = ahead + own * own
+        ahead = ahead + hidden_outputs * hidden_outputs
     last = load(back2, row * LANES)
     square = length * total_of(squares) + (total_of(ahead) + _ONE) * total_of(last * last)
     scale = np.float32(1.0 / (size * max(1.0, np.sqrt(np.float64(square)) / clip)))
@@ -285,40 +285,40 @@ def _four_of(values, first, count):
 
 
 @inlined
-def _store_four(out, at, count, sums, places, width):
-    store_first(out, at + places[0] * width, count, sums[0])
-    store_first(out, at + places[1] * width, count, sums[1])
-    store_first(out, at + places[2] * width, count, sums[2])
-    store_first(out, at + places[3] * width, count, sums[3])
+def _store_four(out, at, count, sums, indices, width):
+    store_first(out, at + indices[0] * width, count, sums[0])
+    store_first(out, at + indices[1] * width, count, sums[1])
+    store_first(out, at + indices[2] * width, count, sums[2])
+    store_first(out, at + indices[3] * width, count, sums[3])
 
 
 @uncounted
-def _outer_products(v, starts, size, back, stride, places, count, width, out, begin):
+def _outer_products(v, starts, size, back, stride, indices, count, width, out, begin):
     """Sum the outer products of selected columns of ``v`` and rows of ``back``.
 
-    Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``places``.
+    Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``indices``.
     """
     zero = everywhere(_NOTHING)
     for first in range(0, count, SIDE_BY_SIDE):
-        k = _four_of(places, first, count)
+        k = _four_of(indices, first, count)
         for c in range(0, width, 4 * LANES):
             few = width - c
             p = q = s = t = (zero, zero, zero, zero)
             for r in range(size):
                 at = r * stride + c
-                one = (
+                entries = (
                     load_everywhere(v, starts[r] + k[0]),
                     load_everywhere(v, starts[r] + k[1]),
                     load_everywhere(v, starts[r] + k[2]),
                     load_everywhere(v, starts[r] + k[3]),
                 )
-                p = _added(p, load(back, at), *one)
+                p = _added(p, load(back, at), *entries)
                 if few > LANES:
-                    q = _added(q, load(back, at + LANES), *one)
+                    q = _added(q, load(back, at + LANES), *entries)
                 if few > 2 * LANES:
-                    s = _added(s, load(back, at + 2 * LANES), *one)
+                    s = _added(s, load(back, at + 2 * LANES), *entries)
                 if few > 3 * LANES:
-                    t = _added(t, load(back, at + 3 * LANES), *one)
+                    t = _added(t, load(back, at + 3 * LANES), *entries)
             at = begin + c
             _store_four(out, at, few, p, k, width)
             _store_four(out, at + LANES, few - LANES, q, k, width)
@@ -347,26 +347,28 @@ def _four(starts, row):
 
 
 @uncounted
-def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch, ones, factors, i):
+def _backpropagate(
+    x, begin, records, labels, rows, size, clip, softmax, scratch, all_ones, factors, i
+):
     """Compute the factors of agent i, whose model begins at ``begin``."""
     shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
-    h, back2, transposed, bits, own, units = scratch
+    h, back2, transposed, bits, row_starts, units = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
     second = begin + shape.inputs * hidden + hidden
     for k in range(hidden):
         for c in range(CLASSES):
             transposed[c * padded + k] = x[second + k * CLASSES + c]
-    whole = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
-    for r in range(whole):
+    padded_size = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
+    for r in range(padded_size):
         starts[r] = rows[min(r, size - 1)] * shape.inputs
         bits[r] = rows[min(r, size - 1)] * words
-        own[r] = r * padded
-    for r in range(0, whole, SIDE_BY_SIDE):
+        row_starts[r] = r * padded
+    for r in range(0, padded_size, SIDE_BY_SIDE):
         for c in range(0, hidden, 4 * LANES):
             _first_layer(x, begin, records, _four(starts, r), _four(bits, r), shape, c, h, r)
         _second_layer(x, second, shape, h, r, back2)
     for r in range(size):
-        _output_derivatives(back2, r, labels[rows[r]], softmax, ones)
+        _output_derivatives(back2, r, labels[rows[r]], softmax, all_ones)
         length = records.lengths[rows[r]]
         _clip(h, back1, back2, transposed, shape, r, length, size, clip)
     for j in range(words):
@@ -374,15 +376,17 @@ def _backpropagate(x, begin, records, labels, rows, size, clip, softmax, scratch
         for r in range(size):
             word |= records.nonzero[bits[r] + j]
         factors.nonzero[i, j] = word
-    rest = factors.rest[i]
-    _add_up(back1, size, padded, hidden, rest, 0)
-    _outer_products(h, own, size, back2, LANES, units, hidden, CLASSES, rest, hidden)
-    _add_up(back2, size, LANES, CLASSES, rest, hidden + hidden * CLASSES)
+    other_gradients = factors.rest[i]
+    _add_up(back1, size, padded, hidden, other_gradients, 0)
+    _outer_products(
+        h, row_starts, size, back2, LANES, units, hidden, CLASSES, other_gradients, hidden
+    )
+    _add_up(back2, size, LANES, CLASSES, other_gradients, hidden + hidden * CLASSES)
 
 
 @uncounted
 def _backpropagate_all(
-    x, first, records, labels, rows, sizes, clips, softmax, scratch, ones, factors
+    x, first, records, labels, rows, sizes, clips, softmax, scratch, all_ones, factors
 ):
     """Process one agent at a time, so that its records stay in the caches for all settings."""
     settings, agents = sizes.shape
@@ -395,7 +399,7 @@ def _backpropagate_all(
             if sizes[s, i] > 0:
                 _backpropagate(
                     models, (first[s] + i) * dim, records, labels, rows[i], sizes[s, i], clips[s],
-                    softmax, scratch, ones, factors, row,
+                    softmax, scratch, all_ones, factors, row,
                 )  # fmt: skip
 
 
@@ -413,7 +417,7 @@ def copy(source, target):
 
 
 @uncounted
-def _nonzero_inputs(nonzero, first, last, places):
+def _nonzero_inputs(nonzero, first, last, indices):
     """List a batch's nonzero inputs from ``first`` to before ``last``; return their number."""
     count = 0
     for j in range(first // WORD, (last + WORD - 1) // WORD):
@@ -422,13 +426,13 @@ def _nonzero_inputs(nonzero, first, last, places):
             k = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
             if first <= k < last:
-                places[count] = k
+                indices[count] = k
                 count += 1
     return count
 
 
 @uncounted
-def write_gradient(factors, i, a, b, places, out, begin):
+def write_gradient(factors, i, a, b, indices, out, begin):
     """Write coordinates a to b of gradient i to ``out[begin]`` and following.
 
     A row of the first matrix that contains a or b is written completely. Up to one row of numbers
@@ -440,7 +444,7 @@ def write_gradient(factors, i, a, b, places, out, begin):
         Factored gradients.
     i, a, b : int
         Row of the gradient, first coordinate, and end.
-    places : ndarray of int64, shape (inputs,)
+    indices : ndarray of int64, shape (inputs,)
         Scratch.
     out : ndarray of float32
         Array for the result.
@@ -456,18 +460,18 @@ def write_gradient(factors, i, a, b, places, out, begin):
     out[begin : begin + middle - a] = _NOTHING
     if middle > a:
         last = (middle + hidden - 1) // hidden
-        count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, places)
+        count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, indices)
         _outer_products(
             factors.features, factors.starts[i], size, factors.back[i], factors.shape.padded,
-            places, count, hidden, out, begin - a,
+            indices, count, hidden, out, begin - a,
         )  # fmt: skip
     copy(factors.rest[i, middle - end : b - end], out[begin + middle - a : begin + b - a])
 
 
 @uncounted
-def _write_all(factors, places, out):
+def _write_all(factors, indices, out):
     for i in range(len(out)):
-        write_gradient(factors, i, 0, out.shape[1], places, out[i], 0)
+        write_gradient(factors, i, 0, out.shape[1], indices, out[i], 0)
 
 
 @uncounted
@@ -478,9 +482,9 @@ def _outputs(x, records, rows, shape, h, four, out):
         begin = m * dim
         second = begin + shape.inputs * shape.hidden + shape.hidden
         for r in range(0, count, SIDE_BY_SIDE):
-            some = _four_of(rows, r, count)
-            starts = _times(some, shape.inputs)
-            bits = _times(some, shape.words)
+            four_rows = _four_of(rows, r, count)
+            starts = _times(four_rows, shape.inputs)
+            bits = _times(four_rows, shape.words)
             for c in range(0, shape.hidden, 4 * LANES):
                 _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
             _second_layer(x, second, shape, h, 0, four)

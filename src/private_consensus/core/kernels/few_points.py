@@ -101,14 +101,14 @@ def _length(word, b, tied):
     third = where_reached(
         word, b[3], where_reached(word, second, b[6], b[4]), where_reached(word, second, b[2], b[0])
     )
-    left = where_reached(word, b[3], everywhere(_FOUR), everywhere(_EIGHT))
-    left = where_reached(word, second, left - _TWO, left)
-    left = where_reached(word, third, left - _ONE, left)
-    left = where_reached(word, b[7], left - _ONE, left)
+    length = where_reached(word, b[3], everywhere(_FOUR), everywhere(_EIGHT))
+    length = where_reached(word, second, length - _TWO, length)
+    length = where_reached(word, third, length - _ONE, length)
+    length = where_reached(word, b[7], length - _ONE, length)
     last = where_reached(word, second, second, b[3])
     last = where_reached(word, third, third, last)
     last = where_reached(word, b[7], b[7], last)
-    return left, where_same(word, last, everywhere(_ONE), tied)
+    return length, where_same(word, last, everywhere(_ONE), tied)
 
 
 @inlined
@@ -142,18 +142,18 @@ def round_to_few(x, u, drawn, bounds, resolution, lowest, highest, out):
         Number of clipped values, or -1 if 32 bits do not decide a sample.
     """
     inverse = _ONE / resolution
-    zero, one = everywhere(_NOTHING), everywhere(_ONE)
+    zero, unit = everywhere(_NOTHING), everywhere(_ONE)
     bottom, top, cut, tied = everywhere(lowest), everywhere(highest), zero, zero
     b = _eight(bounds)
     for c in range(0, x.size, LANES):
         v = load(x, c) * inverse
         below = floor(v)
-        k = below + where_less(load(u, c), v - below, one, zero)
-        kept = least(top, greatest(bottom, k))
-        cut = cut + where_unequal(kept, k, one, zero)
+        k = below + where_less(load(u, c), v - below, unit, zero)
+        clipped = least(top, greatest(bottom, k))
+        cut = cut + where_unequal(clipped, k, unit, zero)
         draw, tied = _draw(load(drawn, c), b, tied)
-        moved = kept + draw
-        kept = least(top, greatest(bottom, moved))
-        cut = cut + where_unequal(kept, moved, one, zero)
-        store(out, c, kept * resolution)
+        moved = clipped + draw
+        clipped = least(top, greatest(bottom, moved))
+        cut = cut + where_unequal(clipped, moved, unit, zero)
+        store(out, c, clipped * resolution)
     return np.int64(total_of(cut)) if total_of(tied) == _NOTHING else np.int64(-1)

@@ -60,8 +60,8 @@ def map_in_forks(
             pool.shutdown(cancel_futures=True)
 
 
-def fewest(items: int, most: int) -> int:
-    """Return the smallest number of processes that needs no more rounds than ``most`` processes.
+def fewest(items: int, limit: int) -> int:
+    """Return the smallest number of processes that needs no more rounds than ``limit`` processes.
 
     Further processes would occupy cores and wait.
 
@@ -69,14 +69,14 @@ def fewest(items: int, most: int) -> int:
     ----------
     items : int
         Number of items, at least 1.
-    most : int
+    limit : int
         Largest number of processes.
 
     Returns
     -------
     int
     """
-    rounds = -(-items // most)
+    rounds = -(-items // limit)
     return -(-items // rounds)
 
 

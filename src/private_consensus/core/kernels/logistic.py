@@ -287,7 +287,7 @@ def minimise(
     start: np.ndarray,
     tolerance: np.ndarray,
     sums: np.ndarray | None = None,
-    known: np.ndarray | None = None,
+    sums_known: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Minimise problems [problems, d], each to its own gradient norm.
 
@@ -305,7 +305,7 @@ def minimise(
         b, and the initial points.
     sums : ndarray, shape (problems, d + 2), optional
         Overwritten with sums over the records at the minimisers (:func:`_sum_shares`).
-    known : ndarray of bool, shape (problems,), optional
+    sums_known : ndarray of bool, shape (problems,), optional
         Problems for which ``sums`` holds these sums at ``start``. Their first gradients are
         counted, but require no pass over the records.
 
@@ -322,21 +322,29 @@ def minimise(
         require_layout("minimise", name, values, (problems,))
     if sums is not None:
         require_layout("minimise", "sums", sums, (problems, dim + 2), np.float64)
-    if known is not None:
-        require_layout("minimise", "known", known, (problems,), np.bool_)
+    if sums_known is not None:
+        require_layout("minimise", "known", sums_known, (problems,), np.bool_)
     require_layout("minimise", "model", model.eigenvalues, (dim,))
     _require_columns("minimise", records, dim)
     minimisers = np.empty(start.shape)
     gradient_counts = np.zeros(len(start), np.int64)
     if sums is None:
         sums = np.empty((len(start), start.shape[1] + 2))
-    if known is None:
-        known = np.zeros(len(start), np.bool_)
+    if sums_known is None:
+        sums_known = np.zeros(len(start), np.bool_)
     # A read-only array is another type, which would trigger a recompilation.
     arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
     scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
     _minimise(
-        records, model, float(weight), *arguments, sums, known, minimisers, gradient_counts, scratch
+        records,
+        model,
+        float(weight),
+        *arguments,
+        sums,
+        sums_known,
+        minimisers,
+        gradient_counts,
+        scratch,
     )
     return minimisers, gradient_counts
 
@@ -566,26 +574,26 @@ def _in_lanes(points, begin, x):
 @inlined
 def _margins_from(first, records, x, products, margins):
     """Compute the margins of the block of records that begins at ``first``; return their number."""
-    scale, parts, _, rest = records
+    scale, offsets, _, columns = records
     rows = np.uint64(scale.size)
     count = min(np.uint64(STRETCH), np.uint64(rows - first))
-    _add_contents(margins, products, scale, parts, first, count)
-    _add_rest(margins, x, rest, first, count, rows)
+    _add_contents(margins, products, scale, offsets, first, count)
+    _add_rest(margins, x, columns, first, count, rows)
     return count
 
 
 @compiled
-def _mean_losses(records, points, bound, means, x, products, margins, most):
+def _mean_losses(records, points, bound, means, x, products, margins, bounds):
     rows = np.uint64(records.scale.size)
     for begin in range(0, len(points), LANES):
         lanes = _in_lanes(points, begin, x)
         for lane in range(lanes):
-            most[lane] = bound[begin + lane]
+            bounds[lane] = bound[begin + lane]
         _multiply(products, records.contents, x)
         total = everywhere(0.0)
         for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
             for j in range(_margins_from(first, records, x, products, margins)):
-                total = total + least(_loss(load(margins, j * _LANES)), load(most, 0))
+                total = total + least(_loss(load(margins, j * _LANES)), load(bounds, 0))
         store(products, 0, total)
         for lane in range(lanes):
             means[begin + lane] = products[lane] / rows
@@ -615,7 +623,7 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
     ``margins`` to a block of rows. Each operation is applied to all rows of a block before the
     next operation. These are short loops, whose rows do not wait for each other.
     """
-    scale, parts, contents, rest = records
+    scale, offsets, contents, columns = records
     _multiply(products, contents, x)
     sums[:] = 0.0
     total[:] = 0.0
@@ -624,8 +632,8 @@ def _sum_shares(records, x, total, squares, products, sums, margins):
     for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
         count = _margins_from(first, records, x, products, margins)
         _share_out(margins, squares, count)
-        _sum_contents(margins, sums, scale, parts, first, count)
-        _sum_rest(margins, total, rest, first, count, rows)
+        _sum_contents(margins, sums, scale, offsets, first, count)
+        _sum_rest(margins, total, columns, first, count, rows)
     for i in range(contents.begin.size - 1):
         value = load(sums, i * LANES)
         for k in range(contents.begin[i], contents.begin[i + 1]):
@@ -645,18 +653,18 @@ def _sums_of_shares(records, points, out, x, total, squares, products, sums, mar
 def _sums_of_few_shares(columns, points, out, shares):
     dim, stretch = points.shape[2], shares.size
     for i in range(points.shape[1]):
-        own = i * dim * stretch
+        begin = i * dim * stretch
         for p in range(points.shape[0]):
             x = points[p, i]
             for j in range(0, stretch, LANES):
                 margin = everywhere(0.0)
                 for k in range(dim):
-                    margin = margin + load(columns, own + k * stretch + j) * x[k]
+                    margin = margin + load(columns, begin + k * stretch + j) * x[k]
                 store(shares, j, _fall(margin))
             for k in range(dim):
                 total = everywhere(0.0)
                 for j in range(0, stretch, LANES):
-                    total = total + load(shares, j) * load(columns, own + k * stretch + j)
+                    total = total + load(shares, j) * load(columns, begin + k * stretch + j)
                 out[p, i, k] = total_of(total)
 
 
@@ -671,57 +679,57 @@ def _multiply(products, contents, x):
 
 
 @inlined
-def _add_contents(margins, products, scale, parts, first, count):
+def _add_contents(margins, products, scale, offsets, first, count):
     """Compute the margins of the zeros and ones."""
-    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    patterns_per_row = np.uint64(np.uint64(offsets.size) // np.uint64(scale.size))
     for j in range(count):
         row = np.uint64(first + j)
-        value, at = everywhere(0.0), np.uint64(row * each)
-        for k in range(each):
-            value = value + load(products, parts[np.uint64(at + k)])
+        value, at = everywhere(0.0), np.uint64(row * patterns_per_row)
+        for k in range(patterns_per_row):
+            value = value + load(products, offsets[np.uint64(at + k)])
         store(margins, j * _LANES, value * scale[row])
 
 
 @inlined
-def _sum_contents(shares, sums, scale, parts, first, count):
+def _sum_contents(shares, sums, scale, offsets, first, count):
     """Add rows to the sums of their patterns."""
-    each = np.uint64(np.uint64(parts.size) // np.uint64(scale.size))
+    patterns_per_row = np.uint64(np.uint64(offsets.size) // np.uint64(scale.size))
     for j in range(count):
         row = np.uint64(first + j)
-        share, at = load(shares, j * _LANES) * scale[row], np.uint64(row * each)
-        for k in range(each):
-            _add(sums, parts[np.uint64(at + k)], share)
+        share, at = load(shares, j * _LANES) * scale[row], np.uint64(row * patterns_per_row)
+        for k in range(patterns_per_row):
+            _add(sums, offsets[np.uint64(at + k)], share)
 
 
 @inlined
-def _add_rest(margins, x, rest, first, count, rows):
+def _add_rest(margins, x, matrix, first, count, rows):
     """Add the remaining columns to the margins, three columns at a time."""
-    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    columns, k = np.uint64(matrix.places.size), np.uint64(0)
     while columns - k >= _THREE:
-        _add_columns_of(margins, x, rest, k, first, count, rows, _THREE)
+        _add_columns_of(margins, x, matrix, k, first, count, rows, _THREE)
         k = np.uint64(k + _THREE)
     if columns - k == _ONE:
-        _add_columns_of(margins, x, rest, k, first, count, rows, _ONE)
+        _add_columns_of(margins, x, matrix, k, first, count, rows, _ONE)
     elif columns - k == _TWO:
-        _add_columns_of(margins, x, rest, k, first, count, rows, _TWO)
+        _add_columns_of(margins, x, matrix, k, first, count, rows, _TWO)
 
 
 @inlined
-def _add_columns_of(margins, x, rest, k, first, count, rows, width):
+def _add_columns_of(margins, x, matrix, k, first, count, rows, width):
     """Add up to three columns from the k-th on; if there are fewer, the last is loaded again."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    places, values = rest.places, rest.values
+    offsets, values = matrix.places, matrix.values
     x_a, x_b, x_c = (
-        load(x, places[k]), load(x, places[np.uint64(k + b)]), load(x, places[np.uint64(k + c)])
+        load(x, offsets[k]), load(x, offsets[np.uint64(k + b)]), load(x, offsets[np.uint64(k + c)])
     )  # fmt: skip
     at = np.uint64(k * rows + first)
     for j in range(count):
-        here = np.uint64(at + j)
-        margin = load(margins, j * _LANES) + x_a * values[here]
+        index = np.uint64(at + j)
+        margin = load(margins, j * _LANES) + x_a * values[index]
         if width > _ONE:
-            margin = margin + x_b * values[np.uint64(here + b * rows)]
+            margin = margin + x_b * values[np.uint64(index + b * rows)]
         if width > _TWO:
-            margin = margin + x_c * values[np.uint64(here + c * rows)]
+            margin = margin + x_c * values[np.uint64(index + c * rows)]
         store(margins, j * _LANES, margin)
 
 
@@ -739,33 +747,33 @@ def _share_out(margins, squares, count):
 
 
 @inlined
-def _sum_rest(shares, total, rest, first, count, rows):
+def _sum_rest(shares, total, matrix, first, count, rows):
     """Add the remaining columns of rows to the total."""
-    columns, k = np.uint64(rest.places.size), np.uint64(0)
+    columns, k = np.uint64(matrix.places.size), np.uint64(0)
     while columns - k >= _THREE:
-        _sum_columns_of(shares, total, rest, k, first, count, rows, _THREE)
+        _sum_columns_of(shares, total, matrix, k, first, count, rows, _THREE)
         k = np.uint64(k + _THREE)
     if columns - k == _ONE:
-        _sum_columns_of(shares, total, rest, k, first, count, rows, _ONE)
+        _sum_columns_of(shares, total, matrix, k, first, count, rows, _ONE)
     elif columns - k == _TWO:
-        _sum_columns_of(shares, total, rest, k, first, count, rows, _TWO)
+        _sum_columns_of(shares, total, matrix, k, first, count, rows, _TWO)
 
 
 @inlined
-def _sum_columns_of(shares, total, rest, k, first, count, rows, width):
+def _sum_columns_of(shares, total, matrix, k, first, count, rows, width):
     """Sum up to three columns from the k-th on, as independent chains of sums."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    places, values = rest.places, rest.values
-    in_a, in_b, in_c = places[k], places[np.uint64(k + b)], places[np.uint64(k + c)]
+    offsets, values = matrix.places, matrix.values
+    in_a, in_b, in_c = offsets[k], offsets[np.uint64(k + b)], offsets[np.uint64(k + c)]
     sum_a, sum_b, sum_c = load(total, in_a), load(total, in_b), load(total, in_c)
     at = np.uint64(k * rows + first)
     for j in range(count):
-        here, share = np.uint64(at + j), load(shares, j * _LANES)
-        sum_a = sum_a + share * values[here]
+        index, share = np.uint64(at + j), load(shares, j * _LANES)
+        sum_a = sum_a + share * values[index]
         if width > _ONE:
-            sum_b = sum_b + share * values[np.uint64(here + b * rows)]
+            sum_b = sum_b + share * values[np.uint64(index + b * rows)]
         if width > _TWO:
-            sum_c = sum_c + share * values[np.uint64(here + c * rows)]
+            sum_c = sum_c + share * values[np.uint64(index + c * rows)]
     store(total, in_a, sum_a)
     if width > _ONE:
         store(total, in_b, sum_b)
@@ -891,7 +899,7 @@ def _leave(walk, memory, lane):
 
 
 @uncounted
-def _remember(walk, memory, place, kept, known, product):
+def _remember(walk, memory, slot, accepted, has_step, product):
     """Store the step that ends here, in the lanes that accept it, and begin a new step."""
     size = walk.x.size
     total = everywhere(0.0)
@@ -900,15 +908,15 @@ def _remember(walk, memory, place, kept, known, product):
         gradient, gradient_before = load(walk.gradient, k), load(walk.gradient_before, k)
         moved, changed = x - x_before, gradient - gradient_before
         total = total + moved * changed
-        store(memory.moved, place * size + k, moved)
-        store(memory.changed, place * size + k, changed)
-        store(walk.x_before, k, where_positive(load(kept, 0), x, x_before))
-        gradient = where_positive(load(kept, 0), gradient, gradient_before)
+        store(memory.moved, slot * size + k, moved)
+        store(memory.changed, slot * size + k, changed)
+        store(walk.x_before, k, where_positive(load(accepted, 0), x, x_before))
+        gradient = where_positive(load(accepted, 0), gradient, gradient_before)
         store(walk.gradient_before, k, gradient)
     store(product, 0, total)
     for lane in range(LANES):
-        used = known[lane] > 0.0 and product[lane] > 0.0
-        memory.inverse[place * LANES + lane] = 1.0 / product[lane] if used else 0.0
+        used = has_step[lane] > 0.0 and product[lane] > 0.0
+        memory.inverse[slot * LANES + lane] = 1.0 / product[lane] if used else 0.0
 
 
 @uncounted
@@ -925,13 +933,13 @@ def _precondition(walk, model, share, turned):
 
 
 @uncounted
-def _descend(walk, memory, model, place, share, turned, product):
+def _descend(walk, memory, model, slot, share, turned, product):
     """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
     size = walk.x.size
     for k in range(0, size, LANES):
         store(walk.scratch, k, load(walk.gradient, k))
     for back in range(MEMORY):
-        j = (place - back) % MEMORY
+        j = (slot - back) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
             memory.weight[j * LANES : (j + 1) * LANES] = 0.0
             continue
@@ -944,7 +952,7 @@ def _descend(walk, memory, model, place, share, turned, product):
             _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
     _precondition(walk, model, share, turned)
     for ahead in range(1, MEMORY + 1):
-        j = (place + ahead) % MEMORY
+        j = (slot + ahead) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
             continue
         _inner(product, memory.changed, j * size, walk.scratch, 0)
@@ -956,25 +964,36 @@ def _descend(walk, memory, model, place, share, turned, product):
 
 
 @uncounted
-def _move(walk, kept, product):
+def _move(walk, accepted, product):
     """Begin new steps in the lanes that accepted the last; move all lanes to their step ends."""
     size = walk.x.size
     for k in range(0, size, LANES):
         store(walk.scratch, k, -load(walk.scratch, k))
     _inner(product, walk.gradient, 0, walk.scratch, 0)
     for lane in range(LANES):
-        if kept[lane] > 0.0:
+        if accepted[lane] > 0.0:
             walk.slope[lane] = product[lane]
             walk.length[lane] = 1.0
     for k in range(0, size, LANES):
-        step = where_positive(load(kept, 0), load(walk.scratch, k), load(walk.step, k))
+        step = where_positive(load(accepted, 0), load(walk.scratch, k), load(walk.step, k))
         store(walk.step, k, step)
         store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
 
 
 @compiled
 def _minimise(
-    records, model, weight, curvature, linear, start, tolerance, sums, known, found, taken, scratch
+    records,
+    model,
+    weight,
+    curvature,
+    linear,
+    start,
+    tolerance,
+    sums,
+    sums_known,
+    minimisers,
+    gradient_counts,
+    scratch,
 ):
     """Solve all problems in lanes.
 
@@ -984,7 +1003,7 @@ def _minimise(
     problems = len(start)
     count = records.scale.size
     walk, memory, products, rows, margins, turned, squares = scratch[:7]
-    steepness, ahead, kept, seen, share = scratch[7:]
+    steepness, ahead, accepted, has_step, share = scratch[7:]
     walk.curvature[:] = 1.0
     inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
     judged = np.zeros(LANES, np.bool_)
@@ -995,7 +1014,7 @@ def _minimise(
         waiting += 1
         active += 1
     iteration = 0
-    passed = known[: min(LANES, problems)].all()
+    passed = sums_known[: min(LANES, problems)].all()
     if passed:
         for lane in range(active):
             _put_sums(walk.scratch, squares, lane, sums[lane])
@@ -1003,8 +1022,8 @@ def _minimise(
         if not passed:
             _sum_shares(records, walk.x, walk.scratch, squares, products, rows, margins)
         passed = False
-        kept[:] = 0.0
-        seen[:] = 0.0
+        accepted[:] = 0.0
+        has_step[:] = 0.0
         judged[:] = False
         entered = True
         while entered:
@@ -1016,16 +1035,16 @@ def _minimise(
                 if judged[lane]:
                     continue
                 judged[lane] = True
-                left = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-                share[lane] = left * weight
+                mean_curvature = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
+                share[lane] = mean_curvature * weight
                 i = inhabitant[lane]
                 if i < 0:
                     continue
                 gradients[lane] += 1
                 solved = np.sqrt(steepness[lane]) <= tolerance[i]
                 if solved or gradients[lane] > AT_MOST or not np.isfinite(steepness[lane]):
-                    taken[i] = gradients[lane] if solved else 0
-                    found[i] = walk.x[lane::LANES]
+                    gradient_counts[i] = gradients[lane] if solved else 0
+                    minimisers[i] = walk.x[lane::LANES]
                     _keep_sums(walk.scratch, squares, lane, sums[i])
                     _leave(walk, memory, lane)
                     gradients[lane] = 0
@@ -1034,21 +1053,21 @@ def _minimise(
                     if waiting < problems:
                         _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
                         inhabitant[lane] = waiting
-                        if known[waiting]:
+                        if sums_known[waiting]:
                             _put_sums(walk.scratch, squares, lane, sums[waiting])
                             judged[lane] = False
                             entered = True
                         waiting += 1
                         active += 1
                 elif gradients[lane] == 1:
-                    kept[lane] = 1.0
+                    accepted[lane] = 1.0
                 elif ahead[lane] > -STEEPEST * walk.slope[lane]:
                     shorter = walk.slope[lane] / (walk.slope[lane] - ahead[lane])
                     walk.length[lane] *= max(SHORTEST, shorter)
                 else:
-                    kept[lane] = seen[lane] = 1.0
-        place = iteration % MEMORY
-        _remember(walk, memory, place, kept, seen, ahead)
-        _descend(walk, memory, model, place, share, turned, ahead)
-        _move(walk, kept, ahead)
+                    accepted[lane] = has_step[lane] = 1.0
+        slot = iteration % MEMORY
+        _remember(walk, memory, slot, accepted, has_step, ahead)
+        _descend(walk, memory, model, slot, share, turned, ahead)
+        _move(walk, accepted, ahead)
         iteration += 1

@@ -172,8 +172,10 @@ def _step(x, base, mixed, gradient, keep, scale, step, counter, key, mask=None, 
     """Take the compiled step of one setting whose messages are mixed already."""
     for first in range(0, len(x), AGENTS_TOGETHER):
         block = slice(first, first + AGENTS_TOGETHER)
-        kept, scaled = keep[block], scale[block]
-        steps = steps_of(weights=[np.eye(len(kept))], keep=[kept], scale=[scaled], step=[step])
+        block_keep, scaled = keep[block], scale[block]
+        steps = steps_of(
+            weights=[np.eye(len(block_keep))], keep=[block_keep], scale=[scaled], step=[step]
+        )
         streams = [name if name is None else keys(name, counter + first) for name in (key, mask)]
         arrays = x[block], base[block], mixed[block], in_full(gradient[block])
         mix_and_step(*arrays, _ONLY, steps, *streams, sparse)

@@ -152,9 +152,9 @@ def normal_pairs(k0, k1, x, y):
     -------
     tuple of vector of float32
     """
-    one, other = threefry_words(k0, k1, x, y)
-    radius = _radius(one)
-    sine, cosine = _half_angle(other)
+    radius_words, angle_words = threefry_words(k0, k1, x, y)
+    radius = _radius(radius_words)
+    sine, cosine = _half_angle(angle_words)
     return radius * (_UNIT - sine * sine * _DOUBLE), radius * (sine * cosine * _DOUBLE)
 
 
@@ -178,9 +178,11 @@ def fill_words(k0, k1, x, start, first, second):
     """
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
-        one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
-        store(first, i, one)
-        store(second, i, other)
+        first_words, second_words = threefry_words(
+            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
+        )
+        store(first, i, first_words)
+        store(second, i, second_words)
 
 
 @uncounted
@@ -196,8 +198,10 @@ def fill_first_words(k0, k1, x, start, first):
     """
     _require_whole(first, first)
     for i in range(0, first.size, WIDE):
-        one, _ = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
-        store(first, i, one)
+        first_words, _ = threefry_words(
+            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
+        )
+        store(first, i, first_words)
 
 
 @uncounted
@@ -213,9 +217,11 @@ def fill_normals(k0, k1, x, start, first, second):
     """
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
-        one, other = normal_pairs(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
-        store(first, i, one)
-        store(second, i, other)
+        first_normals, second_normals = normal_pairs(
+            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
+        )
+        store(first, i, first_normals)
+        store(second, i, second_normals)
 
 
 @uncounted
@@ -231,9 +237,11 @@ def fill_uniforms(k0, k1, x, start, first, second):
     """
     _require_whole(first, second)
     for i in range(0, first.size, WIDE):
-        one, other = threefry_words(k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i)))
-        store(first, i, floated(ints(one >> _EIGHT)) * _TO_UNIT)
-        store(second, i, floated(ints(other >> _EIGHT)) * _TO_UNIT)
+        first_words, second_words = threefry_words(
+            k0, k1, everywhere_wide(x), counted_from(np.uint32(start + i))
+        )
+        store(first, i, floated(ints(first_words >> _EIGHT)) * _TO_UNIT)
+        store(second, i, floated(ints(second_words >> _EIGHT)) * _TO_UNIT)
 
 
 # --- Reference ------------------------------------------------------------------------------------

@@ -204,44 +204,53 @@ def _mix(weights, linked, degrees, sent, row, count, mixed):
 @inlined
 def _lost(row):
     """Return 0, or NaN if a number of a short row is not finite."""
-    found = _NOTHING
+    total = _NOTHING
     for number in row:
-        found += number * _NOTHING
-    return found
+        total += number * _NOTHING
+    return total
 
 
 @uncounted
 def _round(x, u, resolution, lowest, highest, out):
     """Compute :func:`.round_row` in whole vectors."""
     inverse = _ONE / resolution
-    zero, one = everywhere_wide(_NOTHING), everywhere_wide(_ONE)
+    zero, unit = everywhere_wide(_NOTHING), everywhere_wide(_ONE)
     bottom, top, cut = everywhere_wide(lowest), everywhere_wide(highest), zero
-    whole = x.size // WIDE * WIDE
-    for c in range(0, whole, WIDE):
+    vector_end = x.size // WIDE * WIDE
+    for c in range(0, vector_end, WIDE):
         v = load_wide(x, c) * inverse
         below = floor(v)
-        k = below + where_less(load_wide(u, c), v - below, one, zero)
-        kept = least(top, greatest(bottom, k))
-        cut = cut + where_unequal(kept, k, one, zero)
-        store(out, c, kept * resolution)
-    rest = round_row(x[whole:], u[whole:], resolution, inverse, lowest, highest, out[whole:])
-    return np.int64(total_of(cut)) + rest
+        k = below + where_less(load_wide(u, c), v - below, unit, zero)
+        clipped = least(top, greatest(bottom, k))
+        cut = cut + where_unequal(clipped, k, unit, zero)
+        store(out, c, clipped * resolution)
+    tail_cut = round_row(
+        x[vector_end:], u[vector_end:], resolution, inverse, lowest, highest, out[vector_end:]
+    )
+    return np.int64(total_of(cut)) + tail_cut
 
 
 @uncounted
 def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     """Compute :func:`.descend_row` in whole vectors; return 0, or NaN if a number is not finite."""
     lost = everywhere_wide(_NOTHING)
-    whole = x.size // WIDE * WIDE
-    for c in range(0, whole, WIDE):
+    vector_end = x.size // WIDE * WIDE
+    for c in range(0, vector_end, WIDE):
         noised = load_wide(noise, c) * scale + load_wide(gradient, c)
         moved = load_wide(base, c) * keep + load_wide(mixed, c) - noised * step
         store(x, c, moved)
         lost = lost + moved * _NOTHING
     descend_row(
-        x[whole:], base[whole:], mixed[whole:], gradient[whole:], noise[whole:], keep, step, scale
+        x[vector_end:],
+        base[vector_end:],
+        mixed[vector_end:],
+        gradient[vector_end:],
+        noise[vector_end:],
+        keep,
+        step,
+        scale,
     )
-    return total_of(lost) + _lost(x[whole:])
+    return total_of(lost) + _lost(x[vector_end:])
 
 
 @uncounted
@@ -250,8 +259,8 @@ def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
     inverse = _ONE / share
     lost = everywhere_wide(_NOTHING)
     sent = everywhere_wide(share)
-    whole = x.size // WIDE * WIDE
-    for c in range(0, whole, WIDE):
+    vector_end = x.size // WIDE * WIDE
+    for c in range(0, vector_end, WIDE):
         before = load_wide(x, c)
         noised = load_wide(noise, c) * scale + load_wide(gradient, c)
         change = (load_wide(mixed, c) - before - noised * step) * theta
@@ -259,36 +268,50 @@ def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
         store(x, c, moved)
         lost = lost + moved * _NOTHING
     sparse_row(
-        x[whole:], mixed[whole:], gradient[whole:], noise[whole:], u[whole:],
-        theta, step, scale, share, inverse,
+        x[vector_end:], mixed[vector_end:], gradient[vector_end:], noise[vector_end:],
+        u[vector_end:], theta, step, scale, share, inverse,
     )  # fmt: skip
-    return total_of(lost) + _lost(x[whole:])
+    return total_of(lost) + _lost(x[vector_end:])
 
 
 @uncounted
 def _loudest(scale, i):
-    found = _NOTHING
+    largest = _NOTHING
     for s in range(scale.shape[0]):
-        found = max(found, scale[s, i])
-    return found
+        largest = max(largest, scale[s, i])
+    return largest
 
 
 @uncounted
-def _draw_normals(scale, keys, start, count, row, one, other):
+def _draw_normals(scale, keys, start, count, row, first_normals, second_normals):
     """Sample normals for the rows of a tile of agents to which any setting adds noise."""
     for i in range(scale.shape[1]):
         if _loudest(scale, i) > _NOTHING:
             a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
             counter = np.uint32(keys.counter + np.uint32(i))
-            fill_normals(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
+            fill_normals(
+                keys.first,
+                keys.second,
+                counter,
+                np.uint32(start),
+                first_normals[a:b],
+                second_normals[a:b],
+            )
 
 
 @uncounted
-def _draw_uniforms(agents, keys, start, count, row, one, other):
+def _draw_uniforms(agents, keys, start, count, row, first_uniforms, second_uniforms):
     for i in range(agents):
         a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
         counter = np.uint32(keys.counter + np.uint32(i))
-        fill_uniforms(keys.first, keys.second, counter, np.uint32(start), one[a:b], other[a:b])
+        fill_uniforms(
+            keys.first,
+            keys.second,
+            counter,
+            np.uint32(start),
+            first_uniforms[a:b],
+            second_uniforms[a:b],
+        )
 
 
 class _Room(NamedTuple):
@@ -324,20 +347,20 @@ def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, ou
 
     Return the number of clipped values.
     """
-    whole, cut = 0, 0
+    vector_end, cut = 0, 0
     if noises.on_grid.usable[s]:
-        whole = x.size // LANES * LANES
+        vector_end = x.size // LANES * LANES
         cut = round_to_few(
-            x[:whole], u, words, noises.on_grid.bounds[s], grids.resolution[s], grids.lowest[s],
-            grids.highest[s], out,
+            x[:vector_end], u, words, noises.on_grid.bounds[s], grids.resolution[s],
+            grids.lowest[s], grids.highest[s], out,
         )  # fmt: skip
         if cut < 0:
-            whole, cut = 0, 0
-    if whole == x.size:
+            vector_end, cut = 0, 0
+    if vector_end == x.size:
         return cut
     return cut + _round_and_find(
-        x[whole:], u[whole : x.size], noises, discrete, counter, start + whole, grids, s, room,
-        out[whole:],
+        x[vector_end:], u[vector_end : x.size], noises, discrete, counter, start + vector_end,
+        grids, s, room, out[vector_end:],
     )  # fmt: skip
 
 
@@ -369,12 +392,12 @@ def _keep(message, first, agents, a, b, row, sent):
 
 
 @inlined
-def _write_gradient(gradients, row, a, b, places, room, begin):
+def _write_gradient(gradients, row, a, b, indices, room, begin):
     """Write a tile of a row of gradients."""
     if gradients.whole.size > 0:
         copy(gradients.whole[row, a:b], room[begin:])
     else:
-        write_gradient(gradients.factors, row, a, b, places, room, begin)
+        write_gradient(gradients.factors, row, a, b, indices, room, begin)
 
 
 @inlined
@@ -386,21 +409,21 @@ def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, n
     agents = steps.keep.shape[1]
     weights, lost = steps.weights[s], _NOTHING
     linked, degrees = graph
-    mixed, places, gradient = room
+    mixed, indices, gradient = room
     begin = gradients.factors.shape.hidden
     g = gradient[begin : begin + b - a]
     _mix(weights, linked[s], degrees[s], sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
-        now, own = x[first + i, a:b], mixed[p:q]
-        _write_gradient(gradients, s * agents + i, a, b, places, gradient, begin)
+        now, mixed_row = x[first + i, a:b], mixed[p:q]
+        _write_gradient(gradients, s * agents + i, a, b, indices, gradient, begin)
         scale = steps.scale[s, i]
         if sparse.share.size == 0:
             own_base, keep = base[first + i, a:b], steps.keep[s, i]
-            lost += _descend(now, own_base, own, g, noise[p:q], keep, steps.step[s], scale)
+            lost += _descend(now, own_base, mixed_row, g, noise[p:q], keep, steps.step[s], scale)
         else:
             lost += _sparsify(
-                now, own, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
+                now, mixed_row, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
                 sparse.share[s],
             )  # fmt: skip
     return lost
@@ -429,7 +452,7 @@ def _advance(
     dim, row = x.shape[1], tile + GAP
     half = (dim + 1) // 2
     uniform, noise, discrete = drawn_from
-    u, v, one, other, sent, words, row_room = tiles
+    u, v, first_normals, second_normals, sent, words, row_room = tiles
     graph, room = room[0], room[1:]
     for s in range(settings):
         _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
@@ -437,23 +460,23 @@ def _advance(
         count = min(tile, half - start)
         if grids.resolution.size + sparse.share.size > 0:
             _draw_uniforms(agents, uniform, start, count, row, u, v)
-        _draw_normals(steps.scale, noise, start, count, row, one, other)
+        _draw_normals(steps.scale, noise, start, count, row, first_normals, second_normals)
         for later in range(2):
             a = start + later * half
             b = min(a + count, dim)
-            drawn, part = (other, v) if later else (one, u)
+            drawn, uniforms = (second_normals, v) if later else (first_normals, u)
             if noises.any.any():
                 _draw_words(agents, discrete, a, count, row, words)
             for s in range(settings):
                 cut[s] += _send(
-                    sends, first[s], agents, a, b, row, grids, noises, s, part,
+                    sends, first[s], agents, a, b, row, grids, noises, s, uniforms,
                     (words, discrete, row_room), sent,
                 )  # fmt: skip
                 if message.size > 0:
                     _keep(message, first[s], agents, a, b, row, sent)
                 lost[s] += _move(
                     x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, drawn,
-                    part, room,
+                    uniforms, room,
                 )  # fmt: skip
 
 

@@ -118,9 +118,9 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
         v = x[j] * inverse
         below = np.floor(v)
         k = below + (_ONE_STEP if u[j] < v - below else _NOTHING)
-        kept = min(max(k, lowest), highest)
-        cut += kept != k
-        out[j] = kept * resolution
+        clipped = min(max(k, lowest), highest)
+        cut += clipped != k
+        out[j] = clipped * resolution
     return cut
 
 
@@ -161,8 +161,8 @@ def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse)
 
 
 @uncounted
-def _joined(one, other):
-    return np.uint64((np.uint64(one) << _UPPER) | np.uint64(other))
+def _joined(high, low):
+    return np.uint64((np.uint64(high) << _UPPER) | np.uint64(low))
 
 
 @uncounted
@@ -241,7 +241,7 @@ def add_steps(z, steps, resolution, inverse, lowest, highest):
     cut = 0
     for j in range(z.size):
         moved = np.rint(z[j] * inverse) + steps[j]
-        kept = min(max(moved, lowest), highest)
-        cut += kept != moved
-        z[j] = kept * resolution
+        clipped = min(max(moved, lowest), highest)
+        cut += clipped != moved
+        z[j] = clipped * resolution
     return cut

@@ -142,7 +142,7 @@ def _require_problem(gram, linear, keys, per_setting, broadcast) -> None:
 
 
 def _solve_alike(
-    gram, curvature, linear, penalty, step, loops, keys, first, most, samples, u1, workers
+    gram, curvature, linear, penalty, step, loops, keys, first, max_loops, samples, u1, workers
 ):
     """Solve settings with equal numbers of directions."""
     settings, runs, agents, dim = linear.shape
@@ -169,9 +169,9 @@ def _solve_alike(
         (is_used * (1 << np.arange(LANES))).sum(1).astype(np.uint64),
         keys,
         first,
-        most,
+        max_loops,
         ends,
-        np.isin(np.arange(most + 1), ends),
+        np.isin(np.arange(max_loops + 1), ends),
         dim,
         samples,
         u1,
@@ -287,8 +287,8 @@ def _up(number: int, multiple: int) -> int:
 
 @compiled
 def _solve_runs(
-    begin, end, gram, curvature, linear, penalty, step, used, keys, first, most, loops, ends, dim,
-    samples, u1, out, scratch,
+    begin, end, gram, curvature, linear, penalty, step, used, keys, first, max_loops, loops, ends,
+    dim, samples, u1, out, scratch,
 ):  # fmt: skip
     settings, agents = out.shape[3], out.shape[1]
     b, single = scratch.b, scratch.single
@@ -298,9 +298,9 @@ def _solve_runs(
             q, h, length = linear[run, agent].ravel(), curvature[run, agent], step[run, agent]
             b[:] = 0.0
             single[:] = 0.0
-            for t in range(1, most + 1):
+            for t in range(1, max_loops + 1):
                 inverse = np.float32((dim * t) * (dim * t)) / u1
-                counter = np.uint32(first + agent * most + t - 1)
+                counter = np.uint32(first + agent * max_loops + t - 1)
                 _draw(
                     scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
@@ -338,7 +338,7 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
     lanes = scratch.own.size
     half, scale = _HALF / inverse, u * inverse
     for j in range(0, lanes, WIDE):
-        own = everywhere_wide(_ZERO)
+        inner = everywhere_wide(_ZERO)
         used = load_wide(scratch.used, j)
         for i in range(dim):
             at = i * lanes + j
@@ -346,7 +346,7 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
             m = m * used
             sign = words(m) & _SIGN
             middle, scaled, size = n * u + m * half, n * scale, singles(words(m) ^ sign)
-            own = own + m * middle
+            inner = inner + m * middle
             store(scratch.middle, at, middle)
             store(scratch.m, at, m)
             store(scratch.sizes, at, size)
@@ -356,7 +356,7 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
             if j > 0:
                 above, below = max(above, scratch.above[i]), min(below, scratch.below[i])
             scratch.above[i], scratch.below[i] = above, below
-        store(scratch.own, j, own)
+        store(scratch.own, j, inner)
 
 
 @inlined
@@ -433,8 +433,8 @@ def _bend(scratch, dim):
 @inlined
 def _advance(scratch, q, h, penalty, length, used, l, inverse, share, samples, dim):
     """Take a step of the settings in a vector of lanes."""
-    some = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
-    kinks = some != _NONE
+    mixed_sides = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
+    kinks = mixed_sides != _NONE
     if kinks:
         _quotients(scratch, penalty, l, samples, dim, inverse)
     _descend(scratch, h, length, l, share, samples, dim, kinks)
@@ -448,7 +448,7 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
     a bit mask of the settings with other coordinates.
     """
     settings, columns = penalty.size, scratch.pushed.size
-    curvature, weight, some = load(h, l), load(penalty, l), _NONE
+    curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
     for i in range(0, dim, _ROWS):
         at = i * settings + l
         s = (
@@ -457,12 +457,12 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
         )  # fmt: skip
         for k in range(dim):
             s = _added(s, load(scratch.single, k * settings + l), scratch.G, k * columns + i, 1)
-        some |= _side(scratch, s[0], i, at, curvature, weight, inverse)
-        some |= _side(scratch, s[1], i + 1, at + settings, curvature, weight, inverse)
-        some |= _side(scratch, s[2], i + 2, at + 2 * settings, curvature, weight, inverse)
-        some |= _side(scratch, s[3], i + 3, at + 3 * settings, curvature, weight, inverse)
-        some |= _side(scratch, s[4], i + 4, at + 4 * settings, curvature, weight, inverse)
-    return some & used
+        mixed_sides |= _side(scratch, s[0], i, at, curvature, weight, inverse)
+        mixed_sides |= _side(scratch, s[1], i + 1, at + settings, curvature, weight, inverse)
+        mixed_sides |= _side(scratch, s[2], i + 2, at + 2 * settings, curvature, weight, inverse)
+        mixed_sides |= _side(scratch, s[3], i + 3, at + 3 * settings, curvature, weight, inverse)
+        mixed_sides |= _side(scratch, s[4], i + 4, at + 4 * settings, curvature, weight, inverse)
+    return mixed_sides & used
 
 
 @inlined
@@ -471,15 +471,15 @@ def _side(scratch, slope, i, at, curvature, penalty, inverse):
 
     Return a bit mask of the settings with directions on both sides.
     """
-    single, one, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
+    single, unit, none = load(scratch.single, at), everywhere(_ONE), everywhere(_ZERO)
     shift = single * inverse
-    side = where_less(load_everywhere(scratch.above, i), shift, one, none)
-    side = where_less(shift, load_everywhere(scratch.below, i), -one, side)
+    side = where_less(load_everywhere(scratch.above, i), shift, unit, none)
+    side = where_less(shift, load_everywhere(scratch.below, i), -unit, side)
     store(scratch.slope, i * LANES, slope + single * curvature + side * penalty)
     store(scratch.side, i * LANES, side)
-    found = zeros_of(side)
-    scratch.divided[i] = found
-    return found
+    mixed_sides = zeros_of(side)
+    scratch.divided[i] = mixed_sides
+    return mixed_sides
 
 
 @inlined

@@ -58,21 +58,21 @@ class Vector(types.Type):
         self.element, self.lanes = element, lanes
         super().__init__(f"vector({element}, {lanes})")
 
-    def can_convert_from(self, context, other):
+    def can_convert_from(self, context, source):
         """Return the kind of conversion from another type; numbers can be broadcast.
 
         Parameters
         ----------
         context : numba context
             Typing context.
-        other : numba type
+        source : numba type
             Source type.
 
         Returns
         -------
         Conversion or None
         """
-        return Conversion.unsafe if isinstance(other, types.Number) else None
+        return Conversion.unsafe if isinstance(source, types.Number) else None
 
 
 def _kinds(element, *lanes):
@@ -193,8 +193,8 @@ def _loading(registers):
 
         def generate(context, builder, sig, args):
             _check(context, builder, sig.args[0], *args, sig.return_type.lanes)
-            place = _place(context, builder, sig.args[0], *args, sig.return_type)
-            return builder.load(place, align=4)
+            address = _place(context, builder, sig.args[0], *args, sig.return_type)
+            return builder.load(address, align=4)
 
         return _kind(array.dtype, registers)(array, types.int64), generate
 
@@ -223,8 +223,8 @@ def store(typing, array, index, vector):
 
     def generate(context, builder, sig, args):
         _check(context, builder, sig.args[0], *args[:2], sig.args[2].lanes)
-        place = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
-        builder.store(args[2], place, align=4)
+        address = _place(context, builder, sig.args[0], *args[:2], sig.args[2])
+        builder.store(args[2], address, align=4)
         return context.get_dummy_value()
 
     return types.void(array, types.int64, vector), generate
@@ -256,15 +256,15 @@ def load_first(typing, array, index, count):
     vector = _SINGLES[0]
 
     def generate(context, builder, sig, args):
-        place, mask = _first(builder, *args, vector, sig.args[0], context)
+        address, mask = _first(builder, *args, vector, sig.args[0], context)
         kind = context.get_value_type(vector)
         align = ir.Constant(ir.IntType(32), 4)
         function = cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(kind, [place.type, align.type, mask.type, kind]),
+            ir.FunctionType(kind, [address.type, align.type, mask.type, kind]),
             f"llvm.masked.load.v{LANES}f32.p0",
         )
-        return builder.call(function, [place, align, mask, ir.Constant(kind, [0.0] * LANES)])
+        return builder.call(function, [address, align, mask, ir.Constant(kind, [0.0] * LANES)])
 
     return vector(array, types.int64, types.int64), generate
 
@@ -286,8 +286,8 @@ def load_everywhere(typing, array, index):
         number = context.get_value_type(vector.element)
         _check(context, builder, sig.args[0], *args, 1)
         data = context.make_array(sig.args[0])(context, builder, args[0]).data
-        place = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
-        return _spread(builder, builder.load(place), LANES)
+        address = builder.bitcast(builder.gep(data, [args[1]]), number.as_pointer())
+        return _spread(builder, builder.load(address), LANES)
 
     return vector(array, types.int64), generate
 
@@ -305,15 +305,15 @@ def store_first(typing, array, index, count, vector):
     """
 
     def generate(context, builder, sig, args):
-        place, mask = _first(builder, *args[:3], vector, sig.args[0], context)
+        address, mask = _first(builder, *args[:3], vector, sig.args[0], context)
         kind = context.get_value_type(vector)
         align = ir.Constant(ir.IntType(32), 4)
         function = cgutils.get_or_insert_function(
             builder.module,
-            ir.FunctionType(ir.VoidType(), [kind, place.type, align.type, mask.type]),
+            ir.FunctionType(ir.VoidType(), [kind, address.type, align.type, mask.type]),
             f"llvm.masked.store.v{LANES}f32.p0",
         )
-        builder.call(function, [args[3], place, align, mask])
+        builder.call(function, [args[3], address, align, mask])
         return context.get_dummy_value()
 
     return types.void(array, types.int64, types.int64, vector), generate
@@ -439,8 +439,8 @@ def widened(typing, a):
     def generate(context, builder, sig, args):
         kind = context.get_value_type(_DOUBLES[0])
         halves = list(range(DOUBLE_LANES)), list(range(DOUBLE_LANES, LANES))
-        parts = [builder.fpext(_picked(builder, args[0], half), kind) for half in halves]
-        return context.make_tuple(builder, sig.return_type, parts)
+        converted = [builder.fpext(_picked(builder, args[0], half), kind) for half in halves]
+        return context.make_tuple(builder, sig.return_type, converted)
 
     return types.UniTuple(_DOUBLES[0], 2)(a), generate
 
@@ -483,7 +483,7 @@ def greatest(typing, a, b):
 
 
 @intrinsic
-def where_positive(typing, which, a, b):
+def where_positive(typing, condition, a, b):
     """Return a in lanes with ``which > 0``, else b.
 
     Parameters
@@ -498,7 +498,7 @@ def where_positive(typing, which, a, b):
         zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
         return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
 
-    return which(which, which, which), generate
+    return condition(condition, condition, condition), generate
 
 
 def _where(compare, order):

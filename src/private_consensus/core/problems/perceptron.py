@@ -446,8 +446,8 @@ class _Same:
 
     array: np.ndarray
 
-    def __eq__(self, other) -> bool:
-        return self.array is other.array
+    def __eq__(self, candidate) -> bool:
+        return self.array is candidate.array
 
     def __hash__(self) -> int:
         return id(self.array)

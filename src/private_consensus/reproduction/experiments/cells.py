@@ -281,7 +281,7 @@ def _measured(
         remaining = [calibrations[group].only(own_indices[group]) for group in computed]
         for group, group_records in zip(
             computed,
-            simulate_together(remaining, watch=watch, asked=requested_values, **how),
+            simulate_together(remaining, watch=watch, requests=requested_values, **how),
             strict=True,
         ):
             records[group] = group_records

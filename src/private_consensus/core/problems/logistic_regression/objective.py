@@ -132,10 +132,10 @@ class _Signed:
                 batch = _LocalProblems(*(array[order] for array in problems))
                 distinct, inverse = _distinct(batch)
                 batch = _LocalProblems(*(array[distinct] for array in batch))
-                added, known = sums[order][distinct], sums_known[order][distinct]
+                added, start_sums_known = sums[order][distinct], sums_known[order][distinct]
                 x, gradients = fast.minimise(
                     lanes[agent], weight, models[agent], batch.curvature, batch.pull, batch.start,
-                    batch.tolerance, added, known,
+                    batch.tolerance, added, start_sums_known,
                 )  # fmt: skip
                 solutions[order], sums[order] = x[inverse], added[inverse]
                 gradient_counts[order] = gradients[inverse]
