@@ -147,7 +147,7 @@ def test_every_title_says_of_which_paper_and_figure_it_is(plan):
 def test_a_figure_has_one_legend_and_says_budget_agents_runs_and_band(plan, points, name):
     spec = plotting.draw(
         name, plan.paper_of(name), points[name], plan.drawing(name), plan.figure_styles(name)
-    ).to_dict()
+    )
     domains = {tuple(e["scale"]["domain"]) for panel in spec.get("concat", [spec])
                for layer in panel["layer"] if (e := layer["encoding"].get("color"))}  # fmt: skip
     assert len(domains) == 1
