@@ -18,7 +18,7 @@ from scipy.stats import chi2, truncnorm
 from private_consensus import algorithms, networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core import large_graphs, large_networks
-from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.base import draws_of, stack
 from private_consensus.core.algorithms.decor import Draw
 from private_consensus.core.algorithms.zip_dl import OnLinks, hiding_energy
 from private_consensus.core.networks import SparseNetwork
@@ -139,7 +139,7 @@ def test_pairwise_noise_of_links_is_that_of_pairs(pair):
     dense, links = pair
     made = world("decor", AGENTS, dim=5, records=8, runs=RUNS)
     algorithm = stack([replace(made.algorithm, noise=0.7)])
-    draw = next(algorithm.draws_on(made.problem, links, STREAMS))
+    draw = next(draws_of(algorithm, made.problem, links, STREAMS))
     own, of_links = draw.noise
     pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
     numbers = links.pairs_of_links[0]
@@ -184,7 +184,7 @@ def test_cancelling_noise_of_links_is_that_of_pairs(pair):
     dense, links = pair
     made = world("zip_dl", AGENTS, dim=5, records=8, runs=RUNS)
     algorithm = stack([replace(made.algorithm, noise=0.7)])
-    draw = next(algorithm.draws_on(made.problem, links, STREAMS))
+    draw = next(draws_of(algorithm, made.problem, links, STREAMS))
     pairs = np.zeros((RUNS, AGENTS, AGENTS, 5))
     flat = np.broadcast_to(draw.links, (RUNS, *draw.links.shape[-2:])) if links.shared else None
     begin = 0

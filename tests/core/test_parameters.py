@@ -8,7 +8,7 @@ import pytest
 from private_consensus import algorithms
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.base import parameters, stack, structure
+from private_consensus.core.algorithms.base import draws_of, parameters, stack, structure
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import (
     check_parameters,
@@ -129,3 +129,15 @@ def test_what_calibration_hides_data_with_are_noises(name):
     bare = replace(private, **dict.fromkeys(noises(type(private)), 0.0))
     said = bare.releases(problem, network, horizon)
     assert account(said, budget.delta).epsilon == np.inf
+
+
+def test_draws_of_an_earlier_release_run_with_a_deprecation_message():
+    kind = algorithms.load("dgd")
+
+    class Older(kind):
+        def draws_on(self, problem, network, streams):
+            return iter([network, streams])
+
+    with pytest.warns(DeprecationWarning, match="draws_per_edge"):
+        drawn = draws_of(Older(), None, "network", "streams")
+    assert list(drawn) == ["network", "streams"]

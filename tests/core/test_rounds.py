@@ -77,29 +77,6 @@ def test_one_pass_gives_the_bytes_of_one_operation_at_a_time(name, shape, monkey
             assert values.tobytes() == other[quantity].tobytes(), (t, quantity)
 
 
-@pytest.mark.parametrize("name", BATCHES)
-def test_what_nobody_asks_for_changes_nothing(name):
-    problem, network = scene(*SHAPES["several tiles, an odd number"])
-
-    class Sometimes(list):
-        def asks(self, t, active):
-            return t == 2
-
-        def __call__(self, t, active, seen):
-            self.append((t, {name: np.array(values) for name, values in seen.items()}))
-
-    some = Sometimes()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OutsideRange)
-        batch = stack(BATCHES[name])
-        batch.run(problem, network, STREAMS, np.full(len(BATCHES[name]), HORIZON), some)
-    always = shown(BATCHES[name], problem, network)
-    for (t, found), (_, _, wanted) in zip(some, always, strict=True):
-        asked = t == 2 or not batch.noised_messages
-        assert found.keys() == wanted.keys() - (set() if asked else {"released"})
-        assert all(found[key].tobytes() == wanted[key].tobytes() for key in found)
-
-
 @pytest.mark.parametrize("place", [0, 40, 52])
 def test_a_number_that_is_lost_is_noticed_where_it_is(place):
     models, gradients = np.zeros((2, 4, 53), np.float32)

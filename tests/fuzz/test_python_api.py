@@ -292,7 +292,6 @@ METHODS = {
     "noise_sites": {"problem": MEANS, "network": RING, "horizon": 2},
     "start": {"problem": MEANS, "network": RING, "streams": Streams(0, (0,)), "settings": 1},
     "draws": {"problem": MEANS, "streams": Streams(0, (0,))},
-    "draws_on": {"problem": MEANS, "network": RING, "streams": Streams(0, (0,))},
     "run": {
         "problem": MEANS, "network": RING, "streams": Streams(0, (0,)), "horizon": np.array([2]),
         "observe": lambda t, active, observables: None,
@@ -307,7 +306,7 @@ CALIBRATED = ALGORITHM.calibrate(BUDGET, MEANS, RING, 2)
 def test_any_argument_of_a_method_is_used_or_refused_by_name(method, data):
     names = st.sampled_from([*METHODS[method]])
     changes = data.draw(st.dictionaries(names, ANYTHING, min_size=1, max_size=2))
-    kind = stack([CALIBRATED]) if method in ("start", "draws", "draws_on", "run") else CALIBRATED
+    kind = stack([CALIBRATED]) if method in ("start", "draws", "run") else CALIBRATED
     refused_or_made(getattr(kind, method), {**METHODS[method], **changes})
 
 
@@ -321,7 +320,7 @@ WRONG = {
     ("method", "name"), [(method, name) for method in METHODS for name in METHODS[method]]
 )
 def test_each_argument_of_each_method_is_checked_by_name_and_by_position(method, name):
-    kind = algorithms.load("dgd")() if method not in ("start", "draws", "draws_on") else CALIBRATED
+    kind = algorithms.load("dgd")() if method not in ("start", "draws") else CALIBRATED
     given_arguments = {**METHODS[method], name: WRONG[name]}
     for positional in (True, False):
         with pytest.raises(InvalidInput) as error:

@@ -15,7 +15,7 @@ from private_consensus.audits.noise_response import Layout
 from private_consensus.audits.sampled_batches import sampled_record_change
 from private_consensus.audits.streams import AuditStreams
 from private_consensus.core.algorithms import names
-from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.base import draws_of, stack
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Release, account, gaussian_epsilon, gaussian_mu
@@ -600,7 +600,7 @@ def test_a_bypass_moves_an_exact_value_and_exchanges_nothing(one):
     network = Heard(case.network)
     problem = batched(case.problem, RUNS)
     state = honest.start(problem, network, STREAMS, 1)
-    draw = next(honest.draws_on(problem, network, STREAMS))
+    draw = next(draws_of(honest, problem, network, STREAMS))
     network.exchanged.clear()
     after = honest.step(state, problem, network, draw, 1)
     count = len(network.exchanged)

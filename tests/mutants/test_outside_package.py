@@ -13,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from private_consensus import problems, simulate
-from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.base import draws_of, stack
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import (
     Budget,
@@ -49,7 +49,7 @@ def execute(name, problem, seed=0, *, budget=None, horizon=None, setting=None):
     batch, streams = stack([algorithm]), Streams(seed, (0,))
     state, draws = (
         batch.start(problem, network, streams, 1),
-        batch.draws_on(problem, network, streams),
+        draws_of(batch, problem, network, streams),
     )
     shown = {}
     for t in range(1, horizon + 1):

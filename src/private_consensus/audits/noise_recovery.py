@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.core.algorithms.base import DRAW, Algorithm, Iterative, stack
+from private_consensus.core.algorithms.base import DRAW, Algorithm, Iterative, draws_of, stack
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent
 from private_consensus.core.algorithms.decor import DECOR
 from private_consensus.core.algorithms.families import random_weights
@@ -149,7 +149,7 @@ class Recovery:
         }
         batch = recovery_of(stack([self.algorithm]))
         state = batch.algorithm.start(problem, network, streams, 1)
-        draws = batch.algorithm.draws_on(problem, network, streams)
+        draws = draws_of(batch.algorithm, problem, network, streams)
         for t in range(1, horizon + 1):
             scale = {name: values[t - 1] for name, values in scales.items()}
             recorded = execution.at(t)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from private_consensus.common.errors import InvalidInput, require
-from private_consensus.core.algorithms.base import Algorithm, stack
+from private_consensus.core.algorithms.base import Algorithm, draws_of, stack
 from private_consensus.core.networks import Network
 from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.sequential import detectable_epsilon
@@ -167,7 +167,7 @@ def _views(
     if observer.members and hidden:
         world_ = attack.pair[world].repeated(runs), attack.network, streams
         batch: Any = stack([noisy])
-        draws = islice(batch.draws_on(*world_), horizon)
+        draws = islice(draws_of(batch, *world_), horizon)
         found += [own @ along for draw in draws for own in drawn_by(observer, draw, attack.network)]
     return np.concatenate(found, axis=1)
 

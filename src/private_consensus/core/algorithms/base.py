@@ -7,11 +7,12 @@ settings that differ in numbers only; such a field then has a leading settings a
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import repeat
-from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from ..problems import Problem
 from ..randomness import Streams
 from .checked import check_arguments
 from .noise import Noise, NoiseSite
-from .parameters import FOR_CALIBRATION, check_parameters, set_noises
+from .parameters import FOR_CALIBRATION, check_parameters, noises, set_noises
 from .shapes import column as column
 from .shapes import per_agent as per_agent
 
@@ -57,30 +58,25 @@ class Finite(dict):
     """Observables of an iteration, known to be finite."""
 
 
+GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
+"""Properties of a graph on which noise and privacy can depend."""
+
+GIVEN = "given"
+"""Value of a switch of the calibration, of an algorithm whose noise does not depend on a budget."""
+
+ASSUMED = "no record's gradient is longer than c1 (assumed)"
+
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of computation of a cell."""
 
 
-class Observe(Protocol):
-    """Callback of the driver, called by :meth:`Algorithm.run` after every iteration.
+Observe = Callable[[int, np.ndarray, Mapping[str, Any]], None]
+"""Callback that :meth:`Algorithm.run` calls after every iteration.
 
-    It may have a function ``asks(t, active)`` that returns True if it uses an iteration at
-    all. If it does not, quantities that only an observer needs may be missing from ``seen``.
-    """
-
-    def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
-        """Receive the observables of one iteration.
-
-        Parameters
-        ----------
-        t : int
-            Iteration, counted from 1.
-        active : ndarray of int
-            Indices of the settings that are still running.
-        observables : mapping
-            Quantities by name: iterates ``[len(active), runs, agents, dim]``, measurements
-            ``[len(active), runs]`` or costs.
-        """
+It receives the iteration, counted from 1; the indices of the settings that are still running; and
+the quantities of the iteration by name: iterates ``[len(active), runs, agents, dim]``, measurements
+``[len(active), runs]`` or costs.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +113,16 @@ class Algorithm(ABC):
     lower_bound_because : str
         Reason why the attained fractions of its releases are proven for exactly this class. A
         subclass states its own reason; otherwise it has no lower bound.
+    privacy_depends_on : {"graph", "degrees", "nothing"}
+        Graph properties on which noise and privacy statements depend.
+    assumed_bound : str
+        Parameter that bounds the gradients of records by assumption; empty without assumption.
+    largest_change : float, optional
+        Largest change of a measurement that the guarantee covers, if it names a limit.
+    hidden_sampling : bool
+        Whether other agents do not observe a random choice besides the noise.
+    draws_per_edge : bool
+        Whether :meth:`Iterative.draws` takes the network as a third argument.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -130,6 +136,11 @@ class Algorithm(ABC):
     ranges: ClassVar[Mapping[str, Range]] = {}
     internal_outputs: ClassVar[tuple[str, ...]] = ("internal",)
     lower_bound_because: ClassVar[str] = ""
+    privacy_depends_on: ClassVar[str] = GRAPH
+    assumed_bound: ClassVar[str] = ""
+    largest_change: ClassVar[float | None] = None
+    hidden_sampling: ClassVar[bool] = False
+    draws_per_edge: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -184,10 +195,11 @@ class Algorithm(ABC):
     def graph_statistics(self, network: Network) -> Hashable:
         """Return the graph properties that determine the noise and the privacy statements.
 
-        Graphs with equal values are calibrated and accounted for once. The default is the
-        identity of the whole graph.
+        Graphs with equal values are calibrated and accounted for once.
         """
-        return network.identity
+        if self.privacy_depends_on == DEGREES:
+            return int(network.degrees.min()), int(network.degrees.max())
+        return network.identity if self.privacy_depends_on == GRAPH else None
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
@@ -255,7 +267,12 @@ class Algorithm(ABC):
         list of Release or None
             None if :meth:`releases` makes no assumption on the data.
         """
-        return None
+        noisy = any(getattr(self, name) for name in noises(type(self)))
+        if not (noisy and self.assumed_bound and np.isinf(problem.record_change("l2"))):
+            return None
+        bounded: Any = BoundedGradients(problem, getattr(self, self.assumed_bound))
+        assumed = self.releases(bounded, network, horizon)
+        return [replace(release, proven=False, note=ASSUMED) for release in assumed]
 
     def epsilon_by_formula(
         self, delta: float, problem: Problem, network: Network, horizon: int
@@ -312,7 +329,7 @@ class Algorithm(ABC):
     @property
     def noise_is_given(self) -> bool:
         """Return True if the noise does not depend on the budget."""
-        return False
+        return GIVEN in (getattr(self, name, None) for name in ("calibration", "sigma_rule"))
 
     def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
         """Return where noise is added, so that audits can recover it.
@@ -332,16 +349,6 @@ class Algorithm(ABC):
             Empty if the sites are unknown.
         """
         return []
-
-    @property
-    def largest_change(self) -> float | None:
-        """Largest change of a measurement that the guarantee covers; None if it names no limit."""
-        return None
-
-    @property
-    def hidden_sampling(self) -> bool:
-        """Return True if other agents do not observe a random choice besides the noise."""
-        return False
 
     @abstractmethod
     def run(
@@ -411,28 +418,10 @@ class Iterative(Algorithm):
         Returns
         -------
         iterator
-            None in every iteration unless an algorithm samples something.
+            Unit draws of the field ``noise``; None in every iteration without such a field.
         """
-        return repeat(None)
-
-    def draws_on(self, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-        """Return the unit draws if they depend on the graph, such as noise per edge.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration. The default is :meth:`draws`.
-        """
-        return self.draws(problem, streams)
+        noise = getattr(self, "noise", None)
+        return noise.units(problem, streams) if isinstance(noise, Noise) else repeat(None)
 
     @abstractmethod
     def step(self, state: Any, problem: Problem, network: Network, draw: Any, t: int) -> NamedTuple:
@@ -553,10 +542,8 @@ class Iterative(Algorithm):
         active = np.arange(len(horizon))
         algorithm = self
         state = self.start(problem, network, streams, len(horizon))
-        draws = self.draws_on(problem, network, streams)
-        asks = getattr(observe, "asks", lambda t, active: True)
+        draws = draws_of(self, problem, network, streams)
         for t in range(1, int(horizon.max()) + 1):
-            state = algorithm.asked(state, asks(t, active))
             state = algorithm.step(state, problem, network, next(draws), t)
             observe(t, active, algorithm.observables(state, problem, t))
             ended = horizon[active] == t
@@ -569,25 +556,6 @@ class Iterative(Algorithm):
                 _take(state, ~ended),
                 active[~ended],
             )
-
-    def asked(self, state: Any, anyone: bool) -> Any:
-        """Return the state before an iteration, marked by whether anyone observes the iteration.
-
-        Quantities that only an observer needs may be left out of an unobserved iteration.
-
-        Parameters
-        ----------
-        state : State
-            State before the iteration.
-        anyone : bool
-            Whether any setting of the batch is observed in this iteration.
-
-        Returns
-        -------
-        State
-            The state itself by default.
-        """
-        return state
 
     def select(self, mask: np.ndarray) -> Self:
         """Return the batch restricted to some of its settings."""
@@ -632,6 +600,64 @@ def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
         True where they differ.
     """
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
+
+
+def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
+    """Return the unit draws of an iterative algorithm on a network.
+
+    Parameters
+    ----------
+    algorithm : Iterative
+        Algorithm or batch of settings.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    streams : Streams
+        Random streams of all runs.
+
+    Returns
+    -------
+    iterator
+        One item per iteration.
+    """
+    if hasattr(algorithm, "draws_on"):
+        message = f"{type(algorithm).__name__}.draws_on: set draws_per_edge and define draws"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return algorithm.draws_on(problem, network, streams)
+    if algorithm.draws_per_edge:
+        return algorithm.draws(problem, streams, network)
+    return algorithm.draws(problem, streams)
+
+
+class BoundedGradients:
+    """Problem under the assumption that the gradient of each record has a bounded l2 norm.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, which do not guarantee the bound.
+    bound : float
+        Bound on the norm.
+    """
+
+    def __init__(self, problem: Problem, bound: float):
+        self.problem, self.bound = problem, bound
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.problem, name)
+
+    def record_change(self, norm: str) -> float:
+        """Return the largest change of a gradient by one record."""
+        return self.problem.assumed_record_change(self.bound)
+
+    def attained_gradient_share(self, norm: str) -> float | None:
+        """Return the fraction of :meth:`record_change` that one pair of records attains."""
+        return self.problem.assumed_gradient_share(self.bound)
+
+    def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
+        """Return the fraction of the largest change of a minimiser that one pair attains."""
+        return self.problem.assumed_minimiser_share(self.bound)
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:

@@ -29,12 +29,9 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
     "epsilon_by_formula": ("delta", *PLACE, "horizon"),
     "statements": ("budget", *PLACE, "horizon"),
     "noise_sites": (*PLACE, "horizon"),
-    "residuals": (*PLACE, "streams", "execution"),
-    "log_likelihood": (*PLACE, "streams", "execution"),
     "run": (*PLACE, "streams", "horizon", "observe"),
     "start": (*PLACE, "streams", "settings"),
     "draws": ("problem", "streams"),
-    "draws_on": (*PLACE, "streams"),
 }
 """Methods with their parameters in order. ``run`` has one horizon per setting. ``step`` and the
 other methods that are called in every iteration are not checked."""
@@ -69,10 +66,6 @@ def _horizons(key: str, value: Any) -> None:
         arguments.whole("horizon", horizon, 1, MAX_HORIZON)
 
 
-def _execution(key: str, value: Any) -> None:
-    require(hasattr(value, "sent"), key, value, "an execution with the messages sent")
-
-
 CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "budget": lambda key, value: arguments.instance(key, value, Budget, "a Budget"),
     "problem": _problem,
@@ -84,7 +77,6 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
         key, value, "a number in [0, 1]", lambda delta: 0 <= delta <= 1
     ),
     "releases": lambda key, value: arguments.items(key, value, Release, "a list of Release"),
-    "execution": _execution,
     "observe": arguments.function,
 }
 """Check of each parameter; it raises :class:`.InvalidInput` for an invalid value."""

@@ -24,7 +24,7 @@ from scipy.special import log_ndtr
 from private_consensus.privacy import Release
 
 from .base import Iterative, Range, normal_start
-from .families.spending import CALIBRATIONS, GIVEN, calibrated
+from .families.spending import CALIBRATIONS, calibrated
 from .noise import SCALED, Noise
 from .parameters import noise_field, nonnegative, one_of, positive
 
@@ -198,10 +198,6 @@ class CoordinateDescent(Iterative):
         return (1 - rate) ** t * first_gap + floor * np.reshape(self.noise.scale, (-1, 1, 1))
 
     # Privacy.
-
-    @property
-    def noise_is_given(self) -> bool:
-        return self.calibration == GIVEN
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy whose noise meets the budget, by the rule of ``calibration``.

@@ -28,7 +28,7 @@ from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import Release
 
 from ..kernels.two_point import solve, solve_plainly
-from .families.consensus_admm import ASSUMED, ConsensusADMM, check_budget, neighbourhood_sizes
+from .families.consensus_admm import ConsensusADMM, check_budget, neighbourhood_sizes
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
 
@@ -148,29 +148,6 @@ class DZOA(ConsensusADMM):
         # outputs can be arbitrarily far from each other.
         unbounded = np.isinf(problem.record_change("l2"))
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
-
-    def releases_if_assumed(self, problem, network, horizon):
-        """Return a release without proof, since the privacy of the method's randomness is unknown.
-
-        It assumes that c1 bounds the gradient of every record.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release or None
-            None if the problem bounds the gradient of every record.
-        """
-        if np.isfinite(problem.record_change("l2")):
-            return None
-        return [Release("exact", proven=False, note=ASSUMED)]
 
     def draws(self, problem, streams):
         """Yield the random keys of the runs; the iterations continue one counter.

@@ -30,7 +30,7 @@ import numpy as np
 
 from ..networks import SparseNetwork, laplacian
 from .base import DRAW, column
-from .families.clipped_descent import ClippedDescent, State, normals_of_links
+from .families.clipped_descent import ClippedDescent, State, noise_of_edges
 from .parameters import nonnegative
 
 SPARE = 1e-6
@@ -63,6 +63,7 @@ class DECOR(ClippedDescent):
 
     ratio: float | None = nonnegative(None)
 
+    draws_per_edge: ClassVar[bool] = True
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
     lower_bound_because: ClassVar[str] = (
         "a label flip moves each gradient by half of the bound at every point"
@@ -171,8 +172,10 @@ class DECOR(ClippedDescent):
         moved = self.losses(problem, network, horizon) / self.noise.scale
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
-    def draws(self, problem, streams) -> Iterator[Draw]:
-        """Yield one unit vector per agent and one per pair of agents, for each round.
+    def draws(self, problem, streams, network=None) -> Iterator[Draw]:
+        """Return the unit noise of the agents and of the pairs of agents.
+
+        On a sparse network, the noise of pairs exists for edges only.
 
         Parameters
         ----------
@@ -180,44 +183,21 @@ class DECOR(ClippedDescent):
             Objectives and data of the agents, with their sensitivities.
         streams : Streams
             Random streams of all runs.
-
-        Yields
-        ------
-        Draw
-            Unit draws of one round.
-        """
-        shape = (problem.n_agents, problem.dim)
-        pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
-        for agent_noise in streams.sequence("noise", "normal", shape):
-            yield Draw((agent_noise, next(pairs)))
-
-    def draws_on(self, problem, network, streams) -> Iterator[Draw]:
-        """Sample one vector per edge on a sparse network, and one per pair of agents otherwise.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
+        network : Network, optional
             Communication graph with its mixing matrix.
-        streams : Streams
-            Random streams of all runs.
 
         Returns
         -------
         iterator
             One item per iteration.
         """
-        if not isinstance(network, SparseNetwork):
-            return self.draws(problem, streams)
         shape = (problem.n_agents, problem.dim)
         agent_noise = streams.sequence("noise", "normal", shape)
-        counts = np.broadcast_to(np.sum(network.degrees, -1) // 2, len(streams.runs))
-        generators = streams.generators("noise", "links")
-        return (
-            Draw((v, normals_of_links(generators, counts, problem.dim, network.shared)))
-            for v in agent_noise
-        )
+        if isinstance(network, SparseNetwork):
+            pairs = noise_of_edges(problem, network, streams, network.degrees.sum(-1) // 2)
+        else:
+            pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
+        return (Draw((unit, next(pairs))) for unit in agent_noise)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after mixing and one gradient step with correlated noise.

@@ -24,7 +24,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from .base import CURVATURE, STEP, Iterative, Range, column, origin
-from .families.consensus_admm import assumed_release, check_budget, gaussian_release, total_epsilon
+from .families.consensus_admm import check_budget, gaussian_release, total_epsilon
 from .noise import Noise
 from .parameters import noise_field, positive
 
@@ -63,6 +63,7 @@ class DPADMM(Iterative):
     c1: float = positive(1.0)
     noise: Noise = noise_field()
 
+    assumed_bound: ClassVar[str] = "c1"
     source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
     ranges: ClassVar = {
         "rho": Range(0.1, 10.0, 1.0, CURVATURE),
@@ -138,29 +139,6 @@ class DPADMM(Iterative):
         attained = problem.attained_gradient_share("l2")
         return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
-    def releases_if_assumed(self, problem, network, horizon):
-        """Return the releases under the assumed bound c1 on every record's gradient.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release or None
-            None if the problem bounds the gradient of every record.
-        """
-        if np.isfinite(problem.record_change("l2")):
-            return None
-        change = problem.assumed_record_change(self.c1)
-        attained = problem.assumed_gradient_share(self.c1)
-        return [assumed_release(change, self.noise.scale, horizon, attained)]
-
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the noisy estimates, with the scale of each iteration.
 
@@ -231,23 +209,6 @@ class DPADMM(Iterative):
         """
         zero = origin(problem, streams, settings)
         return State(zero, zero, zero, zero[..., :1, :])
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one linearised update of the agents and of the server.

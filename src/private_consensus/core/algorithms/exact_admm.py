@@ -24,7 +24,6 @@ from private_consensus.privacy import Release, gaussian_epsilon, gaussian_mu
 from .base import column
 from .families.consensus_admm import (
     ConsensusADMM,
-    assumed_release,
     check_budget,
     gaussian_release,
     neighbourhood_sizes,
@@ -137,29 +136,6 @@ class ExactADMM(ConsensusADMM):
         moved = self._unit_sensitivity(problem)
         return [gaussian_release(moved, self.noise.scale, horizon, attained)]
 
-    def releases_if_assumed(self, problem, network, horizon):
-        """Return the releases under the assumed bound c1 on every record's gradient.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release or None
-            None without noise, or if the problem bounds the gradient of every record.
-        """
-        if not self.noise or np.isfinite(problem.record_change("l2")):
-            return None
-        change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
-        attained = problem.assumed_minimiser_share(self.c1)
-        return [assumed_release(change, self.noise.scale, horizon, attained)]
-
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the messages, with one scale per agent.
 
@@ -216,23 +192,6 @@ class ExactADMM(ConsensusADMM):
                 exact[s] = gaussian_epsilon(change[s] / noise * np.sqrt(t), delta)
         totals = {"total_printed": printed, "total_exact": exact}
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
         r"""Return the exact minimiser of the augmented objective plus Gaussian noise.

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_mu, zcdp_rho
 
-from .base import Iterative, Range, column, origin
+from .base import NOTHING, Iterative, Range, column, origin
 from .noise import Noise
 from .parameters import noise_field, one_of
 
@@ -78,6 +78,7 @@ class GradientDescent(Iterative):
     sensitivity: str = one_of("record", SENSITIVITIES, calibration=True)
     spending: str = one_of("theorem_2", SPENDINGS, calibration=True)
 
+    privacy_depends_on: ClassVar[str] = NOTHING
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
     source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
@@ -115,9 +116,6 @@ class GradientDescent(Iterative):
         return replace(
             self, noise=self._assumed_change(problem) * np.sqrt(self._spent(horizon) / allowed)
         )
-
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
 
     def _assumed_change(self, problem) -> float:
         if self.sensitivity == "lipschitz":
@@ -245,23 +243,6 @@ class GradientDescent(Iterative):
         """
         zero = origin(problem, streams, settings)
         return State(zero, zero, zero)
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one projected gradient step, (8), (9) and (11).

@@ -86,6 +86,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     threshold_noise: Noise = noise_field("threshold", law="laplace")
     svt_epsilon: float = nonnegative(0.0)
 
+    hidden_sampling: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
     lower_bound_because: ClassVar[str] = (
@@ -207,11 +208,6 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return dict(super().observables(state, problem, t)) | {"messages": state.sent.mean(-1)}
 
     # Interface of audits.
-
-    @property
-    def hidden_sampling(self) -> bool:
-        """Return True, since no agent observes the tests and coins of another."""
-        return True
 
     def noise_sites(self, problem, network, horizon):
         """Return the two sites of the noise: in the minimisation and on the message.

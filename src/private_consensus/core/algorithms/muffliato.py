@@ -24,7 +24,7 @@ from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_epsilon
 
 from ..networks import second_eigenvalue
-from .base import Iterative, Range, column, origin
+from .base import NOTHING, Iterative, Range, column, origin
 from .families.clipped_descent import mu_of
 from .noise import Noise
 from .parameters import noise_field, one_of
@@ -53,6 +53,7 @@ class Muffliato(Iterative):
     noise: Noise = noise_field()
     acceleration: str = one_of("none", ACCELERATIONS)
 
+    privacy_depends_on: ClassVar[str] = NOTHING
     needs: ClassVar[tuple[str, ...]] = ("means",)
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
@@ -84,9 +85,6 @@ class Muffliato(Iterative):
         if not budget.private:
             return replace(self, noise=0.0)
         return replace(self, noise=_change(problem) / mu_of(budget))
-
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
 
     def releases(self, problem, network, horizon):
         """Return the single release of the first message.
@@ -178,23 +176,6 @@ class Muffliato(Iterative):
         """
         zero = origin(problem, streams, settings)
         return State(zero, zero)
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration, of which only the first is used.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         """Return the noisy means in iteration 1, and the result of one gossip round afterwards.

@@ -20,7 +20,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .base import column, origin
+from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
 from .muffliato import ACCELERATIONS, State, gossip
 from .parameters import one_of, whole
@@ -40,13 +40,11 @@ class MuffliatoGD(ClippedDescent):
     rounds: int = whole(1)
     acceleration: str = one_of("none", ACCELERATIONS)
 
+    privacy_depends_on: ClassVar[str] = NOTHING
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 3"
     lower_bound_because: ClassVar[str] = (
         "a label flip moves each gradient by half of the bound at every point"
     )
-
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
 
     def noised(self, horizon: int) -> np.ndarray:
         """Return True for each message that is the first of a step, [horizon]."""

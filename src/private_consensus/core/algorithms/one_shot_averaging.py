@@ -30,7 +30,7 @@ from private_consensus.privacy import Release, calibrate
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
 from ..problems.logistic_regression import LogisticRegression
-from .base import CURVATURE, Iterative, Range, column, origin
+from .base import CURVATURE, NOTHING, Iterative, Range, column, origin
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
 
@@ -60,6 +60,7 @@ class OneShotAveraging(Iterative):
     noise: Noise = noise_field(None)
     perturbed: str = one_of("output", PERTURBED)
 
+    privacy_depends_on: ClassVar[str] = NOTHING
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
     lower_bound_because: ClassVar[str] = (
@@ -70,9 +71,6 @@ class OneShotAveraging(Iterative):
     def where(self) -> str:
         """Return the quantity to which noise is added."""
         return self.perturbed
-
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the smallest noise that meets the budget.
@@ -201,23 +199,6 @@ class OneShotAveraging(Iterative):
             State before the first iteration.
         """
         return State(origin(problem, streams, settings))
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration, of which only the first is used.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def step(self, state, problem, network, draw, t):
         """Return the noisy minima in iteration 1, and their mixtures afterwards.

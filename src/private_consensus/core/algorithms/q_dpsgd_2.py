@@ -232,7 +232,6 @@ class QDPSGD2(QDPSGD):
         x, z, first = models.x, models.message, models.first
         if self.own == "exact":
             gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
-            message = z if models.asked else None
             cut, lost = round_and_step(
                 x,
                 gradients,
@@ -243,7 +242,7 @@ class QDPSGD2(QDPSGD):
                 noise,
                 self.variances,
                 discrete,
-                message,
+                z,
             )
         else:
             cut = round_with_noise(x, z, first, agents, grids, self.variances, rounding, discrete)

@@ -23,7 +23,7 @@ the cube of the rounds, and is infinite for gradients of which nothing bounds th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -35,7 +35,7 @@ from private_consensus.privacy import Release
 
 from ..networks import SparseNetwork
 from .base import origin
-from .families.clipped_descent import ClippedDescent, normals_of_links
+from .families.clipped_descent import ClippedDescent, noise_of_edges
 from .noise import Noise
 from .parameters import noise_field
 
@@ -69,6 +69,7 @@ class ZipDL(ClippedDescent):
 
     noise: Noise = noise_field()
 
+    draws_per_edge: ClassVar[bool] = True
     uses: ClassVar[tuple[str, ...]] = ("smoothness",)
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
@@ -157,52 +158,29 @@ class ZipDL(ClippedDescent):
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
         return State(zero, links, zero)
 
-    def draws(self, problem, streams):
-        """Return unit noise for all pairs of agents, for each round.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator
-            One item per iteration.
-        """
-        shape = (problem.n_agents, problem.n_agents, problem.dim)
-        return streams.sequence("noise", "normal", shape)
-
-    def draws_on(self, problem, network, streams):
+    def draws(self, problem, streams, network=None):
         """Return unit noise per edge on a sparse network, and for all pairs of agents otherwise.
 
         Parameters
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
         streams : Streams
             Random streams of all runs.
+        network : Network, optional
+            Communication graph with its mixing matrix.
 
         Returns
         -------
         iterator
             One item per iteration.
         """
-        if isinstance(network, SparseNetwork):
-            return self._drawn_on_links(problem, network, streams)
-        return self.draws(problem, streams)
-
-    def _drawn_on_links(self, problem, network, streams) -> Iterator[OnLinks]:
-        agent_noise = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "own")
-        counts = np.broadcast_to(np.sum(network.degrees, -1), len(streams.runs))
-        generators = streams.generators("noise", "links")
-        for of_agents in agent_noise:
-            of_links = normals_of_links(generators, counts, problem.dim, network.shared)
-            yield OnLinks(of_agents, of_links)
+        shape = (problem.n_agents, problem.dim)
+        if not isinstance(network, SparseNetwork):
+            return streams.sequence("noise", "normal", (problem.n_agents, *shape))
+        agent_noise = streams.sequence("noise", "normal", shape, "own")
+        edges = noise_of_edges(problem, network, streams, network.degrees.sum(-1))
+        return map(OnLinks, agent_noise, edges)
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the whitened noise that other agents receive.

@@ -24,7 +24,6 @@ from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.core.algorithms.d_zoa import DZOA, per_setting
 from private_consensus.core.algorithms.families.consensus_admm import (
-    assumed_release,
     gaussian_release,
     neighbourhood_sizes,
 )
@@ -134,33 +133,6 @@ class ReleaseAudit(DZOA):
         change = problem.record_change("l2") / (2.0 * self.rho)
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
         return [gaussian_release(change, self.noise.scale, horizon, attained)]
-
-    def releases_if_assumed(self, problem, network, horizon):
-        """Return the releases for records whose gradients are at most c1.
-
-        The audit runs on such records.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        list of Release or None
-            None if the problem bounds the gradient of every record.
-        """
-        if self.mechanism == "d_zoa":
-            return super().releases_if_assumed(problem, network, horizon)
-        if np.isfinite(problem.record_change("l2")):
-            return None
-        change = problem.assumed_record_change(self.c1) / (2.0 * self.rho)
-        attained = problem.assumed_minimiser_share(self.c1)
-        return [assumed_release(change, self.noise.scale, horizon, attained)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the epsilon of one iteration by (25), at the set noise.

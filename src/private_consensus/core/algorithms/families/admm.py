@@ -31,10 +31,10 @@ from scipy.optimize import brentq
 from private_consensus.common.errors import OutsideRange, require
 from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_rho
 
-from ..base import CURVATURE, Iterative, Range, column, normal_start
+from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
 from ..parameters import noise_field, noiseless, nonnegative, one_of, positive
-from .spending import CALIBRATIONS, GIVEN, largest_sum, least_noise, spent_after
+from .spending import CALIBRATIONS, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
 """Limits of the noise scale in the search for a zCDP budget."""
@@ -111,6 +111,7 @@ class ADMMFamily(Iterative):
     init_std: float = nonnegative(0.0)
     rho_conversion: str | None = one_of(None, CONVERSIONS, calibration=True)
 
+    privacy_depends_on: ClassVar[str] = DEGREES
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
@@ -400,10 +401,6 @@ class ADMMFamily(Iterative):
 
     # Privacy.
 
-    @property
-    def noise_is_given(self) -> bool:
-        return self.calibration == GIVEN
-
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise for a budget; fixed noise remains unchanged.
 
@@ -459,10 +456,6 @@ class ADMMFamily(Iterative):
         if self.calibration == "formula" and self.rho_conversion is not None:
             return replace(self, noise=self._by_rho(budget, problem, network, horizon))
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
-
-    def graph_statistics(self, network):
-        """Return the smallest and the largest degree, which determine the noise."""
-        return int(network.degrees.min()), int(network.degrees.max())
 
     def releases(self, problem, network, horizon):
         """Return one exact release, since ADMM without noise is not private.

@@ -7,7 +7,7 @@ all, before noise is added to it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_mu
 
-from ..base import GRADIENT, STEP, Iterative, Range, column, origin
+from ..base import GRADIENT, NOTHING, STEP, Iterative, Range, column, origin
 from ..noise import Noise
 from ..parameters import noise_field, positive
 
@@ -182,23 +182,6 @@ class ClippedDescent(Iterative):
         """
         return State(origin(problem, streams, settings))
 
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator of ndarray, shape (runs, agents, dim)
-            One array per iteration.
-        """
-        return self.noise.units(problem, streams)
-
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the messages of an iteration.
 
@@ -223,8 +206,7 @@ class ClippedDescent(Iterative):
 class WithoutNeighbours(ClippedDescent):
     """Descent without an effect of the graph: each round is one Gaussian mechanism."""
 
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
+    privacy_depends_on: ClassVar[str] = NOTHING
 
     def losses(self, problem, network, horizon):
         """Return the change of the gradient for each iteration.
@@ -252,24 +234,28 @@ def mu_of(budget) -> float:
     return float(gaussian_mu(budget.epsilon, budget.delta))
 
 
-def normals_of_links(generators, counts: np.ndarray, dim: int, shared: bool) -> np.ndarray:
-    """Draw unit normals for the edges of each run's graph.
+def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
+    """Yield standard normal vectors of the edges of a sparse network, for each iteration.
 
     Parameters
     ----------
-    generators : sequence of Generator
-        One random generator per run.
-    counts : ndarray of int, shape (runs,)
-        Number of edges of each run's graph.
-    dim : int
-        Dimension of a message.
-    shared : bool
-        Whether all runs have the same number of edges.
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : SparseNetwork
+        Communication graph with its mixing matrix.
+    streams : Streams
+        Random streams of all runs.
+    counts : int or ndarray, shape (runs,)
+        Number of vectors of each run.
 
-    Returns
-    -------
-    ndarray
-        [runs, edges, dim] if shared, else [total number of edges, dim].
+    Yields
+    ------
+    ndarray, shape ([runs,] vectors, dim)
+        Without an axis of runs if each run has its own graph: the vectors of all runs, in order.
     """
-    drawn = [g.standard_normal((n, dim)) for g, n in zip(generators, counts, strict=True)]
-    return np.stack(drawn) if shared else np.concatenate(drawn)
+    counts = np.broadcast_to(counts, len(streams.runs))
+    generators = streams.generators("noise", "links")
+    join = np.stack if network.shared else np.concatenate
+    while True:
+        drawn = zip(generators, counts, strict=True)
+        yield join([generator.standard_normal((n, problem.dim)) for generator, n in drawn])

@@ -28,7 +28,6 @@ from ..noise import Noise
 from ..parameters import noise_field, positive
 
 UNBOUNDED = "the problem states no bound on a record's gradient"
-ASSUMED = "no record's gradient is longer than c1 (assumed)"
 
 
 class State(NamedTuple):
@@ -61,6 +60,7 @@ class ConsensusADMM(Iterative):
     epsilon: float = 0.0
     delta: float = 0.0
 
+    assumed_bound: ClassVar[str] = "c1"
     ranges: ClassVar = {"rho": Range(0.1, 10.0, 1.0, CURVATURE), "horizon": Range(2, 15, 8)}
 
     def calibrate(self, budget, problem, network, horizon):
@@ -283,32 +283,6 @@ def gaussian_release(
     note = "" if proven else UNBOUNDED
     return Release(
         "gaussian", change, noise, count=count, proven=proven, note=note, attained=attained
-    )
-
-
-def assumed_release(
-    change: float, noise: float, count: int, attained: float | None = None
-) -> Release:
-    """Return the release of Gaussian noise if the sensitivity follows from an assumed :math:`c_1`.
-
-    Parameters
-    ----------
-    change : float
-        Largest l2 change by one record under the assumption.
-    noise : float
-        Standard deviation.
-    count : int
-        Number of releases.
-    attained : float or None
-        Fraction of the change that is known to be attained.
-
-    Returns
-    -------
-    Release
-        Gaussian mechanism, marked as not proven.
-    """
-    return Release(
-        "gaussian", change, noise, count=count, proven=False, note=ASSUMED, attained=attained
     )
 
 

@@ -54,7 +54,7 @@ from ...kernels.compiling import share_out
 from ...kernels.rounds import Gradients, in_factors, in_full
 from ...kernels.workspaces import workspace
 from ...problems.perceptron import INITS, Perceptron
-from ..base import GRADIENT, Finite, Iterative, Range
+from ..base import GIVEN, GRADIENT, Finite, Iterative, Range
 from ..noise import Noise
 from ..parameters import noise_field, one_of, positive
 from .sgd_theorems import SIGMA_RULES, sgd_sigma, theorem11_epsilon
@@ -66,7 +66,6 @@ FULL_BITS = 16
 """Bits of an uncompressed number."""
 
 NOISE_ON = ("mean", "sum")
-GIVEN = "given"
 KEYS = ("noise", "rounding", "discrete", "mask")
 
 
@@ -85,7 +84,6 @@ class State(NamedTuple):
     bits: np.ndarray
     saturated: np.ndarray
     lost: np.ndarray
-    asked: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -162,7 +160,7 @@ class Models(NamedTuple):
 
     ``x`` and ``message`` have the rows of all runs, [rows, p]. ``first`` is the first row of
     each setting, ``agents`` the number of agents, ``mixing`` the mixing matrix of each
-    setting, and ``asked`` is True if messages are observed.
+    setting.
     """
 
     x: np.ndarray
@@ -170,7 +168,6 @@ class Models(NamedTuple):
     first: np.ndarray
     agents: int
     mixing: list[np.ndarray]
-    asked: bool
 
     def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
         """Return model and message of a setting, [agents, p]."""
@@ -289,10 +286,6 @@ class DecentralizedSGD(Iterative):
             return self
         sigma = self.sigma_for(budget, problem, int(horizon)) if budget.private else 0.0
         return replace(self, sigma=float(sigma))
-
-    @property
-    def noise_is_given(self) -> bool:
-        return self.sigma_rule == GIVEN
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
         r"""Return the sigma of the rule for a finite budget.
@@ -486,8 +479,7 @@ class DecentralizedSGD(Iterative):
         models = np.broadcast_to(x, shape).copy()
         zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
-        observed = np.ones(shape[:2], bool)
-        return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost, observed)
+        return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
         """Check the requirements on problem and network.
@@ -622,7 +614,7 @@ class DecentralizedSGD(Iterative):
         share_out(part, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return State(state.x, state.message, seconds, bits, saturated, lost, state.asked)
+        return State(state.x, state.message, seconds, bits, saturated, lost)
 
     def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
         """Compute a round of all settings of a run in one pass; None if there is no such pass."""
@@ -633,7 +625,7 @@ class DecentralizedSGD(Iterative):
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
-        models = Models(state.x.reshape(-1, dim), message, first, agents, mixing, state.asked.any())
+        models = Models(state.x.reshape(-1, dim), message, first, agents, mixing)
         return together(self, models, problem, round_)
 
     def sampled_gradients(
@@ -684,23 +676,6 @@ class DecentralizedSGD(Iterative):
                 round_of_setting.gradient[:] = gradient
         return in_full(gradients.reshape(-1, gradients.shape[-1]))
 
-    def asked(self, state, anyone):
-        """Return the state, marked by whether messages are observed.
-
-        Parameters
-        ----------
-        state : State
-            State before the iteration.
-        anyone : bool
-            Whether any setting of the batch is observed in this round.
-
-        Returns
-        -------
-        State
-            Copy with ``asked``.
-        """
-        return state._replace(asked=np.full(state.asked.shape, anyone))
-
     def observables(self, state, problem, t):
         """Return models, costs and messages; known to be finite if no value is lost.
 
@@ -726,7 +701,7 @@ class DecentralizedSGD(Iterative):
         }
         if not self.noised_messages:
             quantities["released"] = state.x
-        elif state.asked.all():
+        else:
             quantities["released"] = state.message
         return Finite(quantities) if not state.lost.any() else quantities
 

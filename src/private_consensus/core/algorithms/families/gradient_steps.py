@@ -12,10 +12,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..base import STEP, Iterative, Range, column, normal_start
+from ..base import NOTHING, STEP, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
 from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
-from .spending import CALIBRATIONS, GIVEN, calibrated, largest_sum, printed_change, spent_after
+from .spending import CALIBRATIONS, calibrated, largest_sum, printed_change, spent_after
 
 
 class State(NamedTuple):
@@ -53,6 +53,7 @@ class GradientSteps(Iterative):
     decay: float = up_to_one(0.9)
     init_std: float = nonnegative(1.0)
 
+    privacy_depends_on: ClassVar[str] = NOTHING
     ranges: ClassVar = {
         "eta": Range(0.05, 4.0, 1.0, STEP),
         "decay": Range(0.85, 1.0, 0.95),
@@ -84,23 +85,6 @@ class GradientSteps(Iterative):
         """
         x = normal_start(problem, streams, settings, self.init_std)
         return State(x, np.zeros(x.shape[:-1]))
-
-    def draws(self, problem, streams):
-        """Return the unit noise of each iteration.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        streams : Streams
-            Random streams of all runs.
-
-        Returns
-        -------
-        iterator of ndarray, shape (runs, agents, dim)
-            One array per iteration.
-        """
-        return self.noise.units(problem, streams)
 
     def descend(self, problem, at, mixed, noise, t: int) -> np.ndarray:
         """Take one step from ``mixed`` along the gradient at ``at``, and add noise.
@@ -146,10 +130,6 @@ class GradientSteps(Iterative):
         return quantities | {"worst_case": state.spent.mean(-1)} if self.noise else quantities
 
     # Privacy.
-
-    @property
-    def noise_is_given(self) -> bool:
-        return self.calibration == GIVEN
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the noise for a budget; fixed noise remains unchanged.
@@ -241,9 +221,6 @@ class GradientSteps(Iterative):
             return float("inf")
         times = range(1, horizon + 1)
         return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
-
-    def graph_statistics(self, network):
-        """Return no statistics, since privacy does not depend on the graph."""
 
     def releases(self, problem, network, horizon):
         r"""Return the releases of all messages, with sensitivity :math:`\eta_t\Delta`.

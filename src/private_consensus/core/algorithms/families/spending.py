@@ -15,7 +15,8 @@ import numpy as np
 from private_consensus.common.errors import require
 from private_consensus.privacy import calibrate
 
-GIVEN = "given"
+from ..base import GIVEN
+
 CALIBRATIONS = ("accountant", "formula", GIVEN)
 
 
