@@ -8,17 +8,20 @@ import pytest
 
 from private_consensus import networks
 from private_consensus.audits.examples import example_names
-from private_consensus.audits.received_state import audit_received_state
+from private_consensus.audits.received_state import audit_presence_of_noise, audit_received_state
 from private_consensus.core.randomness import Streams
 from toys import HORIZON, NoisyRounds, State, calibrated, mean_attack, registry_attacks
 
 AGENT = 2
 
 
-def _report(kind, agent=AGENT, agents=5):
+CHECKS = (audit_received_state, audit_presence_of_noise)
+
+
+def _report(kind, agent=AGENT, agents=5, check=audit_received_state):
     ring = networks.build(Streams(0, (0,)), "ring", agents, weights="metropolis")
     attack = mean_attack(agent, agents, ring)
-    return audit_received_state(calibrated(kind, attack), attack, HORIZON, seed=3)
+    return check(calibrated(kind, attack), attack, HORIZON, seed=3)
 
 
 def _with_bypass(bypass, first=1):
@@ -76,7 +79,8 @@ def test_an_exact_value_in_the_network_is_found():
             means = problem.means + np.zeros_like(state.x)
             return 0.5 * network.mix(state.x if t < 3 else means) + 0.5 * problem.means
 
-    texts = [finding.text for finding in _report(Exchanging).findings]
+    report = _report(Exchanging, check=audit_presence_of_noise)
+    texts = [finding.text for finding in report.findings]
     assert texts == [
         "agent 2 exchanges a value in iteration 3 that carries no noise of its own (exchange 1)"
     ]
@@ -125,7 +129,7 @@ BROKEN_NOISE = {
 @pytest.mark.parametrize("name", BROKEN_NOISE)
 def test_missing_noise_is_found(name):
     change, expected = BROKEN_NOISE[name]
-    (finding,) = _report(_with_noise(change)).findings
+    (finding,) = _report(_with_noise(change), check=audit_presence_of_noise).findings
     assert finding.text.startswith(expected)
 
 
@@ -138,8 +142,9 @@ CORRECT_NOISE = {
 
 @pytest.mark.parametrize("name", CORRECT_NOISE)
 def test_noise_that_hides_all_data_is_not_accused(name):
-    report = _report(_with_noise(CORRECT_NOISE[name]))
-    assert not report.findings and not report.untested
+    for check in CHECKS:
+        report = _report(_with_noise(CORRECT_NOISE[name]), check=check)
+        assert not report.findings and not report.untested
 
 
 class Pairs(NamedTuple):
@@ -160,7 +165,8 @@ def test_randomised_response_is_not_accused(purpose):
             bit = np.where(problem.means > 0, 1.0, -1.0)
             return State(np.where(draw < 0.02, -bit, bit) + np.zeros_like(state.x))
 
-    assert not _report(Bits).findings
+    for check in CHECKS:
+        assert not _report(Bits, check=check).findings
 
 
 def test_quantized_messages_are_not_accused():
@@ -170,13 +176,15 @@ def test_quantized_messages_are_not_accused():
             exact = super().step(state, problem, network, draw, t).x
             return State(np.round(exact, 3).astype(np.float32).astype(float))
 
-    report = _report(Rounded)
-    assert not report.findings and not report.untested
+    for check in CHECKS:
+        report = _report(Rounded, check=check)
+        assert not report.findings and not report.untested
 
 
 @pytest.mark.parametrize("name", example_names())
 def test_no_algorithm_of_the_registry_is_accused(name):
     for algorithm, attack, horizon in registry_attacks(name):
-        report = audit_received_state(algorithm, attack, horizon, seed=0)
-        assert not report.findings
-        assert not any(part.decisive for part in report.untested)
+        for check in CHECKS:
+            report = check(algorithm, attack, horizon, seed=0)
+            assert not report.findings
+            assert not any(part.decisive for part in report.untested)

@@ -46,13 +46,22 @@ from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
 from .exact_costs import exact_costs
 from .floating_point import audit_floating_point
-from .judging import ORDERINGS, Declaration, Judged, against_accountant, declaration, judge
+from .judging import (
+    ORDERINGS,
+    Declaration,
+    Judged,
+    against_accountant,
+    declaration,
+    judge,
+    releases_of_pairs,
+)
 from .neighbours import Attack, attacks, one_graph
 from .noise_recovery import recovers_noise_itself
+from .other_sizes import audit_other_size
 from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
-from .probing import agent_classes, pairs_of_agents, strongest
-from .received_state import audit_received_state
+from .probing import agent_classes, is_foreign, pairs_of_agents, strongest
+from .received_state import audit_presence_of_noise, audit_received_state
 from .result import AuditResult, CheckReport, Coverage, Untested, listed
 from .sampled_batches import sampled_record_change, sampling_found
 
@@ -176,6 +185,9 @@ def audit(
     releases = noisy.releases(problem, network, horizon)
     declared = declaration(releases, delta)
     plan = _plan(noisy, problem, network, horizon, releases, declared, delta, attack, seed)
+    of_pairs = declaration(releases_of_pairs(noisy, releases), delta)
+    factor = 1.0 if of_pairs == declared else 2.0
+    limit = claimed if factor == 1.0 else max(factor * claimed, of_pairs.epsilon)
     level = (1.0 - confidence) / 2
     share = level / len(plan.attacks)
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
@@ -183,7 +195,7 @@ def audit(
     for index, pair in enumerate(plan.attacks):
         results.append(
             _tested(
-                noisy, pair, horizon, claimed, declared, looks,
+                noisy, pair, horizon, limit, of_pairs, looks,
                 delta=delta, level=share, seed=seed,
                 progress=lambda done, index=index: progress(
                     (index * runs + done) // len(plan.attacks), runs
@@ -210,16 +222,23 @@ def audit(
         for check in CHECKS
     ]  # fmt: skip
     outputs = partial(audit_outputs, level=of_outputs)
+    unknown = [pair for pair in plan.every if pair.agent not in plan.exact.agents]
     reports += [
         check(noisy, pair, horizon, seed=seed)
-        for pairs, checks in ((plan.every, (outputs, *EXACT_CHECKS)), (plan.of_outputs, (outputs,)))
+        for pairs, checks in (
+            (plan.every, (outputs, *EXACT_CHECKS)),
+            (unknown, (audit_presence_of_noise,)),
+            (plan.of_outputs, (outputs,)),
+        )
         for pair in pairs
         for check in checks
     ]
+    if plan.every and is_foreign(noisy):
+        reports.append(audit_other_size(algorithm, problem, budget, horizon, delta, seed=seed))
     reached = math.nan
     for tested in results:
         fraction, findings = sensitivity_reached(
-            sites, *tested.worlds, declared.epsilon, delta, tested.attack.agent
+            sites, *tested.worlds, of_pairs.epsilon, delta, tested.attack.agent, factor
         )
         findings += iterations_declared(tested.worlds, horizon)
         findings += messages_declared(sites, tested.worlds)
@@ -228,7 +247,7 @@ def audit(
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
     report = CheckReport.joined(reports)
     lower = best.judged.lower
-    bounds = best.lower_bounds(claimed, declared, delta, share, seed)
+    bounds = best.lower_bounds(limit, of_pairs, delta, share, seed)
     mu = max(bound.mu for tested in results for bound in tested.judged.bounds)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,

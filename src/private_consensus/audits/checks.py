@@ -236,6 +236,7 @@ def sensitivity_reached(
     declared: float,
     delta: float,
     agent: int = 0,
+    factor: float = 1.0,
 ) -> tuple[float, list[Finding]]:
     """Largest change of what is noised over the declared one, and whether it, or what all changes
     cost together, is above what is declared: an epsilon at ``delta``.
@@ -249,6 +250,7 @@ def sensitivity_reached(
     by_round = not np.isnan(site.moved).all()
     if by_round:
         share, most = _reached(site, [world.moved for world in worlds if world.moved is not None])
+        share /= factor
     else:
         together = (world.together for world in worlds if world.together is not None)
         share, most = math.nan, reduce(longer, together)

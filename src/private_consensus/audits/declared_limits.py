@@ -13,7 +13,7 @@ import sys
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,8 @@ MAX_ITERATIONS = 64
 """Iterations up to which an audit is extended."""
 MARGIN = 2
 """Iterations after a limit that are executed."""
+MAX_VALUES = 8
+"""Numbers of an array that are compared with the iteration number."""
 COUNTERS = {"t", "horizon", "iteration", "round", "state"}
 """Names whose comparison with a number is taken for a limit on iterations."""
 
@@ -70,7 +72,7 @@ def audit_horizon(
     """
     if not isinstance(algorithm, Iterative):
         return horizon, ()
-    limits = list(_in_source(type(algorithm), parameters(algorithm)))
+    limits = list(_in_source(algorithm, problem, network))
     limits += _in_releases(algorithm, horizon, problem, network)
     limits += _in_messages(algorithm, horizon, problem, network, {name for name, _ in limits})
     most = max(horizon, MAX_ITERATIONS)
@@ -109,9 +111,10 @@ def _in_releases(algorithm: Algorithm, horizon: int, problem, network) -> Iterat
 # --- Source code --------------------------------------------------------------------------------
 
 
-def _in_source(kind: type, values: Mapping[str, Any]) -> Iterator[Limit]:
+def _in_source(algorithm: Algorithm, problem: Any, network: Any) -> Iterator[Limit]:
     """Yield limits with which the source code of a class compares the iteration number."""
-    for base in kind.__mro__:
+    objects = {"self": algorithm, "problem": problem, "network": network}
+    for base in type(algorithm).__mro__:
         module = sys.modules.get(base.__module__)
         if module is None or not issubclass(base, Algorithm) or base in (Algorithm, Iterative):
             continue
@@ -119,21 +122,21 @@ def _in_source(kind: type, values: Mapping[str, Any]) -> Iterator[Limit]:
             tree = ast.parse(textwrap.dedent(inspect.getsource(base)))
         except (OSError, SyntaxError, TypeError):
             continue
-        known = {"self": {**_whole_numbers(vars(base)), **_whole_numbers(values)}}
         for node in ast.walk(tree):
-            if _compares(node) and _names(node) & COUNTERS:
-                is_period = isinstance(node, ast.BinOp)
-                for name, value in _numbers(node, known["self"], vars(module)):
-                    factor = 2 if is_period else 1
+            if _compares(node) and _has_counter(node):
+                factor = 2 if isinstance(node, ast.BinOp) else 1  # of a period
+                for name, value in _numbers(node, {**vars(module), **objects}):
                     yield Limit(name, factor * value + MARGIN)
 
 
 def _whole_numbers(values: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        name: int(value)
-        for name, value in values.items()
-        if isinstance(value, int | np.integer) and not isinstance(value, bool) and value > 0
-    }
+    return {name: int(value) for name, value in values.items() if _is_whole(value)}
+
+
+def _is_whole(value: Any) -> bool:
+    """Return True for positive whole numbers, also as floats."""
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return bool(is_number and np.isfinite(value) and value > 0 and value == int(value))
 
 
 def _compares(node: ast.AST) -> bool:
@@ -142,30 +145,38 @@ def _compares(node: ast.AST) -> bool:
         return isinstance(node.op, ast.Mod | ast.FloorDiv)
     if isinstance(node, ast.Call):
         function = node.func
-        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        name = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         return name in {"min", "max", "minimum", "maximum", "clip", "ceil"}
     return isinstance(node, ast.Compare)
 
 
-def _names(node: ast.AST) -> set[str]:
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+def _has_counter(node: ast.AST) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id in COUNTERS for inner in ast.walk(node))
 
 
-def _numbers(
-    node: ast.AST, of_self: Mapping[str, int], of_module: Mapping[str, Any]
-) -> Iterator[tuple[str, int]]:
-    """Yield names and values of whole numbers in an expression."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Constant) and type(part.value) is int and part.value > 0:
-            yield f"limit {part.value}", part.value
-        elif isinstance(part, ast.Name) and part.id in _whole_numbers(of_module):
-            yield f"limit {part.id} = {of_module[part.id]}", int(of_module[part.id])
-        elif _is_of_self(part) and part.attr in of_self:
-            yield f"parameter {part.attr} = {of_self[part.attr]}", of_self[part.attr]
+def _numbers(node: ast.AST, namespace: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield names and values of whole numbers in the parts of an expression without a counter."""
+    if isinstance(node, ast.expr) and not _has_counter(node):
+        try:
+            expression = compile(ast.Expression(node), "<expression>", "eval")
+            values = np.ravel(eval(expression, dict(namespace)))[:MAX_VALUES].tolist()
+        except Exception:  # local variables, or code from outside, which may raise anything
+            values = []
+        is_named = isinstance(node, ast.Constant | ast.Name | ast.Attribute)
+        for value in filter(_is_whole, values):
+            if is_named or value <= MAX_ITERATIONS:  # of an expression, a number may be any bound
+                yield _name_of(node, int(value)), int(value)
+    for inner in ast.iter_child_nodes(node):
+        yield from _numbers(inner, namespace)
 
 
-def _is_of_self(node: ast.AST) -> TypeGuard[ast.Attribute]:
-    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self"
+def _name_of(node: ast.expr, value: int) -> str:
+    """Return the name of a limit: ``limit 3``, ``limit LAST = 3`` or ``parameter last = 3``."""
+    if isinstance(node, ast.Constant):
+        return f"limit {value}"
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self":
+        return f"parameter {node.attr} = {value}"
+    return f"limit {ast.unparse(node)} = {value}"
 
 
 # --- Messages -----------------------------------------------------------------------------------

@@ -175,7 +175,7 @@ def _exact_costs(
         for agent, text in unsolved.items()
         if not any(fault.attacked == agent for fault in findings)
     ]
-    if algorithm.relation.unit == "agent":
+    if algorithm.relation.unit == "agent" and not any(attack.all_records for attack in attacks):
         text = "the guarantee is for all data of an agent, pairs of data sets differ in one record"
         untested.append(Untested("effect of all data of an agent", text))
     if sampled:
@@ -187,7 +187,7 @@ def _exact_costs(
     )  # fmt: skip
     kinds = dict.fromkeys(row.kind for row in tested.near.rows) if tested.near else ()
     outputs = tuple(kind for kind in kinds if kind.startswith("output") and covered)
-    return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested))
+    return CheckReport(tuple(_merged(findings)), outputs, sites, tuple(untested), tuple(covered))
 
 
 def _reason(layout: Layout, rows: int) -> str:

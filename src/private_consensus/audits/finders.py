@@ -75,8 +75,43 @@ class Universe(ABC):
         return tuple(part[0] for part in self.random_records(rng, 1))
 
     @abstractmethod
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
-        """Return the problem with ``background`` and ``record`` as the agent's first record."""
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
+        """Return the problem with ``background``, in which ``record`` is one of the agent's.
+
+        Parameters
+        ----------
+        background : tuple of ndarray
+        record : tuple
+        agent : int
+        index : int
+            Position of the record; a problem without rows ignores it.
+
+        Returns
+        -------
+        Problem
+        """
+
+    def between(self, pair: Pair, agent: int, count: int) -> Background:
+        """Return a background between two extreme data sets of one agent.
+
+        Parameters
+        ----------
+        pair : Pair
+        agent : int
+        count : int
+            Number of the agent's other records that equal the first record of the pair; the
+            remaining ones equal its second record.
+
+        Returns
+        -------
+        tuple of ndarray
+        """
+        parts = tuple(np.array(part, float) for part in pair.background)
+        for part, first, second in zip(parts, pair.first, pair.second, strict=True):
+            part[agent, 1 : 1 + count], part[agent, 1 + count :] = first, second
+        return parts
 
     def direction(self, first: Record, second: Record) -> np.ndarray:
         """Return the unit vector along which two records differ, or a diagonal if they do not."""
@@ -99,6 +134,21 @@ class Universe(ABC):
             return None
         return tuple(part[agent, 1] for part in background)
 
+    def resized(self, agents: int, dim: int, rng: np.random.Generator) -> Any | None:
+        """Return a problem of random data with other numbers of agents and coordinates.
+
+        Parameters
+        ----------
+        agents, dim : int
+        rng : Generator
+
+        Returns
+        -------
+        Problem or None
+            None if the size of the problem is fixed.
+        """
+        return None
+
     @abstractmethod
     def location(self, record: Record) -> np.ndarray:
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
@@ -110,10 +160,23 @@ class Universe(ABC):
         return tuple(np.where(taken.reshape(taken.shape + (1,) * (a.ndim - 2)), b, a)
                      for a, b in parts)  # fmt: skip
 
-    def attack(self, pair: Pair, network: Network, agent: int) -> Attack:
-        """Return the neighbouring problems of a pair."""
+    def attack(self, pair: Pair, network: Network, agent: int, index: int = 0) -> Attack:
+        """Return the neighbouring problems of a pair.
+
+        Parameters
+        ----------
+        pair : Pair
+        network : Network
+        agent : int
+        index : int
+            Position of the replaced record.
+
+        Returns
+        -------
+        Attack
+        """
         first, second = (
-            self.problem_with(pair.background, record, agent)
+            self.problem_with(pair.background, record, agent, index)
             for record in (pair.first, pair.second)
         )
         return Attack(
@@ -165,13 +228,23 @@ class LogisticUniverse(Universe):
         rows *= rng.choice([1.0, rng.random()], (*shape, 1))
         return rows, rng.choice([1.0, self.negative], shape)
 
+    def resized(self, agents: int, dim: int, rng: np.random.Generator) -> Any:
+        rows = rng.standard_normal((agents, self.problem.records, dim))
+        rows = np.abs(rows) if self.positive_rows else rows
+        rows *= 0.5 / np.linalg.norm(rows, axis=-1, keepdims=True)
+        labels = rng.choice([1.0, self.negative], rows.shape[:2])
+        parts = {"features": rows, "labels": labels, "sizes": None}
+        return replace(self.problem, **parts, test_features=rows[0], test_labels=labels[0])
+
     def location(self, record: Record) -> np.ndarray:
         row, label = record
         return label * np.asarray(row)
 
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
         features, labels = (np.array(part, float) for part in background)
-        features[agent, 0], labels[agent, 0] = record
+        features[agent, index], labels[agent, index] = record
         tests = self.problem.test_features.reshape(-1, *self.problem.test_features.shape[-2:])[0]
         answers = self.problem.test_labels.reshape(-1, self.problem.test_labels.shape[-1])[0]
         parts = {"test_features": tests, "test_labels": answers}
@@ -206,8 +279,18 @@ class MeanUniverse(Universe):
         corners = rng.choice([-1.0, 0.0, 1.0], (*shape, self.problem.dim)) * self.problem.box
         return (corners * rng.choice([1.0, rng.random()]),)
 
+    def between(self, pair: Pair, agent: int, count: int) -> Background:
+        means, others = np.array(pair.background[0], float), max(1, self.problem.records - 1)
+        first, second = pair.first[0], pair.second[0]
+        means[agent] = (count * first + (others - count) * second) / others
+        return (means,)
+
     def second_record(self, background: Background, agent: int) -> Record | None:
         return None
+
+    def resized(self, agents: int, dim: int, rng: np.random.Generator) -> Any:
+        means = 0.2 * self.problem.box * rng.uniform(-1.0, 1.0, (1, agents, dim))
+        return replace(self.problem, means=means)
 
     def location(self, record: Record) -> np.ndarray:
         return record[0]
@@ -216,7 +299,9 @@ class MeanUniverse(Universe):
         share = rng.random((len(here[0]), 1))
         return ((1.0 - share) * here[0] + share * there[0],)
 
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
         means, records = np.array(background[0], float), self.problem.records
         means[agent] = (means[agent] * (records - 1) + record[0]) / records
         return replace(self.problem, means=means[None])
@@ -256,9 +341,11 @@ class LassoUniverse(Universe):
     def location(self, record: Record) -> np.ndarray:
         return np.sign(record[1]) * np.asarray(record[0])
 
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
         features, responses = (np.array(part, float) for part in background)
-        features[agent, 0], responses[agent, 0] = record
+        features[agent, index], responses[agent, index] = record
         return replace(self.problem, features=features[None], responses=responses[None])
 
 
@@ -294,11 +381,14 @@ class PerceptronUniverse(Universe):
         bias[self.problem.dim - CLASSES + int(record[1])] = 1.0
         return bias
 
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
         problem, rows = self.problem, self.problem.agent_rows[:1]
         features, labels = problem.features.copy(), problem.labels.copy()
         features[rows[0]], labels[rows[0]] = background
-        features[rows[0, agent, 0]], labels[rows[0, agent, 0]] = record
+        row = rows[0, agent, index]
+        features[row], labels[row] = record
         return replace(problem, features=features, labels=labels, agent_rows=rows)
 
 
@@ -337,11 +427,13 @@ class FairUniverse(Universe):
     def location(self, record: Record) -> np.ndarray:
         return (0.5 - record[1]) * np.asarray(record[0])
 
-    def problem_with(self, background: Background, record: Record, agent: int) -> Any:
+    def problem_with(
+        self, background: Background, record: Record, agent: int, index: int = 0
+    ) -> Any:
         problem = self.problem
         features, labels = np.array(problem.features, float), np.array(problem.labels)
         features[self.training], labels[self.training] = (part[0] for part in background)
-        row = self.training[0]
+        row = self.training[index]
         features[row], labels[row] = record
         parts = features, labels, problem.protected, problem.test[:1], problem.columns
         return FairClassification(*parts)
@@ -421,7 +513,8 @@ def agent_data(
             for record in pair
         ]
         direction = universe.direction(*pair)
-        yield Attack((problems[0], problems[1]), network, direction, agent, f"{name}, all records")
+        name = f"{name}, all records"
+        yield Attack((problems[0], problems[1]), network, direction, agent, name, True)
 
 
 def random_data(

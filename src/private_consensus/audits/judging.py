@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.privacy import NOT_PROVEN, Release, account, gaussian_dp
 from private_consensus.privacy.audit.bounds import Bound
 from private_consensus.privacy.audit.claims import Profile
@@ -48,6 +50,29 @@ class Declaration(NamedTuple):
     epsilon: float
     points: tuple[tuple[float, float], ...]
     mu: float
+
+
+def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list[Release]:
+    """Return the declared releases for pairs of data sets in which a record is replaced.
+
+    If the guarantee is for adding or removing a record, a replaced record is one of each, and its
+    effect is up to twice the declared one. Releases with sampling or a profile stay as declared.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    releases : sequence of Release
+
+    Returns
+    -------
+    list of Release
+    """
+    plain = ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
+    if algorithm.relation.change != "add_remove" or any(
+        release.sampling or release.mechanism not in plain for release in releases
+    ):
+        return list(releases)
+    return [replace(r, sensitivity=2.0 * np.asarray(r.sensitivity)) for r in releases]
 
 
 def declaration(releases: Sequence[Release], delta: float) -> Declaration:

@@ -51,6 +51,8 @@ class Attack(NamedTuple):
         The agent whose record differs, as an index of ``network``.
     name : str
         The kind of the pair, for results.
+    all_records : bool
+        Whether all records of the agent differ.
     """
 
     pair: tuple[Any, Any]
@@ -58,6 +60,7 @@ class Attack(NamedTuple):
     direction: np.ndarray
     agent: int = 0
     name: str = "replaced record"
+    all_records: bool = False
 
 
 @singledispatch

@@ -175,9 +175,9 @@ class Recovery:
         send_with = partial(self._sent_with, step)
         if DRAW not in step.scale:
             return {"message": (step.recorded.sent - send_with(0.0)) / step.scale["message"]}
-        unit = (
-            explained(send_with, step.recorded.sent) if _noise_of(step.draw) is not None else None
-        )
+        drawn = _noise_of(step.draw)
+        is_one_per_message = drawn is not None and drawn.shape == step.recorded.sent.shape
+        unit = explained(send_with, step.recorded.sent) if is_one_per_message else None
         return {} if unit is None else {DRAW: unit}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:

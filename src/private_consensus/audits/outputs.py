@@ -20,6 +20,7 @@ from private_consensus.privacy.audit.families import claim_p_value
 from private_consensus.privacy.audit.statistics import audit_statistics
 
 from .execution import run_batch
+from .judging import releases_of_pairs
 from .neighbours import Attack
 from .replay import MESSAGES, Replays, equal, lacks_noise, replays, tolerance_until
 from .result import DIFFERS, CheckReport, Finding, Untested
@@ -138,7 +139,7 @@ def _noisy_outputs(
 ) -> tuple[list[Finding], list[Untested]]:
     """Compare the distribution of outputs on D and D' with the cost of the declared releases."""
     problem, network = attack.pair[0], attack.network
-    releases = algorithm.releases(problem, network, horizon)
+    releases = releases_of_pairs(algorithm, algorithm.releases(problem, network, horizon))
     points = tuple((account(releases, delta).epsilon, delta) for delta in DELTAS)
     numbers = horizon * problem.n_agents * problem.dim
     low, high = STATISTICAL_RUNS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +14,10 @@ from private_consensus.core.networks import Network
 
 from .execution import execute
 from .finders import (
+    Background,
+    Pair,
+    Record,
+    Universe,
     agent_data,
     extreme_data,
     observed_data,
@@ -26,6 +31,10 @@ from .streams import AuditStreams
 
 CLIMBS = 6
 """Random changes of the data that :func:`find_attacks` tries per attacked agent."""
+POSITIONS = 32
+"""Positions of the replaced record that are tried."""
+STEPS = 16
+"""Data sets between two others whose messages are compared, for each refinement."""
 KINDS = 4
 """Kinds of pairs tried on every agent; the first agent is attacked with all kinds."""
 COUPLED_RUNS = 2
@@ -113,6 +122,7 @@ def find_attacks(
         return [attack for scored in ranked for _, attack in scored[:most]]
     strong: list[Attack] = []
     kinds: set[str] = set()
+    places = _places(algorithm, problem, network, horizon)
     for agent in [0] if agents is None else agents:
         rng = np.random.default_rng([seed, agent])
         pairs = list(_proposed(algorithm, problem, network, agent, rng))
@@ -121,6 +131,8 @@ def find_attacks(
         scored = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs)
         kinds = kinds or {attack.name for attack in _distinct(scored, KINDS)}
         scored += _searched(algorithm, problem, network, agent, horizon, rng)
+        later = _located_pairs(problem, network, agent, places, rng)
+        scored += _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), later)
         strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), most)
     return strong
 
@@ -173,6 +185,72 @@ def _proposed(
     yield from observed_data(*place, algorithm.largest_change)
     yield from special_data(*place)
     yield from random_data(*place)
+
+
+class _Places(NamedTuple):
+    """Position of the replaced record, and number of other records that equal the first one."""
+
+    index: int
+    count: int
+
+
+def _places(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> _Places:
+    """Return where a replaced record changes the noiseless messages of agent 0 most.
+
+    A record may have a larger weight at one position than at others. Messages may jump at one of
+    the data sets between two extreme ones. Neither shows in pairs of extreme data.
+    """
+    universe, records = universe_of(problem), int(problem.records)
+    if universe is None or records < 2:
+        return _Places(0, 0)
+    pair = _first_pair(universe, np.random.default_rng(0))
+    quiet = AuditStreams.labelled("probe", 1).without("noise")
+
+    def messages(background: Background, record: Record, index: int = 0) -> np.ndarray:
+        data = universe.problem_with(background, record, 0, index)
+        return execute(algorithm, data, network, quiet, horizon).sent
+
+    def change(first: np.ndarray, second: np.ndarray) -> float:
+        if first.shape != second.shape:
+            return math.inf
+        return float(f"{np.nan_to_num(np.linalg.norm(first - second), nan=math.inf):.{DIGITS}g}")
+
+    indices = np.unique(np.linspace(0, records - 1, min(records, POSITIONS)).round().astype(int))
+    changes = [
+        change(*(messages(pair.background, record, i) for record in (pair.first, pair.second)))
+        for i in indices.tolist()
+    ]
+    low, high = 0, records - 1
+    while high - low > 1:
+        counts = np.unique(np.linspace(low, high, STEPS + 1).round().astype(int)).tolist()
+        sent = [messages(universe.between(pair, 0, count), pair.second) for count in counts]
+        steps = [change(*ends) / (b - a) for ends, a, b in zip(
+            pairwise(sent), counts[:-1], counts[1:], strict=True)]  # fmt: skip
+        low, high = counts[int(np.argmax(steps))], counts[int(np.argmax(steps)) + 1]
+    return _Places(int(indices[int(np.argmax(changes))]), low)
+
+
+def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:
+    """Return the most distant records on the problem's own data."""
+    first, second = next(iter(universe.records().values()))
+    return Pair(universe.backgrounds(first, rng)["own records"], first, second, "")
+
+
+def _located_pairs(
+    problem: Any, network: Network, agent: int, places: _Places, rng: np.random.Generator
+) -> list[Attack]:
+    """Return the pairs of one agent at the position and at the data set of ``places``."""
+    universe = universe_of(problem)
+    if universe is None or int(problem.records) < 2:
+        return []
+    pair = _first_pair(universe, rng)
+    index, count = places
+    between = pair._replace(
+        background=universe.between(pair, agent, count), name=f"{count} of equal records"
+    )
+    later = pair._replace(name=f"record {index}")
+    pairs = [universe.attack(between, network, agent)]
+    return pairs + [universe.attack(later, network, agent, index)] * (index > 0)
 
 
 Scored = tuple[float, Attack]

@@ -130,12 +130,15 @@ class CheckReport:
         What the check tested.
     untested : tuple of Untested
         What it should have tested and could not.
+    agents : tuple of int
+        Agents for which the exact cost of all pairs is known.
     """
 
     findings: tuple[Finding, ...] = ()
     outputs: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
     untested: tuple[Untested, ...] = ()
+    agents: tuple[int, ...] = ()
 
     @classmethod
     def joined(cls, reports: Iterable[CheckReport]) -> CheckReport:

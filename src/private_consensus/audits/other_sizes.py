@@ -1,0 +1,97 @@
+"""Check of a problem of another size: more agents on an irregular graph, and a smaller budget.
+
+A guarantee is one for every problem, graph and budget that an algorithm accepts. A branch on the
+number of agents or a factor that depends on degrees has no effect on a small complete graph. This
+check calibrates the algorithm for another problem and computes the exact cost of the most distant
+records of every agent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from private_consensus.core.algorithms.base import Algorithm
+from private_consensus.core.networks import Network, metropolis_mixing
+from private_consensus.privacy import Budget
+
+from .exact_costs import exact_costs
+from .finders import universe_of
+from .judging import against_accountant, declaration
+from .neighbours import attacks
+from .result import CheckReport, Untested
+
+EDGES = ((0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (5, 8), (1, 2))
+"""Edges of a graph with degrees 1 to 4."""
+DIM, HORIZON = 5, 4
+FRACTION = 0.25
+"""Fraction of the audited epsilon."""
+
+
+def irregular_graph() -> Network:
+    """Return the graph of :data:`EDGES` with Metropolis weights."""
+    adjacency = np.zeros((1 + max(map(max, EDGES)),) * 2, bool)
+    adjacency[tuple(np.transpose(EDGES))] = True
+    adjacency |= adjacency.T
+    return Network(adjacency, metropolis_mixing(adjacency))
+
+
+def audit_other_size(
+    algorithm: Algorithm, problem: Any, budget: Budget, horizon: int, delta: float, *, seed: int
+) -> CheckReport:
+    """Test the exact costs and the account of an algorithm on a problem of another size.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Not calibrated.
+    problem : Problem
+        Its kind, number of records and bounds are kept.
+    budget : Budget
+    horizon : int
+        Number of iterations, at most :data:`HORIZON` here.
+    delta : float
+        Delta at which costs are compared.
+    seed : int
+        Seed of the data.
+
+    Returns
+    -------
+    CheckReport
+        Without decisive parts: an algorithm need not run on every problem.
+    """
+    universe, network = universe_of(problem), irregular_graph()
+    other = None
+    if universe is not None:
+        other = universe.resized(network.n_agents, DIM, np.random.default_rng(seed))
+    if other is None:
+        return CheckReport()
+    smaller = Budget(FRACTION * budget.epsilon, budget.delta)
+    world = other, network, min(horizon, HORIZON)
+    size = (
+        f"{network.n_agents} agents on an irregular graph, {DIM} coordinates, "
+        f"epsilon {smaller.epsilon:g}"
+    )
+    try:
+        noisy, claimed = algorithm.calibrate(smaller, *world).statements(smaller, *world)[0]
+        releases = noisy.releases(*world)
+        declared = declaration(releases, delta)
+        pairs = list(
+            attacks(
+                other, network, noisy.largest_change, nearby=False,
+                agents=range(network.n_agents), compressed=False,
+            )
+        )  # fmt: skip
+        exact = exact_costs(noisy, pairs, world[-1], releases, declared, delta, seed=seed)
+    except Exception as error:  # code from outside may raise anything
+        return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
+    findings = tuple(
+        replace(finding, text=f"with {size}: {finding.text}")
+        for finding in (*against_accountant(declared, claimed), *exact.findings)
+    )
+    untested = tuple(
+        Untested(f"{size}: {gap.item}", gap.reason, False) for gap in exact.untested if gap.decisive
+    )
+    return CheckReport(findings, sites=exact.sites and (size,), untested=untested)

@@ -1,0 +1,226 @@
+"""Faults and correct methods that outsiders wrote: sizes, positions of records, jumps, draws."""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import pytest
+
+from private_consensus import audit
+from private_consensus.audits.declared_limits import audit_horizon
+from private_consensus.audits.examples import complete, logistic_regression, mean_estimation
+from private_consensus.audits.other_sizes import audit_other_size
+from private_consensus.audits.probing import find_attacks
+from private_consensus.core.algorithms.base import column
+from private_consensus.privacy import Relation, Release
+from toys import BUDGET, NoisyRounds, State, calibrated, mean_attack
+
+T = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Descent(NoisyRounds):
+    """Half of a gradient step per round, on any problem with gradients."""
+
+    def change(self, problem):
+        return self.step_size(problem) * problem.record_change("l2")
+
+    def step_size(self, problem):
+        return 0.5 / problem.smoothness
+
+    def gradient(self, problem, z):
+        return problem.gradient(z)
+
+    def exact(self, state, problem, network, t):
+        z = network.mix(state.x)
+        return z - self.step_size(problem) * self.gradient(problem, z)
+
+
+class ManyAgents(Descent):
+    def noise(self, draw):
+        noise = super().noise(draw)
+        return (
+            noise * (np.arange(noise.shape[-2]) % 2 == 0)[:, None] if noise.shape[-2] > 6 else noise
+        )
+
+
+class TwoCoordinates(Descent):
+    def noise(self, draw):
+        return super().noise(draw) * (np.arange(draw.shape[-1]) < 2)
+
+
+class Hubs(Descent):
+    def step(self, state, problem, network, draw, t):
+        share = (network.degrees.min() / network.degrees)[:, None]
+        return State(self.exact(state, problem, network, t) + share * self.noise(draw))
+
+
+class SmallBudget(Descent):
+    def calibrate(self, budget, problem, network, horizon):
+        noisy = super().calibrate(budget, problem, network, horizon)
+        return replace(noisy, sigma=0.3 * noisy.sigma.scale) if budget.epsilon < 1 else noisy
+
+
+@pytest.mark.parametrize("kind", [ManyAgents, TwoCoordinates, Hubs, SmallBudget])
+@pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
+def test_a_fault_of_other_sizes_or_budgets_is_found(kind, problem):
+    report = audit_other_size(kind(), problem(), BUDGET, T, 1e-3, seed=0)
+    assert report.findings and "9 agents on an irregular graph" in report.findings[0].text
+
+
+@pytest.mark.parametrize("problem", [mean_estimation, logistic_regression])
+def test_a_correct_algorithm_is_tested_at_another_size(problem):
+    report = audit_other_size(Descent(), problem(), BUDGET, T, 1e-3, seed=0)
+    assert not report.findings and not report.untested and report.sites
+
+
+class OneSize(Descent):
+    def calibrate(self, budget, problem, network, horizon):
+        raise ValueError("three agents only")
+
+
+def test_an_algorithm_of_one_size_is_no_fault():
+    report = audit_other_size(OneSize(), mean_estimation(), BUDGET, T, 1e-3, seed=0)
+    assert not report.findings and "three agents only" in str(report.untested[0])
+    assert not report.untested[0].decisive
+
+
+class LastRecord(Descent):
+    def gradient(self, problem, z):
+        last = problem.part(slice(problem.records - 1, None))
+        return problem.gradient(z) + 3.0 * last.gradient(z)
+
+
+def test_a_record_with_a_larger_weight_is_replaced():
+    problem = logistic_regression()
+    network = complete(problem.n_agents)
+    algorithm = LastRecord().calibrate(BUDGET, problem, network, T)
+    (attack,) = find_attacks(algorithm, problem, network, T)
+    assert attack.name == f"record {problem.records - 1}"
+
+
+class Overflow(NoisyRounds):
+    """Means above 0.85 wrap around, as in eight bits."""
+
+    def exact(self, state, problem, network, t):
+        wrapped = np.where(problem.means > 0.85, problem.means - 1.7, problem.means)
+        return 0.5 * network.mix(state.x) + 0.5 * wrapped
+
+
+def test_a_jump_between_extreme_data_is_found():
+    problem = mean_estimation()
+    network = complete(problem.n_agents)
+    algorithm = Overflow().calibrate(BUDGET, problem, network, T)
+    attack = find_attacks(algorithm, problem, network, T)[0]
+    first, second = (np.where(p.means > 0.85, -1.0, 1.0) for p in attack.pair)
+    assert (first != second).any()
+
+
+def audited(kind, problem=mean_estimation):
+    problem = problem()
+    options = {"runs": 300, "confidence": 0.9999, "delta": BUDGET.delta}
+    return audit(kind(), problem, complete(problem.n_agents), BUDGET, T, **options)
+
+
+class AddRemove(Descent):
+    """The declared change is that of an added record, half of that of a replaced one."""
+
+    relation: ClassVar[Relation] = Relation("record", "add_remove")
+
+    def change(self, problem):
+        return super().change(problem) / 2
+
+
+class Pairwise(NoisyRounds):
+    """Noise once; then random pairs of agents average what they have sent."""
+
+    def calibrate(self, budget, problem, network, horizon):
+        return super().calibrate(budget, problem, network, 1)
+
+    def change(self, problem):
+        return problem.record_change("l2") / problem.records
+
+    def releases(self, problem, network, horizon):
+        return [Release("gaussian", self.change(problem), self.sigma.scale)]
+
+    def start(self, problem, network, streams, settings):
+        unit = streams.draw("noise", "normal", (problem.n_agents, problem.dim))
+        return State(problem.means + column(self.sigma.scale) * np.stack([unit] * settings))
+
+    def draws(self, problem, streams):
+        return streams.sequence("sampling", "uniform", (1, 1), "wake")
+
+    def step(self, state, problem, network, draw, t):
+        agents, n = np.arange(problem.n_agents)[:, None], problem.n_agents
+        first = np.minimum((draw * n).astype(int), n - 1)
+        pair = (agents == first) | (agents == (first + 1) % n)
+        return State(np.where(pair, (state.x * pair).sum(-2, keepdims=True) / 2, state.x))
+
+
+@pytest.mark.parametrize("kind, problem", [(AddRemove, logistic_regression),
+                                           (Pairwise, mean_estimation)])  # fmt: skip
+def test_a_correct_algorithm_is_not_accused(kind, problem):
+    result = audited(kind, problem)
+    assert not result.flagged, result.findings
+
+
+class WholeAgents(Descent):
+    """The mean gradient of an agent is clipped, and the guarantee hides the agent."""
+
+    relation: ClassVar[Relation] = Relation("agent", "replace")
+
+    def change(self, problem):
+        return 0.1
+
+    def gradient(self, problem, z):
+        gradient = problem.gradient(z)
+        length = np.linalg.norm(gradient, axis=-1, keepdims=True) * self.step_size(problem)
+        return gradient * np.minimum(1.0, 0.05 / np.maximum(length, 1e-12))
+
+
+def test_a_guarantee_for_agents_is_tested_with_all_records_replaced():
+    assert audited(WholeAgents).verdict == "not contradicted"
+
+
+class Copies(NamedTuple):
+    """Two messages of each agent."""
+
+    x: np.ndarray
+    copy: np.ndarray
+
+
+class Resent(Descent):
+    """Two noisy copies of each message from one array of draws; one is declared."""
+
+    def draws(self, problem, streams):
+        return streams.sequence("noise", "normal", (2, problem.n_agents, problem.dim))
+
+    def step(self, state, problem, network, draw, t):
+        exact = self.exact(state, problem, network, t)
+        first, second = (exact + self.noise(draw[:, i]) for i in (0, 1))
+        return Copies(first, second)
+
+    def start(self, problem, network, streams, settings):
+        return Copies(*[super().start(problem, network, streams, settings).x] * 2)
+
+    def observables(self, state, problem, t):
+        return {"released": state.x, "copy": state.copy}
+
+
+def test_draws_of_another_shape_than_messages_are_audited():
+    assert audited(Resent).flagged
+
+
+class Schedule(Descent):
+    """No noise after two passes over the records."""
+
+    def step(self, state, problem, network, draw, t):
+        noise = self.noise(draw) * (t <= 2 * problem.records)
+        return State(self.exact(state, problem, network, t) + noise)
+
+
+def test_a_limit_in_terms_of_the_problem_is_reached():
+    attack = mean_attack()
+    algorithm = calibrated(Schedule, attack, T)
+    horizon, untested = audit_horizon(algorithm, T, attack.pair[0], attack.network)
+    assert horizon > 2 * attack.pair[0].records and not untested
