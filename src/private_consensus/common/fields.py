@@ -84,13 +84,13 @@ Selection = dict[str, Any]
 class Strict(BaseModel):
     """Mapping with known keys."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Open(BaseModel):
     """Named object; keys that are not listed are its parameters."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
 
 class Entry(Strict):

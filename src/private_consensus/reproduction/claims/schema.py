@@ -50,22 +50,18 @@ Quantifier = Literal["each", "universal", "most", "some"]
 class SeriesEntry(Entry):
     """Measurements of a variant in a file; lists give one test per entry."""
 
-    experiment: str | Names | None = Field(
-        default=None, description="experiment with the measurements"
-    )
-    method: Reference | References | None = Field(
-        default=None, description="algorithm.variant, or the algorithm"
-    )
-    variant: str | Names | None = Field(
-        default=None, description="variant, if `method` names an algorithm only"
-    )
-    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = Field(
-        default=None, description="measure of the series"
-    )
-    where: Selection = Field(default={}, description="values of axes")
-    last_iteration_only: Flag = Field(
-        default=False, description="true: use the last iteration of each point only"
-    )
+    experiment: str | Names | None = None
+    """Experiment with the measurements."""
+    method: Reference | References | None = None
+    """algorithm.variant, or the algorithm."""
+    variant: str | Names | None = None
+    """Variant, if `method` names an algorithm only."""
+    measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
+    """Measure of the series."""
+    where: Selection = {}
+    """Values of axes."""
+    last_iteration_only: Flag = False
+    """True: use the last iteration of each point only."""
 
 
 class Series(SeriesEntry):
@@ -80,23 +76,24 @@ class Series(SeriesEntry):
 class TestFields(Entry):
     """Keys of a test that have one value."""
 
-    best_at: Number | None = Field(
-        default=None, description="value of x at which the measure is best"
-    )
-    quantifier: Quantifier = Field(
-        default="each", description="number of points that must agree: each, all, most or some"
-    )
-    part: str = Field(
-        default="", description="part of a compound claim, whose points are counted together"
-    )
-    x: str | None = Field(default=None, description="axis with one point per value")
-    each: list[str] = Field(
-        default=[], description="further axes with one point per combination of values"
-    )
-    expected: Number = Field(default=1.0, description="expected value")
-    tolerance: Number = Field(default=0.0, ge=0, description="allowed difference")
-    at_least: Number = Field(default=-np.inf, description="lower bound")
-    at_most: Number = Field(default=np.inf, description="upper bound")
+    best_at: Number | None = None
+    """Value of x at which the measure is best."""
+    quantifier: Quantifier = "each"
+    """Number of points that must agree: each, all, most or some."""
+    part: str = ""
+    """Part of a compound claim, whose points are counted together."""
+    x: str | None = None
+    """Axis with one point per value."""
+    each: list[str] = []
+    """Further axes with one point per combination of values."""
+    expected: Number = 1.0
+    """Expected value."""
+    tolerance: Number = Field(default=0.0, ge=0)
+    """Allowed difference."""
+    at_least: Number = -np.inf
+    """Lower bound."""
+    at_most: Number = np.inf
+    """Upper bound."""
 
 
 class Test(TestFields):
@@ -149,15 +146,16 @@ class TestEntry(TestFields, SeriesEntry):
 
     __test__ = False
 
-    kind: Kind | None = Field(default=None, description="kind of the statement")
-    grid: Grid = Field(default={}, description="values of axes, one test per point")
-    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = Field(
-        default=None, description="value of the measure that has to be reached"
-    )
-    series: SeriesEntry | None = Field(default=None, description="tested series, as a mapping")
-    against: Against | None = Field(
-        default=None, description="second series; absent keys are those of the first series"
-    )
+    kind: Kind | None = None
+    """Kind of the statement."""
+    grid: Grid = {}
+    """Values of axes, one test per point."""
+    goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
+    """Value of the measure that has to be reached."""
+    series: SeriesEntry | None = None
+    """Tested series, as a mapping."""
+    against: Against | None = None
+    """Second series; absent keys are those of the first series."""
 
 
 class TestedVariant(Entry):
@@ -166,37 +164,37 @@ class TestedVariant(Entry):
     __test__ = False
 
     interpretation: Interpretation = "resolved"
-    claim: str = Field(
-        default="", description="sentence that this variant tests, if it differs from the claim's"
-    )
+    claim: str = ""
+    """Sentence that this variant tests, if it differs from the claim's."""
     tests: list[Test]
 
 
 class TestedVariantEntry(TestEntry):
     """Changes of a claim's tests in one variant."""
 
-    claim: str | None = Field(
-        default=None, description="sentence that this variant tests, if it differs from the claim's"
-    )
-    interpretation: Interpretation | None = Field(
-        default=None, description="literal, resolved or ablation"
-    )
-    for_each_variant_of: Slug | None = Field(
-        default=None, description="set of claim variants; gives one variant `that_this` for each"
-    )
-    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = Field(
-        default=None, description="list of tests"
-    )
+    claim: str | None = None
+    """Sentence that this variant tests, if it differs from the claim's."""
+    interpretation: Interpretation | None = None
+    """Literal, resolved or ablation."""
+    for_each_variant_of: Slug | None = None
+    """Set of claim variants; gives one variant `that_this` for each."""
+    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
+    """List of tests."""
 
 
 class ClaimFields(Entry):
     """Keys of a claim that have one value."""
 
-    claim: str = Field(description="sentence that is tested, in our words")
-    location: str = Field(description="location in the paper")
-    figure: str = Field(description="figure that shows the measurements")
-    because: str = Field(description="origin of the tolerance")
-    untestable: str = Field(default="", description="reason why no runs can test it")
+    claim: str
+    """Sentence that is tested, in our words."""
+    location: str
+    """Location in the paper."""
+    figure: str
+    """Figure that shows the measurements."""
+    because: str
+    """Origin of the tolerance."""
+    untestable: str = ""
+    """Reason why no runs can test it."""
 
 
 class Claim(ClaimFields):
@@ -209,17 +207,15 @@ class Claim(ClaimFields):
 class ClaimEntry(ClaimFields):
     """Claim of a paper in a file, and its test in each variant."""
 
-    primary_variant: str | None = Field(
-        default=None, description="variant that decides the verdict; default: the first"
-    )
-    test: TestEntry | None = Field(
-        default=None, description="common keys of all tests; the only test without `tests`"
-    )
-    series: SeriesEntry | None = Field(default=None, description="tested series of all tests")
-    against: Against | None = Field(default=None, description="second series of all tests")
-    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = Field(
-        default=None, description="list of tests"
-    )
-    variants: str | dict[str, TestedVariantEntry | None] = Field(
-        default={}, description="variants by name, or the name of a set of variants"
-    )
+    primary_variant: str | None = None
+    """Variant that decides the verdict; default: the first."""
+    test: TestEntry | None = None
+    """Common keys of all tests; the only test without `tests`."""
+    series: SeriesEntry | None = None
+    """Tested series of all tests."""
+    against: Against | None = None
+    """Second series of all tests."""
+    tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
+    """List of tests."""
+    variants: str | dict[str, TestedVariantEntry | None] = {}
+    """Variants by name, or the name of a set of variants."""

@@ -103,8 +103,10 @@ class RecordsPower(Strict):
 
 
 class BudgetConfig(Strict):
-    epsilon: Number = Field(gt=0, description="total epsilon of a run; .inf for no privacy")
-    delta: Number | RecordsPower = Field(description="in [0, 1); 0 means pure DP")
+    epsilon: Number = Field(gt=0)
+    """Total epsilon of a run; .inf for no privacy."""
+    delta: Number | RecordsPower
+    """In [0, 1); 0 means pure DP."""
 
     @field_validator("delta")
     @classmethod
@@ -140,13 +142,12 @@ class NetworkConfig(Open):
 class AxisEntry(Entry):
     """Grid of values, or changes of a named grid."""
 
-    set: str | None = Field(
-        default=None, description="dotted path of the value that the axis sets: budget.epsilon"
-    )
-    values: Values | None = Field(default=None, description="values of the grid")
-    because: str = Field(
-        default="", description="reason for these values, if the paper does not state them"
-    )
+    set: str | None = None
+    """Dotted path of the value that the axis sets: budget.epsilon."""
+    values: Values | None = None
+    """Values of the grid."""
+    because: str = ""
+    """Reason for these values, if the paper does not state them."""
 
 
 class Axis(AxisEntry):
@@ -166,9 +167,12 @@ class Axis(AxisEntry):
 class UnspecifiedDetail(Entry):
     """Detail that a paper omits or contradicts, with its literal and its resolved form."""
 
-    literal: str = Field(default="not given", description="text of the paper")
-    resolved: str = Field(description="what this reproduction does")
-    because: str = Field(description="reason for the resolution")
+    literal: str = "not given"
+    """Text of the paper."""
+    resolved: str
+    """What this reproduction does."""
+    because: str
+    """Reason for the resolution."""
 
 
 class TuningEntry(Entry):
@@ -178,15 +182,16 @@ class TuningEntry(Entry):
     error is selected. If the criterion is ``mean``, the measure is among the grid's ``averages``.
     """
 
-    experiment: str | None = Field(default=None, description="experiment that runs the grid")
-    variant: str | None = Field(default=None, description="variant of the algorithm on the grid")
-    measure: Measure | None = Field(default=None, description="measure that is minimised")
-    criterion: Literal["last", "mean"] | None = Field(
-        default=None, description="measure at the last iteration, or its mean over all iterations"
-    )
-    axes: dict[str, str] | None = Field(
-        default=None, description="axes of the grid, each with the path of the value that it sets"
-    )
+    experiment: str | None = None
+    """Experiment that runs the grid."""
+    variant: str | None = None
+    """Variant of the algorithm on the grid."""
+    measure: Measure | None = None
+    """Measure that is minimised."""
+    criterion: Literal["last", "mean"] | None = None
+    """Measure at the last iteration, or its mean over all iterations."""
+    axes: dict[str, str] | None = None
+    """Axes of the grid, each with the path of the value that it sets."""
 
 
 class Tuning(TuningEntry):
@@ -204,15 +209,16 @@ class VariantEntry(Open):
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)
 
-    extends: Reference | None = Field(
-        default=None, description="variant whose parameters this one changes"
-    )
-    interpretation: Interpretation | None = Field(
-        default=None, description="default: resolved, or ablation if the variant extends another"
-    )
-    because: str | None = Field(default=None, description="reason for the variant")
-    set: dict[str, Any] = Field(default={}, description="values outside the algorithm, by path")
-    tuned: TuningEntry | None = Field(default=None, description="parameters selected on a grid")
+    extends: Reference | None = None
+    """Variant whose parameters this one changes."""
+    interpretation: Interpretation | None = None
+    """Default: resolved, or ablation if the variant extends another."""
+    because: str | None = None
+    """Reason for the variant."""
+    set: dict[str, Any] = {}
+    """Values outside the algorithm, by path."""
+    tuned: TuningEntry | None = None
+    """Parameters selected on a grid."""
 
 
 class Variant(VariantEntry):
@@ -228,9 +234,12 @@ class Variant(VariantEntry):
 class Span(Entry):
     """Range of iterations with a step."""
 
-    from_: Positive = Field(alias="from", description="first iteration")
-    to: Positive = Field(description="last iteration")
-    by: Positive = Field(default=1, description="step")
+    from_: Positive = Field(alias="from")
+    """First iteration."""
+    to: Positive
+    """Last iteration."""
+    by: Positive = 1
+    """Step."""
 
     @model_validator(mode="after")
     def _not_empty(self):
@@ -242,76 +251,69 @@ class Span(Entry):
 class Scale(Entry):
     """Changes of an experiment at a smaller scale."""
 
-    runs: Positive | None = Field(default=None, description="number of Monte-Carlo runs")
-    runs_per_batch: BatchSize | None = Field(
-        default=None, description="runs computed together; the last batch is filled up"
-    )
-    axes: dict[str, list[Number | Whole | str]] = Field(default={}, description="values of axes")
-    set: dict[str, Any] = Field(default={}, description="values by dotted path")
+    runs: Positive | None = None
+    """Number of Monte-Carlo runs."""
+    runs_per_batch: BatchSize | None = None
+    """Runs computed together; the last batch is filled up."""
+    axes: dict[str, list[Number | Whole | str]] = {}
+    """Values of axes."""
+    set: dict[str, Any] = {}
+    """Values by dotted path."""
 
 
 class IntermediateMeasures(Entry):
     """Restriction of the measurements before the last iteration."""
 
-    where: Selection = Field(
-        default={},
-        description="values of axes; other settings are measured at the last iteration only",
-    )
-    measures: Annotated[list[Measure], Field(min_length=1)] | None = Field(
-        default=None, description="measures at intermediate iterations; default: all"
-    )
+    where: Selection = {}
+    """Values of axes; other settings are measured at the last iteration only."""
+    measures: Annotated[list[Measure], Field(min_length=1)] | None = None
+    """Measures at intermediate iterations; default: all."""
 
 
 class ExperimentEntry(Entry):
     """Experiment: its keys override the defaults of the file or the extended experiment."""
 
-    extends: str | None = Field(
-        default=None,
-        description="experiment of this file whose keys are inherited, except title, location and "
-        "unspecified_details",
-    )
-    title: str | None = Field(default=None, description="what the experiment computes")
-    location: str | None = Field(default=None, description="location in the paper")
-    problem: dict[str, Any] | None = Field(default=None, description="name and parameters")
-    network: dict[str, Any] | None = Field(default=None, description="name and parameters")
-    budget: dict[str, Any] | None = Field(default=None, description="epsilon and delta")
-    horizon: Positive | None = Field(default=None, description="number of iterations")
-    runs: Positive | None = Field(default=None, description="number of Monte-Carlo runs")
-    runs_per_batch: BatchSize = Field(
-        default=10, description="runs computed together; more if there are few settings"
-    )
-    axes: list[Slug] | dict[Slug, AxisEntry | None] = Field(
-        default={}, description="names of grids, or grids by name"
-    )
-    algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = Field(
-        default=None, description="variants of each algorithm"
-    )
-    measures: Annotated[list[Measure], Field(min_length=1)] | None = Field(
-        default=None, description="recorded measures"
-    )
-    iterations: list[Whole | Span] | Literal["all"] = Field(
-        default=[], description="recorded iterations in addition to the last"
-    )
-    intermediate_measures: IntermediateMeasures | None = Field(
-        default=None, description="restriction of the measurements before the last iteration"
-    )
-    averages: list[Measure] = Field(
-        default=[], description="measures recorded as their mean over all iterations"
-    )
-    divergence: Literal["raise", "record"] = Field(
-        default="raise", description="treatment of runs whose values become infinite"
-    )
-    groups: dict[Stream, str | dict[str, str] | None] = Field(
-        default={},
-        description="names of random streams that experiments share, for all algorithms or each",
-    )
-    unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] = Field(
-        default={}, description="details that the paper omits, by topic"
-    )
-    unaccounted_data_use: list[str] = Field(
-        default=[], description="choices made with private outcomes and outside the budget"
-    )
-    scales: dict[str, Scale] = Field(default={}, description="smaller scales by name")
+    extends: str | None = None
+    """Experiment of this file whose keys are inherited, except title, location and
+    unspecified_details."""
+    title: str | None = None
+    """What the experiment computes."""
+    location: str | None = None
+    """Location in the paper."""
+    problem: dict[str, Any] | None = None
+    """Name and parameters."""
+    network: dict[str, Any] | None = None
+    """Name and parameters."""
+    budget: dict[str, Any] | None = None
+    """Epsilon and delta."""
+    horizon: Positive | None = None
+    """Number of iterations."""
+    runs: Positive | None = None
+    """Number of Monte-Carlo runs."""
+    runs_per_batch: BatchSize = 10
+    """Runs computed together; more if there are few settings."""
+    axes: list[Slug] | dict[Slug, AxisEntry | None] = {}
+    """Names of grids, or grids by name."""
+    algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = None
+    """Variants of each algorithm."""
+    measures: Annotated[list[Measure], Field(min_length=1)] | None = None
+    """Recorded measures."""
+    iterations: list[Whole | Span] | Literal["all"] = []
+    """Recorded iterations in addition to the last."""
+    intermediate_measures: IntermediateMeasures | None = None
+    """Restriction of the measurements before the last iteration."""
+    averages: list[Measure] = []
+    """Measures recorded as their mean over all iterations."""
+    divergence: Literal["raise", "record"] = "raise"
+    """Treatment of runs whose values become infinite."""
+    groups: dict[Stream, str | dict[str, str] | None] = {}
+    """Names of random streams that experiments share, for all algorithms or each."""
+    unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] = {}
+    """Details that the paper omits, by topic."""
+    unaccounted_data_use: list[str] = []
+    """Choices made with private outcomes and outside the budget."""
+    scales: dict[str, Scale] = {}
+    """Smaller scales by name."""
 
 
 class Experiment(ExperimentEntry):
@@ -327,9 +329,9 @@ class Experiment(ExperimentEntry):
     axes: dict[Slug, Axis]
     algorithms: dict[Algorithm, dict[Slug, Variant]]
     measures: Annotated[list[Measure], Field(min_length=1)]
-    iterations: list[Whole] | Literal["all"] = Field(default=[])
-    groups: dict[Stream, str | dict[str, str]] = Field(default={})
-    unspecified_details: dict[str, UnspecifiedDetail] = Field(default={})
+    iterations: list[Whole] | Literal["all"] = []
+    groups: dict[Stream, str | dict[str, str]] = {}
+    unspecified_details: dict[str, UnspecifiedDetail] = {}
 
 
 # --- Figures --------------------------------------------------------------------------------------
@@ -338,48 +340,56 @@ class Experiment(ExperimentEntry):
 class CurveKeys(Entry):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
-    experiment: str = Field(default="", description="experiment with the measurements")
-    variant: str | None = Field(
-        default=None, description="variant, if `method` names an algorithm only"
-    )
-    measure: Measure | None = Field(default=None, description="plotted measure")
-    interpretation: Interpretation | None = Field(
-        default=None, description="replaces the interpretation of the variant"
-    )
-    last_iteration_only: Flag = Field(
-        default=False, description="true: use the last iteration only"
-    )
-    interval: Literal["standard error", "standard deviation", "range"] = Field(
-        default="standard error", description="band around the curve"
-    )
+    experiment: str = ""
+    """Experiment with the measurements."""
+    variant: str | None = None
+    """Variant, if `method` names an algorithm only."""
+    measure: Measure | None = None
+    """Plotted measure."""
+    interpretation: Interpretation | None = None
+    """Replaces the interpretation of the variant."""
+    last_iteration_only: Flag = False
+    """True: use the last iteration only."""
+    interval: Literal["standard error", "standard deviation", "range"] = "standard error"
+    """Band around the curve."""
 
 
 class MeasureParts(Entry):
     """Changes of a measure."""
 
-    quantity: str | None = Field(default=None, description="replaces the quantity of the measure")
-    metric: str | None = Field(default=None, description="replaces the metric of the measure")
+    quantity: str | None = None
+    """Replaces the quantity of the measure."""
+    metric: str | None = None
+    """Replaces the metric of the measure."""
 
 
 class Curve(CurveKeys):
     """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
 
-    method: Slug = Field(description="algorithm")
+    method: Slug
+    """Algorithm."""
     variant: str
     measure: Measure
     interpretation: Interpretation
     style: Slug
-    label: str = Field(default="", description="replaces the label of the style")
-    where: Selection = Field(default={}, description="values of axes to plot")
-    x: str = Field(default="", description="axis or measure on the horizontal axis")
-    statistic: Statistic | None = Field(
-        default=None, description="mean with standard error, or median with quartiles"
-    )
-    low: Measure | None = Field(default=None, description="measure at the lower end of the band")
-    high: Measure | None = Field(default=None, description="measure at the upper end of the band")
-    band: str = Field(default="", description="meaning of the band, in words")
-    by: str | None = Field(default=None, description="axis with one curve per value")
-    by_title: str = Field(default="", description="title of that axis in the legend")
+    label: str = ""
+    """Replaces the label of the style."""
+    where: Selection = {}
+    """Values of axes to plot."""
+    x: str = ""
+    """Axis or measure on the horizontal axis."""
+    statistic: Statistic | None = None
+    """Mean with standard error, or median with quartiles."""
+    low: Measure | None = None
+    """Measure at the lower end of the band."""
+    high: Measure | None = None
+    """Measure at the upper end of the band."""
+    band: str = ""
+    """Meaning of the band, in words."""
+    by: str | None = None
+    """Axis with one curve per value."""
+    by_title: str = ""
+    """Title of that axis in the legend."""
 
 
 class CurveEntry(Curve, MeasureParts):
@@ -387,24 +397,21 @@ class CurveEntry(Curve, MeasureParts):
 
     method: (
         Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
-    ) = Field(
-        description="algorithm.variant; several; each with its part of the label; or algorithms "
-        "with lists of variants"
     )
-    variant: str | None = Field(
-        default=None, description="variant, if `method` names an algorithm only"
-    )
-    measure: Measure | None = Field(default=None, description="plotted measure")
-    interpretation: Interpretation | None = Field(
-        default=None, description="replaces the interpretation of the variant"
-    )
-    style: Slug | None = Field(
-        default=None, description="name of the style, if it is not the name of the variant"
-    )
-    measures: dict[str, str] = Field(
-        default={}, description="several measures, each with its part of the label"
-    )
-    grid: Grid = Field(default={}, description="values of axes, one curve per point")
+    """algorithm.variant; several; each with its part of the label; or algorithms with lists of
+    variants."""
+    variant: str | None = None
+    """Variant, if `method` names an algorithm only."""
+    measure: Measure | None = None
+    """Plotted measure."""
+    interpretation: Interpretation | None = None
+    """Replaces the interpretation of the variant."""
+    style: Slug | None = None
+    """Name of the style, if it is not the name of the variant."""
+    measures: dict[str, str] = {}
+    """Several measures, each with its part of the label."""
+    grid: Grid = {}
+    """Values of axes, one curve per point."""
 
     @field_validator("measures")
     @classmethod
@@ -418,10 +425,10 @@ class Partition(Strict):
     prepared: PreparedName
     kind: Literal["iid", "dirichlet", "unequal"]
     agents: Whole = Field(ge=2)
-    records: Positive = Field(description="mean number of records per agent")
-    concentration: Number | None = Field(
-        default=None, gt=0, description="concentration of the labels (dirichlet) or sizes (unequal)"
-    )
+    records: Positive
+    """Mean number of records per agent."""
+    concentration: Number | None = Field(default=None, gt=0)
+    """Concentration of the labels (dirichlet) or sizes (unequal)."""
 
     @model_validator(mode="after")
     def _concentrated_or_not(self):
@@ -450,17 +457,15 @@ class Views(Strict):
     network: NetworkConfig
     algorithm: AlgorithmConfig
     budget: BudgetConfig
-    horizon: Whole = Field(ge=1, description="rounds of messages")
-    observer: Literal["agent", "secure sums"] = Field(
-        default="agent", description="graph, map and distance: messages that an agent receives"
-    )
-    watcher: Whole = Field(
-        default=1, ge=1, description="graph: observing agent, from 1; coalitions: target agent"
-    )
-    rounds: list[Whole] = Field(
-        default_factory=list, description="rounds: the rounds that are shown"
-    )
-    scales: dict[str, ReducedViews] = Field(default_factory=dict)
+    horizon: Whole = Field(ge=1)
+    """Rounds of messages."""
+    observer: Literal["agent", "secure sums"] = "agent"
+    """Graph, map and distance: messages that an agent receives."""
+    watcher: Whole = Field(default=1, ge=1)
+    """Graph: observing agent, from 1; coalitions: target agent."""
+    rounds: list[Whole] = []
+    """Rounds: the rounds that are shown."""
+    scales: dict[str, ReducedViews] = {}
 
     @model_validator(mode="after")
     def _within(self):
@@ -496,26 +501,27 @@ class Views(Strict):
 class PanelFields(Entry):
     """Axes and curves of a panel."""
 
-    experiment: str = Field(default="", description="experiment with the measurements")
-    where: Selection = Field(default={}, description="values of axes for all curves")
-    x: str = Field(
-        default="", description="an axis, t, a column of the privacy table, or a measure"
-    )
-    x_title: str = Field(default="", description="title of the horizontal axis")
-    y_title: str = Field(default="", description="title of the vertical axis")
-    log_x: Flag = Field(default=True, description="true: logarithmic horizontal axis")
-    log_y: Flag = Field(default=True, description="true: logarithmic vertical axis")
-    y_domain: tuple[Number, Number] | None = Field(
-        default=None, description="range of the vertical axis"
-    )
-    statistic: Statistic = Field(
-        default="mean", description="mean with standard error, or median with quartiles"
-    )
-    goals: list[Number] = Field(
-        default=[],
-        description="values of the measure; the figure shows the smallest x from which the curve "
-        "stays at or below each",
-    )
+    experiment: str = ""
+    """Experiment with the measurements."""
+    where: Selection = {}
+    """Values of axes for all curves."""
+    x: str = ""
+    """An axis, t, a column of the privacy table, or a measure."""
+    x_title: str = ""
+    """Title of the horizontal axis."""
+    y_title: str = ""
+    """Title of the vertical axis."""
+    log_x: Flag = True
+    """True: logarithmic horizontal axis."""
+    log_y: Flag = True
+    """True: logarithmic vertical axis."""
+    y_domain: tuple[Number, Number] | None = None
+    """Range of the vertical axis."""
+    statistic: Statistic = "mean"
+    """Mean with standard error, or median with quartiles."""
+    goals: list[Number] = []
+    """Values of the measure; the figure shows the smallest x from which the curve stays at or
+    below each."""
 
 
 class Panel(PanelFields):
@@ -525,7 +531,7 @@ class Panel(PanelFields):
     graph: Flag = False
     partition: Partition | None = None
     views: Views | None = None
-    curves: list[Curve] = Field(default=[])
+    curves: list[Curve] = []
 
     @model_validator(mode="after")
     def _one_of_four(self):
@@ -542,42 +548,46 @@ class Panel(PanelFields):
 class PanelKeys(PanelFields, CurveKeys, MeasureParts):
     """Keys of a panel, which a figure may set for all of its panels."""
 
-    experiments: dict[Algorithm, str] = Field(
-        default={}, description="experiments of single algorithms, instead of `experiment`"
-    )
-    grid: Grid = Field(default={}, description="values of axes, one panel per point")
-    curves: str | list[str | CurveEntry] | CurveEntry = Field(
-        default=[], description="names of sets, algorithm.variant, or curves"
-    )
+    experiments: dict[Algorithm, str] = {}
+    """Experiments of single algorithms, instead of `experiment`."""
+    grid: Grid = {}
+    """Values of axes, one panel per point."""
+    curves: str | list[str | CurveEntry] | CurveEntry = []
+    """Names of sets, algorithm.variant, or curves."""
 
 
 class PanelEntry(PanelKeys):
     """Panel with curves, a communication graph, a partition, or views of observers."""
 
-    title: str = Field(default="", description="may contain {axis} of the grid")
-    graph: Flag = Field(default=False, description="true: draw the communication graph")
-    partition: Partition | None = Field(
-        default=None, description="distribution of the records to the agents"
-    )
-    views: dict[str, Any] = Field(
-        default={}, description="privacy loss to observers; merged with that of the figure"
-    )
+    title: str = ""
+    """May contain {axis} of the grid."""
+    graph: Flag = False
+    """True: draw the communication graph."""
+    partition: Partition | None = None
+    """Distribution of the records to the agents."""
+    views: dict[str, Any] = {}
+    """Privacy loss to observers; merged with that of the figure."""
 
 
 class FigureFields(Entry):
     """Description of a figure."""
 
-    title: str = Field(description="quantity of which method against what")
-    caption: str = Field(description="complete description that can be read without the text")
-    columns: Positive | None = Field(default=None, description="panels per row")
-    note: str = Field(default="", description="remark on the data, below the title")
+    title: str
+    """Quantity of which method against what."""
+    caption: str
+    """Complete description that can be read without the text."""
+    columns: Positive | None = None
+    """Panels per row."""
+    note: str = ""
+    """Remark on the data, below the title."""
 
 
 class Figure(FigureFields):
     """Complete figure."""
 
     panels: Annotated[list[Panel], Field(min_length=1)]
-    added: Flag = Field(default=False, description="true: not a figure of the paper")
+    added: Flag = False
+    """True: not a figure of the paper."""
 
     @model_validator(mode="after")
     def _titles_differ(self):
@@ -590,20 +600,16 @@ class Figure(FigureFields):
 class FigureEntry(FigureFields, PanelKeys):
     """Figure: panels and their common keys."""
 
-    extends: str | None = Field(
-        default=None,
-        description="figure of this file whose keys are inherited, except title, caption and note",
-    )
-    panel_title: str = Field(
-        default="{title}", description="title of each panel; may contain {title} and {axis}"
-    )
-    graph: Flag = Field(default=False, description="true: draw the communication graph")
-    views: dict[str, Any] = Field(
-        default={}, description="privacy loss to observers, common keys of all panels"
-    )
-    panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = Field(
-        default=None, description="list of panels"
-    )
+    extends: str | None = None
+    """Figure of this file whose keys are inherited, except title, caption and note."""
+    panel_title: str = "{title}"
+    """Title of each panel; may contain {title} and {axis}."""
+    graph: Flag = False
+    """True: draw the communication graph."""
+    views: dict[str, Any] = {}
+    """Privacy loss to observers, common keys of all panels."""
+    panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = None
+    """List of panels."""
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -612,18 +618,18 @@ class FigureEntry(FigureFields, PanelKeys):
 class MethodEntry(Entry):
     """Method of a table, with the published values."""
 
-    label: str = Field(description="name in the table")
-    method: Reference = Field(description="algorithm.variant")
-    variant: str | None = Field(
-        default=None, description="variant, if `method` names an algorithm only"
-    )
-    interpretation: Interpretation | None = Field(
-        default=None, description="replaces the interpretation of the variant"
-    )
-    where: Selection = Field(default={}, description="values of axes")
-    published: list[tuple[Number, Number, Number]] = Field(
-        default=[], description="value of the rows' axis, mean and standard deviation"
-    )
+    label: str
+    """Name in the table."""
+    method: Reference
+    """algorithm.variant."""
+    variant: str | None = None
+    """Variant, if `method` names an algorithm only."""
+    interpretation: Interpretation | None = None
+    """Replaces the interpretation of the variant."""
+    where: Selection = {}
+    """Values of axes."""
+    published: list[tuple[Number, Number, Number]] = []
+    """Value of the rows' axis, mean and standard deviation."""
 
 
 class MethodRows(MethodEntry):
@@ -637,11 +643,12 @@ class MethodRows(MethodEntry):
 class BlockEntry(Entry):
     """Rows of a table that share an experiment."""
 
-    label: str = Field(description="title of the block")
-    experiment: str = Field(description="experiment with the measurements")
-    methods: Annotated[list[MethodEntry], Field(min_length=1)] = Field(
-        description="methods of the block"
-    )
+    label: str
+    """Title of the block."""
+    experiment: str
+    """Experiment with the measurements."""
+    methods: Annotated[list[MethodEntry], Field(min_length=1)]
+    """Methods of the block."""
 
 
 class Block(BlockEntry):
@@ -653,36 +660,44 @@ class Block(BlockEntry):
 class TableEntry(Entry):
     """Table of measurements next to the published values."""
 
-    title: str = Field(description="title of the table")
-    caption: str = Field(description="complete description that can be read without the text")
-    rows: str = Field(description="axis with one row per value")
-    row_title: str = Field(description="title of that axis")
-    values: list[Number] = Field(default=[], description="values of that axis; default: all")
-    measure: Measure = Field(description="tabulated measure")
-    extra_columns: dict[str, Measure] = Field(
-        default={}, description="measures of further columns, by title"
-    )
-    published_runs: Positive = Field(
-        default=1, description="number of runs behind the published values"
-    )
-    blocks: Annotated[list[BlockEntry], Field(min_length=1)] = Field(description="blocks of rows")
+    title: str
+    """Title of the table."""
+    caption: str
+    """Complete description that can be read without the text."""
+    rows: str
+    """Axis with one row per value."""
+    row_title: str
+    """Title of that axis."""
+    values: list[Number] = []
+    """Values of that axis; default: all."""
+    measure: Measure
+    """Tabulated measure."""
+    extra_columns: dict[str, Measure] = {}
+    """Measures of further columns, by title."""
+    published_runs: Positive = 1
+    """Number of runs behind the published values."""
+    blocks: Annotated[list[BlockEntry], Field(min_length=1)]
+    """Blocks of rows."""
 
 
 class Table(TableEntry):
     """Complete table."""
 
     blocks: Annotated[list[Block], Field(min_length=1)]
-    added: Flag = Field(default=False, description="true: not a table of the paper")
+    added: Flag = False
+    """True: not a table of the paper."""
 
 
 class PaperInfo(Strict):
     key: Slug
-    number: str = Field(description="empty for figures that belong to no paper")
+    number: str
+    """Empty for figures that belong to no paper."""
     title: str
     authors: list[str]
     where: str
     summary: str = ""
-    short: str = Field(default="", description="name in two to five words")
+    short: str = ""
+    """Name in two to five words."""
 
     @property
     def citation(self) -> str:
@@ -696,70 +711,70 @@ class PaperInfo(Strict):
 class Defaults(Entry):
     """Default keys of all experiments and panels of a file."""
 
-    experiment: ExperimentEntry | None = Field(default=None, description="defaults of experiments")
-    panel: PanelKeys | None = Field(default=None, description="defaults of panels")
+    experiment: ExperimentEntry | None = None
+    """Defaults of experiments."""
+    panel: PanelKeys | None = None
+    """Defaults of panels."""
 
 
 class File(Entry):
     """File of ``config/papers``: a paper, or a part of one."""
 
-    paper: PaperInfo | None = Field(default=None, description="title, authors and source")
-    parts: list[str] | None = Field(default=None, description="files of the folder `<key>/`")
-    scales: list[Slug] | None = Field(
-        default=None, description="scales of a study in addition to smoke"
-    )
-    titles: dict[str, str] = Field(
-        default_factory=dict, description="default titles of x axes and measures"
-    )
-    defaults: Defaults = Field(default=Defaults(), description="defaults of experiments and panels")
-    axes: dict[Slug, AxisEntry] = Field(default_factory=dict, description="grids by name")
-    unspecified_details: dict[str, UnspecifiedDetail] = Field(
-        default_factory=dict, description="unspecified details of several experiments, by topic"
-    )
-    variants: dict[Algorithm, dict[Slug, VariantEntry]] = Field(
-        default_factory=dict, description="variants of algorithms, by name"
-    )
-    curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = Field(
-        default_factory=dict, description="sets of curves, by name"
-    )
-    claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = Field(
-        default_factory=dict, description="sets of claim variants, by name"
-    )
-    experiments: dict[Slug, ExperimentEntry] = Field(default_factory=dict, description="by name")
-    figures: dict[Name, FigureEntry] = Field(default_factory=dict, description="by name")
-    tables: dict[Name, TableEntry] = Field(default_factory=dict, description="by name")
-    claims: dict[Name, ClaimEntry] = Field(default_factory=dict, description="by name")
+    paper: PaperInfo | None = None
+    """Title, authors and source."""
+    parts: list[str] | None = None
+    """Files of the folder `<key>/`."""
+    scales: list[Slug] | None = None
+    """Scales of a study in addition to smoke."""
+    titles: dict[str, str] = {}
+    """Default titles of x axes and measures."""
+    defaults: Defaults = Defaults()
+    """Defaults of experiments and panels."""
+    axes: dict[Slug, AxisEntry] = {}
+    """Grids by name."""
+    unspecified_details: dict[str, UnspecifiedDetail] = {}
+    """Unspecified details of several experiments, by topic."""
+    variants: dict[Algorithm, dict[Slug, VariantEntry]] = {}
+    """Variants of algorithms, by name."""
+    curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = {}
+    """Sets of curves, by name."""
+    claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = {}
+    """Sets of claim variants, by name."""
+    experiments: dict[Slug, ExperimentEntry] = {}
+    """By name."""
+    figures: dict[Name, FigureEntry] = {}
+    """By name."""
+    tables: dict[Name, TableEntry] = {}
+    """By name."""
+    claims: dict[Name, ClaimEntry] = {}
+    """By name."""
 
 
 class Paper(Strict):
     """Complete file of ``config/papers``, including its parts."""
 
     paper: PaperInfo
-    scales: list[Slug] = Field(
-        default_factory=list, description="scales of a study, which all of its experiments define"
-    )
+    scales: list[Slug] = []
+    """Scales of a study, which all of its experiments define."""
     experiments: dict[Slug, Experiment]
     figures: dict[Name, Figure]
-    tables: dict[Name, Table] = Field(default_factory=dict)
+    tables: dict[Name, Table] = {}
     claims: dict[Name, Claim]
 
 
 class Style(Strict):
     label: str
     colour: str = Field(pattern=r"^#[0-9A-Fa-f]{6}$")
-    dash: list[Whole] = Field(default_factory=list)
+    dash: list[Whole] = []
 
 
 class DataConfig(Strict):
     source: Literal["auto", "official", "surrogate"] = "auto"
-    mirror: str | None = Field(default=None, description="folder or URL")
+    mirror: str | None = None
+    """Folder or URL."""
     cache: str = Field(default=".cache/private-consensus", min_length=1)
-    connection_timeout_s: Number = Field(
-        default=5.0,
-        gt=0,
-        le=86_400,
-        description="seconds to wait for a host to connect, and for its next bytes",
-    )
+    connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
+    """Seconds to wait for a host to connect, and for its next bytes."""
     surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
 
 
@@ -769,10 +784,8 @@ class Config(Strict):
     scale: Slug
     seed: Whole = Field(ge=0)
     papers: list[Slug] = Field(min_length=1)
-    runs: Positive | None = Field(
-        default=None,
-        description="number of runs of all experiments; default: that of each experiment",
-    )
+    runs: Positive | None = None
+    """Number of runs of all experiments; default: that of each experiment."""
     data: DataConfig = DataConfig()
 
 
