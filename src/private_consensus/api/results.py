@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -22,7 +22,6 @@ from private_consensus.common.terminal import inline
 from private_consensus.core import library
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
 from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
-from private_consensus.core.large_networks import SparseNetwork
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
 from private_consensus.core.randomness import Streams
@@ -53,7 +52,7 @@ class Result(library.Simulation):
         Algorithm before calibration, budget and number of iterations.
     problem : Problem
         Problem of the first run.
-    network : Network or SparseNetwork
+    network : Network
         Network of all runs.
     final : dict of str to ndarray
         Values after the last iteration, by quantity; :attr:`models` returns them.
@@ -139,7 +138,7 @@ class Result(library.Simulation):
         AuditResult
         """
         defaults = yamls.read(Path(__file__).parents[1] / "defaults.yaml")["audit"]
-        setting, network = self.setting, cast(Network, self.network)
+        setting, network = self.setting, self.network
         return audit(
             setting.algorithm, self.problem, network, setting.budget, setting.horizon,
             runs=defaults["runs"] if runs is None else runs,
@@ -197,7 +196,7 @@ class Result(library.Simulation):
 def simulate(
     algorithm: Algorithm,
     problem: Problem | Callable[[Streams], Problem],
-    network: Network | SparseNetwork | Callable[[Streams], Network | SparseNetwork],
+    network: Network | Callable[[Streams], Network],
     budget: Budget,
     horizon: int,
     *,

@@ -1,16 +1,9 @@
-r"""Networks of many agents: time and memory linear in the numbers of agents and edges.
-
-A :class:`SparseNetwork` has the methods of a :class:`.networks.Network`. In addition, it gives the
-values at both ends of every edge, for quantities that are no product with a matrix.
-"""
+r"""Sparse matrices of networks with many agents, and their spectra."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,12 +11,6 @@ from private_consensus.common.errors import require
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-LARGEST_DENSE = 4096
-"""Agents up to which matrices of all pairs are made on request."""
-
-PROBES = 64
-"""Vectors of an estimated trace; of powers of one matrix all with the same error."""
 
 _TOLERANCE = 1e-10
 """Residual of an eigenvector over its eigenvalue; the eigenvalue is right to its square over a
@@ -36,275 +23,11 @@ _FACTORED = 2e8
 """Agents times the squared width of a band up to which a matrix is factorised."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparseNetwork:
-    """Network with sparse matrices: one graph for all runs, or one graph per run.
-
-    Parameters
-    ----------
-    graphs : tuple of csr_array, (n, n)
-        Adjacency: 1 for a link, symmetric, without self-loops, connected.
-    weights : tuple of csr_array, (n, n)
-        Mixing matrices: symmetric, with rows that sum to 1, at least 0 on links, and zero where
-        there is neither a link nor the diagonal.
-    shared : bool
-        Whether the only graph serves all runs.
-    """
-
-    graphs: tuple[csr_array, ...]
-    weights: tuple[csr_array, ...]
-    shared: bool
-
-    lossless: ClassVar[bool] = True
-    """Whether every message arrives."""
-
-    def __post_init__(self):
-        from scipy.sparse.csgraph import connected_components
-
-        graphs, weights = len(self.graphs), len(self.weights)
-        valid_counts = graphs == weights >= 1 and (graphs == 1 or not self.shared)
-        expected = "as many mixing matrices as graphs, a single graph if it is shared"
-        require(valid_counts, "network", f"{graphs} graphs and {weights} mixing matrices", expected)
-        for graph, matrix in zip(self.graphs, self.weights, strict=True):
-            _require_graph(graph, self.n_agents)
-            _require_weights(matrix, graph)
-            is_connected = connected_components(graph, directed=False)[0] == 1
-            require(is_connected, "network", "disconnected graph", "a connected graph")
-
-    def to_networkx(self, run: int = 0) -> Any:
-        """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
-        network = self.of_run(run)
-        return networkx_graph(network.graphs[0], network.weights[0])
-
-    @property
-    def n_agents(self) -> int:
-        return self.graphs[0].shape[0]
-
-    def of_runs(self, first: int, last: int) -> SparseNetwork:
-        """Return the graphs of runs ``first`` to ``last - 1``.
-
-        Parameters
-        ----------
-        first : int
-            Index of the first run.
-        last : int
-            Index after the last run.
-
-        Returns
-        -------
-        SparseNetwork
-            The network itself if all runs share one graph.
-        """
-        if self.shared:
-            return self
-        return self._with_graphs(slice(first, last), False)
-
-    def of_run(self, run: int) -> SparseNetwork:
-        """The graph of one run, as one for all runs."""
-        if self.shared:
-            return self
-        return self._with_graphs(slice(run, run + 1), True)
-
-    def _with_graphs(self, runs: slice, shared: bool) -> SparseNetwork:
-        """Return the network of some runs, whose graphs are valid already."""
-        network = object.__new__(SparseNetwork)
-        matrices = {"graphs": self.graphs[runs], "weights": self.weights[runs]}
-        vars(network).update(matrices, shared=shared)
-        return network
-
-    @property
-    def adjacency(self) -> np.ndarray:
-        """The matrix of all pairs, ([R,] n, n), where there are few enough."""
-        return self._dense(self.graphs).astype(bool)
-
-    @property
-    def mixing(self) -> np.ndarray:
-        """The mixing matrix of all pairs, ([R,] n, n), where there are few enough."""
-        return self._dense(self.weights)
-
-    def _dense(self, matrices) -> np.ndarray:
-        expected = f"at most {LARGEST_DENSE} for what needs a matrix of all pairs of agents"
-        require(self.n_agents <= LARGEST_DENSE, "network.agents", self.n_agents, expected)
-        dense = np.stack([matrix.toarray() for matrix in matrices])
-        return dense[0] if self.shared else dense
-
-    def mixing_of(self, run: int) -> csr_array:
-        """The mixing matrix of one run, sparse."""
-        return self.weights[0 if self.shared else run]
-
-    def exchange(self) -> Callable[[int, int], Any]:
-        """Return the function that maps setting and run to the mixing matrix of a round."""
-        return lambda setting, run: self.mixing_of(run)
-
-    @cached_property
-    def identity(self) -> bytes:
-        """Equal for equal graphs with equal weights."""
-        digest = hashlib.sha256()
-        for matrix in (*self.graphs, *self.weights):
-            for array in (matrix.indptr, matrix.indices, matrix.data):
-                digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.digest()
-
-    @cached_property
-    def degrees(self) -> np.ndarray:
-        """Number of neighbours, without the agent itself; shape ([R,] n)."""
-        return self._by_run(np.diff(graph.indptr).astype(np.int64) for graph in self.graphs)
-
-    @cached_property
-    def own_weights(self) -> np.ndarray:
-        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
-        return self._by_run(matrix.diagonal() for matrix in self.weights)
-
-    @cached_property
-    def consensus_rate(self) -> np.ndarray:
-        """Largest absolute eigenvalue of the mixing matrix apart from the first; shape ([R])."""
-        return self._by_run(np.asarray(second_eigenvalue(matrix)) for matrix in self.weights)
-
-    @cached_property
-    def algebraic_connectivity(self) -> np.ndarray:
-        """Smallest non-zero eigenvalue of the Laplacian; shape ([R])."""
-        return self._by_run(np.asarray(algebraic_connectivity(graph)) for graph in self.graphs)
-
-    def traces_of_powers(self, highest: int) -> np.ndarray:
-        """Estimate the traces of the powers 0, ..., ``highest`` of the first mixing matrix by
-        Hutchinson's estimator with ``PROBES`` fixed vectors of signs.
-        """
-        matrix, n = self.weights[0], self.n_agents
-        now = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
-        traces = []
-        while len(traces) <= highest:
-            after = matrix @ now
-            traces += [(now * now).sum() / PROBES, (now * after).sum() / PROBES]
-            now = after
-        return np.array(traces[: highest + 1])
-
-    def _by_run(self, values) -> np.ndarray:
-        stacked = np.stack(list(values))
-        return stacked[0] if self.shared else stacked
-
-    @cached_property
-    def closed_neighbourhoods(self) -> np.ndarray:
-        """Neighbours of each agent and the agent itself, ([R,] n, 1 + largest degree), padded
-        with the agent.
-        """
-        from scipy.sparse import eye_array
-
-        eye = eye_array(self.n_agents, format="csr")
-        indices = np.arange(self.n_agents)
-        return self._by_run(_padded([(graph + eye).tocsr() for graph in self.graphs], indices))
-
-    @cached_property
-    def open_neighbourhoods(self) -> np.ndarray:
-        """Neighbours of each agent, ([R,] n, largest degree), padded with one of them."""
-        return self._by_run(_padded(self.graphs, None))
-
-    def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Return the values of the members of each neighbourhood.
-
-        Parameters
-        ----------
-        x : ndarray [S, R, n, d]
-            Values of the agents, for S settings and R runs.
-        neighbourhoods : ndarray of int
-            Indices of the members: [n, members] if all runs share a graph, else [R, n, members].
-
-        Returns
-        -------
-        ndarray [S, R, n, members, d]
-        """
-        if self.shared:
-            return x[..., neighbourhoods, :]
-        runs = np.arange(len(neighbourhoods))[:, None, None]
-        return x[:, runs, neighbourhoods]
-
-    def neighbours_of(self, agent: int) -> np.ndarray:
-        """Neighbours of an agent of the first graph, ascending."""
-        return _row(self.graphs[0], agent)
-
-    def links_among(self, agents) -> np.ndarray:
-        """Links between some agents of the first graph, [agents, agents] of bool."""
-        return self.graphs[0][agents][:, agents].toarray().astype(bool)
-
-    # Products. A run's values are never added to another's, and a row's terms always in the same
-    # order, so that a run's result does not depend on those beside it.
-
-    def mix(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
-        return self._times(self.weights, x)
-
-    def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
-        return self._times(self.graphs, x)
-
-    def _times(self, matrices, x: np.ndarray) -> np.ndarray:
-        if self.shared:
-            return product(matrices[0], x)
-        return np.stack([product(m, x[..., run, :, :]) for run, m in enumerate(matrices)], axis=-3)
-
-    # Links, each in both directions: those of agent 0, of agent 1, ..., run after run.
-
-    @cached_property
-    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
-        agents = np.arange(len(self.graphs) * self.n_agents)
-        tails = np.repeat(agents, np.reshape(self.degrees, -1))
-        heads = [g.indices + np.int64(run * self.n_agents) for run, g in enumerate(self.graphs)]
-        return tails, np.concatenate(heads)
-
-    @cached_property
-    def _first_links(self) -> np.ndarray:
-        """Index of the first edge of each agent."""
-        counts = np.reshape(self.degrees, -1)
-        return np.concatenate([[0], counts.cumsum()[:-1]])
-
-    def own_ends(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., [R,] n, d) of the agent that a link belongs to, (..., links, d)."""
-        return self._flat(x)[..., self._ends[0], :]
-
-    def other_ends(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., [R,] n, d) of the neighbour that a link leads to, (..., links, d)."""
-        return self._flat(x)[..., self._ends[1], :]
-
-    def _flat(self, x: np.ndarray) -> np.ndarray:
-        return x if self.shared else x.reshape(*x.shape[:-3], -1, x.shape[-1])
-
-    def sum_at_links(self, values: np.ndarray) -> np.ndarray:
-        """Sum over the links of each agent, from (..., links, d) to (..., [R,] n, d)."""
-        summed = np.add.reduceat(values, self._first_links, axis=-2)
-        if self.shared:
-            return summed
-        return summed.reshape(*values.shape[:-2], -1, self.n_agents, values.shape[-1])
-
-    @cached_property
-    def reversed_links(self) -> np.ndarray:
-        """Index of the edge in the opposite direction, for each edge."""
-        tails, heads = self._ends
-        return np.lexsort((tails, heads))
-
-    @cached_property
-    def link_weights(self) -> np.ndarray:
-        """Mixing weight of the neighbour, one number per edge."""
-        weights = []
-        for graph, matrix in zip(self.graphs, self.weights, strict=True):
-            tails = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
-            weights.append(np.asarray(matrix[tails, graph.indices]).ravel())
-        return np.concatenate(weights)
-
-    @cached_property
-    def pairs_of_links(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number of the pair of agents of each edge, over pairs i < j of all runs, and 1 for the
-        end with the lower number, -1 for the other.
-        """
-        tails, heads = self._ends
-        low, high = np.minimum(tails, heads), np.maximum(tails, heads)
-        _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
-        return number, np.where(tails < heads, 1.0, -1.0)
-
-
 ROUNDING = 1e-9
 """Largest rounding error of a weight and of the sum of a row."""
 
 
-def _require_graph(graph: csr_array, agents: int) -> None:
+def require_graph(graph: csr_array, agents: int) -> None:
     _require_matrix("network.graphs", graph, agents)
     sorted_once = bool(graph.has_canonical_format)
     require(sorted_once, "network.graphs", "unsorted or repeated entries", "each link once, sorted")
@@ -314,7 +37,7 @@ def _require_graph(graph: csr_array, agents: int) -> None:
     require(undirected, "network.graphs", "a directed graph", "an undirected graph")
 
 
-def _require_weights(matrix: csr_array, graph: csr_array) -> None:
+def require_weights(matrix: csr_array, graph: csr_array) -> None:
     agents = graph.shape[0]
     _require_matrix("network.weights", matrix, agents)
     even = _equal(matrix, matrix.T.tocsr())
@@ -348,31 +71,6 @@ def _equal(matrix: csr_array, transpose: csr_array) -> bool:
     return difference.nnz == 0 or float(difference.data.max()) <= ROUNDING
 
 
-def build(
-    graphs: list[csr_array], shared: bool, weights: str, parameters: dict[str, Any]
-) -> SparseNetwork:
-    """Build the network of sampled graphs with the weights that a configuration names.
-
-    Parameters
-    ----------
-    graphs : list of csr_array [n, n]
-        Adjacency matrices: one for all runs, or one per run.
-    shared : bool
-        True if one graph serves all runs.
-    weights : str
-        Name of the mixing weights, a key of ``WEIGHTS``.
-    parameters : dict
-        Keyword arguments of the weights.
-
-    Returns
-    -------
-    SparseNetwork
-    """
-    require(weights in WEIGHTS, "network.weights", weights, f"one of {', '.join(WEIGHTS)}")
-    mixing = tuple(WEIGHTS[weights](graph, **parameters) for graph in graphs)
-    return SparseNetwork(tuple(graphs), mixing, shared)
-
-
 def product(matrix: csr_array, x: np.ndarray) -> np.ndarray:
     """Multiply a sparse matrix by the rows of ``x``.
 
@@ -394,8 +92,21 @@ def product(matrix: csr_array, x: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(result, 0, -2))
 
 
-def _padded(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
-    """Members of each row, ascending, then ``filler`` or the first of them."""
+def padded_rows(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
+    """List the members of each row, padded to equal lengths.
+
+    Parameters
+    ----------
+    matrices : sequence of csr_array, shape (n, n)
+        Matrices whose nonzero entries are the members.
+    filler : ndarray of int, shape (n,), optional
+        Padding of each row; None: the first member of the row.
+
+    Returns
+    -------
+    list of ndarray of int, shape (n, largest number of members)
+        Members in ascending order, then the padding.
+    """
     width = max(int(np.diff(matrix.indptr).max()) for matrix in matrices)
     padded = []
     for matrix in matrices:
@@ -405,10 +116,6 @@ def _padded(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
         padding = members[:, 0] if filler is None else filler
         padded.append(np.where(np.arange(width) < counts[:, None], members, padding[:, None]))
     return padded
-
-
-def _row(matrix: csr_array, i: int) -> np.ndarray:
-    return matrix.indices[matrix.indptr[i] : matrix.indptr[i + 1]].astype(np.int64)
 
 
 # --- Weights --------------------------------------------------------------------------------------
@@ -555,27 +262,3 @@ def _nearest(matrix: csr_array, shift: float, count: int) -> np.ndarray:
 
     options = {"v0": _start(matrix.shape[0]), "tol": 1e-10, "return_eigenvectors": False}
     return eigsh(matrix.tocsc(), count, sigma=shift, **options)
-
-
-def networkx_graph(adjacency: Any, mixing: Any) -> Any:
-    """Return a graph of networkx.
-
-    Parameters
-    ----------
-    adjacency, mixing : ndarray or csr_array, shape (n, n)
-        Edges and weights of one graph.
-
-    Returns
-    -------
-    networkx.Graph
-        Nodes 0 to n-1, in this order. The attribute ``weight`` of edges is the mixing weight.
-    """
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(range(adjacency.shape[0]))
-    rows, columns = adjacency.nonzero()
-    for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
-        if i < j:
-            graph.add_edge(i, j, weight=float(mixing[i, j]))
-    return graph

@@ -16,7 +16,6 @@ from private_consensus.privacy import Budget, Guarantee, Release, account
 
 from . import simulation
 from .algorithms.base import Algorithm
-from .large_networks import SparseNetwork
 from .networks import Network
 from .problems import Problem
 from .randomness import PURPOSES, Streams
@@ -75,7 +74,7 @@ class Simulation:
         Algorithm before calibration, budget and number of iterations.
     problem : Problem
         Problem of the first run.
-    network : Network or SparseNetwork
+    network : Network
         Network of all runs.
     final : dict of str to ndarray
         Values after the last iteration, by quantity, (runs, agents, dim) for models.
@@ -88,7 +87,7 @@ class Simulation:
     releases: Sequence[Release] = field(repr=False)
     setting: Setting = field(repr=False)
     problem: Problem = field(repr=False)
-    network: Network | SparseNetwork = field(repr=False)
+    network: Network = field(repr=False)
     final: dict[str, np.ndarray] = field(repr=False)
 
     @property
@@ -109,7 +108,7 @@ class Simulation:
 def simulate(
     algorithm: Algorithm,
     problem: Problem | Callable[[Streams], Problem],
-    network: Network | SparseNetwork | Callable[[Streams], Network | SparseNetwork],
+    network: Network | Callable[[Streams], Network],
     budget: Budget,
     horizon: int,
     *,
@@ -165,7 +164,7 @@ def simulate(
     require(size <= MAX_MEASUREMENTS, "runs, iterations, measures", size, expected)
     environment = Environment(
         _builder("problem", problem, Problem),
-        _builder("network", network, (Network, SparseNetwork)),
+        _builder("network", network, Network),
     )
     setting = Setting(algorithm, budget, horizon)
     calibration = simulation.calibrate(
@@ -231,10 +230,9 @@ def _times(iterations: Iterable[int] | None, horizon: int) -> frozenset[int]:
     return frozenset(arguments.whole("iterations", t, 1, horizon) for t in times)
 
 
-def _builder(key: str, value: Any, kind: type | tuple[type, ...]) -> Callable[[Streams], Any]:
+def _builder(key: str, value: Any, kind: type) -> Callable[[Streams], Any]:
     """Return a function of the streams, whose results are checked."""
-    names = " or ".join(k.__name__ for k in (kind if isinstance(kind, tuple) else (kind,)))
-    expected = f"a {names}, or a function from Streams to one"
+    expected = f"a {kind.__name__}, or a function from Streams to one"
     if isinstance(value, kind):
         return lambda streams: value
     if inspect.isclass(value) or not callable(value):

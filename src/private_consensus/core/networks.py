@@ -7,13 +7,14 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
 from itertools import pairwise
 from math import isqrt
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -27,8 +28,10 @@ from private_consensus.common.arrays import (
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 from . import large_graphs, large_networks, networkx_graphs
-from .large_networks import SparseNetwork
 from .randomness import Streams
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 DENSE_UP_TO = 256
 """Agents up to which every matrix of a network is that of all pairs."""
@@ -38,6 +41,12 @@ SPARSE_BELOW = 0.125
 
 MAX_ATTEMPTS = 2**20
 """Graphs drawn before a random topology is said to be impossible to connect."""
+
+LARGEST_DENSE = 4096
+"""Agents up to which matrices of all pairs are made on request."""
+
+PROBES = 64
+"""Vectors of an estimated trace; of powers of one matrix all with the same error."""
 
 _BATCHES = (8, 512)
 """Graphs drawn at once, at first and at most; how many changes none of them."""
@@ -82,7 +91,7 @@ class Network:
     @staticmethod
     def from_networkx(
         graph: Any, *, mixing: str = "laplacian", edge_weight: str | None = None, **parameters: Any
-    ) -> Network | SparseNetwork:
+    ) -> Network:
         """Build a network from an undirected, connected graph of networkx.
 
         Parameters
@@ -99,8 +108,8 @@ class Network:
 
         Returns
         -------
-        Network or SparseNetwork
-            Sparse for many agents and few edges, like :func:`build`.
+        Network
+            A :class:`SparseNetwork` for many agents and few edges, like :func:`build`.
 
         Raises
         ------
@@ -118,8 +127,15 @@ class Network:
 
     def to_networkx(self, run: int = 0) -> Any:
         """Return the graph of a run as a networkx.Graph; ``weight`` is the mixing weight."""
-        network = self.of_run(run)
-        return large_networks.networkx_graph(network.adjacency, network.mixing)
+        import networkx as nx
+
+        graph, mixing = nx.Graph(), self.mixing_of(run)
+        graph.add_nodes_from(range(self.n_agents))
+        rows, columns = self.adjacency_of(run).nonzero()
+        for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
+            if i < j:
+                graph.add_edge(i, j, weight=float(mixing[i, j]))
+        return graph
 
     @property
     def n_agents(self) -> int:
@@ -130,7 +146,7 @@ class Network:
         """Return True if all runs share one graph."""
         return self.adjacency.ndim == 2
 
-    def of_runs(self, first: int, last: int) -> Network:
+    def of_runs(self, first: int, last: int) -> Self:
         """Return the graphs of runs ``first`` to ``last - 1``.
 
         Parameters
@@ -149,12 +165,12 @@ class Network:
             return self
         return self._with_graphs(slice(first, last))
 
-    def of_run(self, run: int) -> Network:
-        """The graph of one run, as one for all runs."""
+    def of_run(self, run: int) -> Self:
+        """Return the graph of one run, as one for all runs."""
         return self if self.shared else self._with_graphs(run)
 
-    def _with_graphs(self, runs: int | slice) -> Network:
-        """Return the network of some runs, whose graphs are valid already."""
+    def _with_graphs(self, runs: int | slice) -> Self:
+        """Return the network of some runs, or of one run; the graphs are valid already."""
         network = object.__new__(Network)
         vars(network).update(adjacency=self.adjacency[runs], mixing=self.mixing[runs])
         return network
@@ -164,8 +180,12 @@ class Network:
         """Links and weights as agents know them before they run, whatever arrives later."""
         return self
 
-    def mixing_of(self, run: int) -> np.ndarray:
-        """The mixing matrix of one run."""
+    def adjacency_of(self, run: int) -> np.ndarray | csr_array:
+        """Return the adjacency matrix of one run."""
+        return self.adjacency if self.shared else self.adjacency[run]
+
+    def mixing_of(self, run: int) -> np.ndarray | csr_array:
+        """Return the mixing matrix of one run."""
         return self.mixing if self.shared else self.mixing[run]
 
     def exchange(self) -> Callable[[int, int], Any]:
@@ -192,17 +212,36 @@ class Network:
         """Number of neighbours, without the agent itself; shape ([R,] n)."""
         return self.adjacency.sum(-1)
 
+    @property
+    def _graphs(self) -> tuple[csr_array, ...]:
+        """Adjacency of each graph, sparse."""
+        from scipy.sparse import csr_array
+
+        return tuple(
+            csr_array(m, dtype=float)
+            for m in self.adjacency.reshape(-1, self.n_agents, self.n_agents)
+        )
+
+    def _by_run(self, values: Iterable[np.ndarray]) -> np.ndarray:
+        stacked = np.stack(list(values))
+        return stacked[0] if self.shared else stacked
+
     @cached_property
     def closed_neighbourhoods(self) -> np.ndarray:
         """Neighbours of each agent and the agent itself, ([R,] n, 1 + largest degree), padded
         with the agent.
         """
-        return _padded(self.adjacency | np.eye(self.n_agents, dtype=bool))
+        from scipy.sparse import eye_array
+
+        eye = eye_array(self.n_agents, format="csr")
+        agents = np.arange(self.n_agents)
+        closed = [(graph + eye).tocsr() for graph in self._graphs]
+        return self._by_run(large_networks.padded_rows(closed, agents))
 
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
         """Neighbours of each agent, ([R,] n, largest degree), padded with one of them."""
-        return _padded(self.adjacency)
+        return self._by_run(large_networks.padded_rows(self._graphs, None))
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
         """Return the values of the members of each neighbourhood.
@@ -224,12 +263,13 @@ class Network:
         return x[:, runs, neighbourhoods]
 
     def neighbours_of(self, agent: int) -> np.ndarray:
-        """Neighbours of an agent of the first graph, ascending."""
-        return np.flatnonzero(self.of_run(0).adjacency[agent])
+        """Return the neighbours of an agent of the first graph, ascending."""
+        return self.adjacency_of(0)[[agent]].nonzero()[1].astype(np.int64)
 
-    def links_among(self, agents) -> np.ndarray:
-        """Links between some agents of the first graph, [agents, agents] of bool."""
-        return self.of_run(0).adjacency[np.ix_(agents, agents)]
+    def links_among(self, agents: Sequence[int] | np.ndarray) -> np.ndarray:
+        """Return the edges between some agents of the first graph, [agents, agents] of bool."""
+        edges = self.adjacency_of(0)[agents][:, agents]
+        return edges if isinstance(edges, np.ndarray) else edges.toarray().astype(bool)
 
     @cached_property
     def _links(self) -> np.ndarray:
@@ -248,6 +288,207 @@ class Network:
         agents = range(self.n_agents)
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
+
+
+class SparseNetwork(Network):
+    """Network with sparse matrices: one graph for all runs, or one graph per run.
+
+    Time and memory are linear in the numbers of agents and edges. In addition to the methods of
+    a :class:`Network`, it gives the values at both ends of every edge, for quantities that are no
+    product with a matrix.
+
+    Parameters
+    ----------
+    graphs : tuple of csr_array, (n, n)
+        Adjacency: 1 for a link, symmetric, without self-loops, connected.
+    weights : tuple of csr_array, (n, n)
+        Mixing matrices: symmetric, with rows that sum to 1, at least 0 on links, and zero where
+        there is neither a link nor the diagonal.
+    shared : bool
+        Whether the only graph serves all runs.
+    """
+
+    __eq__, __hash__ = object.__eq__, object.__hash__
+
+    def __init__(self, graphs: tuple[csr_array, ...], weights: tuple[csr_array, ...], shared: bool):
+        from scipy.sparse.csgraph import connected_components
+
+        vars(self).update(graphs=graphs, weights=weights)
+        valid_counts = len(graphs) == len(weights) >= 1 and (len(graphs) == 1 or not shared)
+        actual = f"{len(graphs)} graphs and {len(weights)} mixing matrices"
+        expected = "as many mixing matrices as graphs, a single graph if it is shared"
+        require(valid_counts, "network", actual, expected)
+        vars(self)["_shared"] = shared
+        for graph, matrix in zip(graphs, weights, strict=True):
+            large_networks.require_graph(graph, self.n_agents)
+            large_networks.require_weights(matrix, graph)
+            is_connected = connected_components(graph, directed=False)[0] == 1
+            require(is_connected, "network", "disconnected graph", "a connected graph")
+
+    @property
+    def n_agents(self) -> int:
+        return self.graphs[0].shape[0]
+
+    @property
+    def shared(self) -> bool:
+        return self._shared
+
+    def _with_graphs(self, runs: int | slice) -> SparseNetwork:
+        network, some = object.__new__(SparseNetwork), runs
+        if not isinstance(runs, slice):
+            some = slice(runs, runs + 1)
+        matrices = {"graphs": self.graphs[some], "weights": self.weights[some]}
+        vars(network).update(matrices, _shared=not isinstance(runs, slice))
+        return network
+
+    @property
+    def _graphs(self) -> tuple[csr_array, ...]:
+        return self.graphs
+
+    @property
+    def adjacency(self) -> np.ndarray:
+        """The matrix of all pairs, ([R,] n, n), where there are few enough."""
+        return self._dense(self.graphs).astype(bool)
+
+    @property
+    def mixing(self) -> np.ndarray:
+        """The mixing matrix of all pairs, ([R,] n, n), where there are few enough."""
+        return self._dense(self.weights)
+
+    def _dense(self, matrices) -> np.ndarray:
+        expected = f"at most {LARGEST_DENSE} for what needs a matrix of all pairs of agents"
+        require(self.n_agents <= LARGEST_DENSE, "network.agents", self.n_agents, expected)
+        dense = np.stack([matrix.toarray() for matrix in matrices])
+        return dense[0] if self.shared else dense
+
+    def adjacency_of(self, run: int) -> csr_array:
+        return self.graphs[0 if self.shared else run]
+
+    def mixing_of(self, run: int) -> csr_array:
+        return self.weights[0 if self.shared else run]
+
+    @cached_property
+    def identity(self) -> bytes:
+        """Equal for equal graphs with equal weights."""
+        digest = hashlib.sha256()
+        for matrix in (*self.graphs, *self.weights):
+            for array in (matrix.indptr, matrix.indices, matrix.data):
+                digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.digest()
+
+    @cached_property
+    def degrees(self) -> np.ndarray:
+        """Number of neighbours, without the agent itself; shape ([R,] n)."""
+        return self._by_run(np.diff(graph.indptr).astype(np.int64) for graph in self.graphs)
+
+    @cached_property
+    def own_weights(self) -> np.ndarray:
+        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
+        return self._by_run(matrix.diagonal() for matrix in self.weights)
+
+    @cached_property
+    def consensus_rate(self) -> np.ndarray:
+        """Largest absolute eigenvalue of the mixing matrix apart from the first; shape ([R])."""
+        return self._by_run(
+            np.asarray(large_networks.second_eigenvalue(matrix)) for matrix in self.weights
+        )
+
+    @cached_property
+    def algebraic_connectivity(self) -> np.ndarray:
+        """Smallest non-zero eigenvalue of the Laplacian; shape ([R])."""
+        return self._by_run(
+            np.asarray(large_networks.algebraic_connectivity(graph)) for graph in self.graphs
+        )
+
+    def traces_of_powers(self, highest: int) -> np.ndarray:
+        """Estimate the traces of the powers 0, ..., ``highest`` of the first mixing matrix by
+        Hutchinson's estimator with ``PROBES`` fixed vectors of signs.
+        """
+        matrix, n = self.weights[0], self.n_agents
+        now = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
+        traces = []
+        while len(traces) <= highest:
+            after = matrix @ now
+            traces += [(now * now).sum() / PROBES, (now * after).sum() / PROBES]
+            now = after
+        return np.array(traces[: highest + 1])
+
+    # Products. A run's values are never added to another's, and a row's terms always in the same
+    # order, so that a run's result does not depend on other runs.
+
+    def mix(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        return self._times(self.weights, x)
+
+    def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
+        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
+        return self._times(self.graphs, x)
+
+    def _times(self, matrices, x: np.ndarray) -> np.ndarray:
+        if self.shared:
+            return large_networks.product(matrices[0], x)
+        return np.stack(
+            [large_networks.product(m, x[..., run, :, :]) for run, m in enumerate(matrices)],
+            axis=-3,
+        )
+
+    # Links, each in both directions: those of agent 0, of agent 1, ..., run after run.
+
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray]:
+        agents = np.arange(len(self.graphs) * self.n_agents)
+        tails = np.repeat(agents, np.reshape(self.degrees, -1))
+        heads = [g.indices + np.int64(run * self.n_agents) for run, g in enumerate(self.graphs)]
+        return tails, np.concatenate(heads)
+
+    @cached_property
+    def _first_links(self) -> np.ndarray:
+        """Index of the first edge of each agent."""
+        counts = np.reshape(self.degrees, -1)
+        return np.concatenate([[0], counts.cumsum()[:-1]])
+
+    def own_ends(self, x: np.ndarray) -> np.ndarray:
+        """Values (..., [R,] n, d) of the agent that a link belongs to, (..., links, d)."""
+        return self._flat(x)[..., self._ends[0], :]
+
+    def other_ends(self, x: np.ndarray) -> np.ndarray:
+        """Values (..., [R,] n, d) of the neighbour that a link leads to, (..., links, d)."""
+        return self._flat(x)[..., self._ends[1], :]
+
+    def _flat(self, x: np.ndarray) -> np.ndarray:
+        return x if self.shared else x.reshape(*x.shape[:-3], -1, x.shape[-1])
+
+    def sum_at_links(self, values: np.ndarray) -> np.ndarray:
+        """Sum over the links of each agent, from (..., links, d) to (..., [R,] n, d)."""
+        summed = np.add.reduceat(values, self._first_links, axis=-2)
+        if self.shared:
+            return summed
+        return summed.reshape(*values.shape[:-2], -1, self.n_agents, values.shape[-1])
+
+    @cached_property
+    def reversed_links(self) -> np.ndarray:
+        """Index of the edge in the opposite direction, for each edge."""
+        tails, heads = self._ends
+        return np.lexsort((tails, heads))
+
+    @cached_property
+    def link_weights(self) -> np.ndarray:
+        """Mixing weight of the neighbour, one number per edge."""
+        weights = []
+        for graph, matrix in zip(self.graphs, self.weights, strict=True):
+            tails = np.repeat(np.arange(self.n_agents), np.diff(graph.indptr))
+            weights.append(np.asarray(matrix[tails, graph.indices]).ravel())
+        return np.concatenate(weights)
+
+    @cached_property
+    def pairs_of_links(self) -> tuple[np.ndarray, np.ndarray]:
+        """Number of the pair of agents of each edge, over pairs i < j of all runs, and 1 for the
+        end with the lower number, -1 for the other.
+        """
+        tails, heads = self._ends
+        low, high = np.minimum(tails, heads), np.maximum(tails, heads)
+        _, number = np.unique(low * (high.max() + 1) + high, return_inverse=True)
+        return number, np.where(tails < heads, 1.0, -1.0)
 
 
 _AXES = ("run", "from agent", "to agent")
@@ -293,18 +534,6 @@ def require_same_agents(problem: Any, network: Any) -> None:
     agents, nodes = (getattr(owner, "n_agents", None) for owner in (problem, network))
     same = agents is None or nodes is None or agents == nodes
     require(same, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
-
-
-def _padded(membership: np.ndarray) -> np.ndarray:
-    """Members of each row, first those there are, then repetitions of one of them."""
-    width = int(membership.sum(-1).max())
-    # A stable sort of "not a member" puts members first, in the order of their numbers.
-    order = np.argsort(~membership, axis=-1, kind="stable")[..., :width]
-    present = np.take_along_axis(membership, order, -1)
-    itself = np.arange(membership.shape[-1])[:, None]
-    is_member = np.take_along_axis(membership, np.broadcast_to(itself, order[..., :1].shape), -1)
-    filler = np.where(is_member, itself, order[..., :1])
-    return np.where(present, order, filler)
 
 
 def laplacian(adjacency: np.ndarray) -> np.ndarray:
@@ -731,7 +960,7 @@ def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
 
 def build(
     streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
-) -> Network | SparseNetwork:
+) -> Network:
     """The network that a configuration names.
 
     Parameters
@@ -759,7 +988,8 @@ def build(
         return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))
     graphs, shared = _large(streams, name, agents, parameters)
     if max(graph.nnz for graph in graphs) < SPARSE_BELOW * agents**2:
-        return large_networks.build(graphs, shared, weights, mixing_parameters)
+        mixing = [large_networks.WEIGHTS[weights](graph, **mixing_parameters) for graph in graphs]
+        return SparseNetwork(tuple(graphs), tuple(mixing), shared)
     adjacency = np.stack([graph.toarray().astype(bool) for graph in graphs])
     adjacency = adjacency[0] if shared else adjacency
     return Network(adjacency, MIXINGS[weights](adjacency, **mixing_parameters))

@@ -400,8 +400,8 @@ def simulate_together(
 
     def compute(first: int) -> list[list[dict]]:
         recorder_type = _Recorder if divergence == "raise" else _Counter
-        quiet = {} if divergence == "raise" else {"over": "ignore", "invalid": "ignore"}
-        with np.errstate(**quiet):
+        handling = None if divergence == "raise" else "ignore"
+        with np.errstate(over=handling, invalid=handling):
             return [
                 _run_block(
                     calibration,

@@ -56,7 +56,7 @@ def received_within(
 
     Parameters
     ----------
-    network : Network or SparseNetwork
+    network : Network
         Communication graph.
     x : ndarray, shape (settings, runs, agents, dim)
         New messages.
