@@ -15,7 +15,6 @@ from private_consensus.comparison.design import (
     Axes,
     Comparison,
     cells,
-    nearest,
     network_of,
     read_comparison,
 )
@@ -76,15 +75,6 @@ def test_a_sample_of_more_cells_than_there_are_takes_them_all():
         {**RAW, "axes": {**axes, "links": [0.0, 0.2]}, "epsilons": [1.0], "scales": {}}
     )
     assert len(cells(small)) == len(DESIGN.problems) * 4
-
-
-def test_the_nearest_cell_differs_in_the_fewest_axes():
-    base = CELLS[0]
-    wanted = replace(base.environment, agents=50, links=0.2)
-    found = nearest(wanted, 0.9, CELLS)
-    different = [k for k, v in asdict(found.environment).items() if v != asdict(wanted)[k]]
-    assert len(different) <= 1 and found.epsilon == 1.0
-    assert nearest(base.environment, base.epsilon, CELLS) == base
 
 
 @pytest.mark.parametrize(

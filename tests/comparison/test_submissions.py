@@ -9,11 +9,11 @@ from synthetic import rows, smoke
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.common.provenance import file_hash
+from private_consensus.comparison.schema import COLUMNS
 from private_consensus.comparison.submissions import (
     RULES,
     encoded,
     hand_in,
-    handed_in,
     manifest_of,
     rules,
     sealed,
@@ -34,7 +34,7 @@ def file(tmp_path):
 
 def refused(path, design=DESIGN):
     with pytest.raises(InvalidInput) as error:
-        handed_in(path, design)
+        submission(path, design)
     return str(error.value)
 
 
@@ -45,7 +45,7 @@ def rewritten(path, **changes):
 
 
 def test_what_is_handed_in_is_what_is_ranked(file):
-    assert handed_in(file, DESIGN).equals(TABLE.select(handed_in(file, DESIGN).columns))
+    assert submission(file, DESIGN).table.equals(TABLE.select(list(COLUMNS)))
     stated = json.loads(manifest_of(file).read_text())
     assert stated["methods"] == {"one_shot_averaging": "eavesdropper", "secure_aggregation": "sums"}
     assert set(stated["rules"]) == set(RULES)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -39,7 +40,7 @@ from private_consensus.reproduction.experiments.schema import Strict, validate
 
 from .baselines import baselines_of, learnable_cells
 from .schema import ANYONE, CELL, MEASURES
-from .tables import Cube, Parts, compared, cube
+from .tables import Parts, compared, cube
 
 ANSWERS = {
     HELD: "yes", IN_PART: "in part", NOT_HELD: "no", UNDECIDED: "undecided",
@@ -165,20 +166,25 @@ def judged(
         One row per sentence, with the pair nearest to failing.
     """
     axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
-    cubes = _Cubes(table)
+    proven = Parts(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
     free = baselines_of(table)
-    small = {
-        observer: _too_small(table, observer, free)
-        for observer in {sentence.observer for sentence in sentences.values()}
-    }
+
+    @cache
+    def observed(observer: str) -> tuple[list[str], dict[tuple, str]]:
+        """Return the ranked methods, and the axis of each cell with a sufficient budget."""
+        rows = compared(table, observer)
+        outcomes = learnable_cells(cube(rows, "excess_loss_mean"), free)
+        ranked = rows.filter(pl.col("observer") != ANYONE)["method"].unique().sort().to_list()
+        return ranked, {cell: a for cell, a in axis.items() if outcomes.get(cell) is not False}
+
     verdicts = {
-        name: _verdict(
-            sentence,
-            cubes.of(sentence.observer),
-            {cell: kind for cell, kind in axis.items() if cell not in small[sentence.observer]},
-        )
+        name: judge([
+            estimates
+            for test in sentence.tests
+            for estimates in _estimates(test, proven, *observed(sentence.observer))
+        ])
         for name, sentence in sentences.items()
-    }
+    }  # fmt: skip
     p, _ = holm([verdict.p for verdict in verdicts.values()])
     return [
         _row(name, sentences[name], verdict, float(after))
@@ -186,63 +192,11 @@ def judged(
     ]
 
 
-def _too_small(table: pl.DataFrame, observer: str, free: Sequence[str]) -> set[tuple]:
-    """Return the cells in which no private method is better than all baselines."""
-    losses = cube(compared(table, observer), "excess_loss_mean")
-    outcomes = learnable_cells(losses, free)
-    return {cell for cell, outcome in outcomes.items() if outcome is False}
-
-
-class _Cubes:
-    """Cubes of one table; each is computed once."""
-
-    def __init__(self, table: pl.DataFrame) -> None:
-        self.table, self.made = table, {}
-        self.proven = Parts(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
-
-    def of(self, observer: str) -> _Observed:
-        """Return the cubes and the methods that are ranked for an observer."""
-        rows = compared(self.table, observer).filter(pl.col("observer") != ANYONE)
-        ranked = rows["method"].unique().sort().to_list()
-        return _Observed(self, ranked)
-
-    def cube(self, measure: str, tuning: str) -> Cube:
-        """Return the cube of proven or non-private rows.
-
-        Parameters
-        ----------
-        measure : str
-            Name of the measure.
-        tuning : str
-            Kind of tuning.
-
-        Returns
-        -------
-        Cube
-        """
-        if (measure, tuning) not in self.made:
-            self.made[measure, tuning] = self.proven.cube(measure, tuning)
-        return self.made[measure, tuning]
-
-
-class _Observed(NamedTuple):
-    """Cubes, and the methods that are ranked for one observer."""
-
-    cubes: _Cubes
-    ranked: list[str]
-
-
-def _verdict(sentence: Sentence, observed: _Observed, axis: Mapping[tuple, str]) -> Verdict:
-    return judge(
-        [estimates for test in sentence.tests for estimates in _estimates(test, observed, axis)]
-    )
-
-
 def _estimates(
-    test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]
+    test: Pairwise, table: Parts, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Estimates]:
     """Yield the estimates of a test, separately for each of its parts."""
-    pairs = list(_pairs(test, observed, axis))
+    pairs = list(_pairs(test, table, ranked, axis))
     problems = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
     for problem in problems:
         problem_pairs = [pair for pair in pairs if problem in ("", pair.problem)]
@@ -273,46 +227,26 @@ def _series(side: Side) -> Series:
     return Series(experiment="comparison", method=side.method, variant=side.tuning)
 
 
-def _pairs(test: Pairwise, observed: _Observed, axis: Mapping[tuple, str]) -> Iterator[Sides]:
+def _pairs(
+    test: Pairwise, table: Parts, ranked: Sequence[str], axis: Mapping[tuple, str]
+) -> Iterator[Sides]:
     """Yield every pair of cells and methods that the test compares and that have runs."""
-    first_cube, second_cube = (
-        observed.cubes.cube(test.measure, side.tuning) for side in (test.smaller, test.than)
-    )
-    first_rows = {cell: i for i, cell in enumerate(first_cube.cells)}
-    second_rows = {cell: i for i, cell in enumerate(second_cube.cells)}
+    sides = [(side, table.cube(test.measure, side.tuning)) for side in (test.smaller, test.than)]
     for cell, kind in axis.items():
-        if test.cells not in ("all", kind) or not _within(cell, test.where):
+        at = dict(zip(CELL, cell, strict=True))
+        if test.cells not in ("all", kind) or any(at[k] not in v for k, v in test.where.items()):
             continue
-        first_cell, second_cell = _moved(cell, test.smaller.where), _moved(cell, test.than.where)
-        if first_cell not in first_rows or second_cell not in second_rows:
-            continue
-        for a, b in _methods(test, observed.ranked):
-            values = _paired(
-                _runs(first_cube, first_rows[first_cell], a),
-                _runs(second_cube, second_rows[second_cell], b),
-            )
+        for methods in _methods(test, ranked):
+            runs = [
+                losses.runs(tuple((at | side.where).values()), method)
+                for (side, losses), method in zip(sides, methods, strict=True)
+            ]
+            common = min(map(len, runs))
+            values = np.array([series[:common] for series in runs])
+            values = values[:, ~np.isnan(values).any(0)]
             if values.size:
-                yield Sides(f"{a} against {b}, {_said(cell)}", str(cell[0]), *values)
-
-
-def _runs(cube: Cube, cell: int, method: str) -> np.ndarray:
-    columns = [i for i, name in enumerate(cube.methods) if name == method]
-    return cube.values[cell, columns].reshape(-1)
-
-
-def _paired(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Restrict both sides to their common runs; [2, runs]."""
-    common = min(len(first), len(second))
-    both = np.array([first[:common], second[:common]])
-    return both[:, ~np.isnan(both).any(0)]
-
-
-def _within(cell: tuple, where: Mapping[str, Sequence[Any]]) -> bool:
-    return all(cell[list(CELL).index(key)] in values for key, values in where.items())
-
-
-def _moved(cell: tuple, where: Mapping[str, Any]) -> tuple:
-    return tuple(where.get(key, value) for key, value in zip(CELL, cell, strict=True))
+                name = f"{methods[0]} against {methods[1]}, {_describe(cell)}"
+                yield Sides(name, str(cell[0]), *values)
 
 
 def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
@@ -325,7 +259,7 @@ def _methods(test: Pairwise, ranked: Sequence[str]) -> list[tuple[str, str]]:
     return [(a, b) for a in firsts for b in seconds]
 
 
-def _said(cell: tuple) -> str:
+def _describe(cell: tuple) -> str:
     problem, agents, graph, partition, missing, links, epsilon = cell
     faults = f", {missing:g} missing" * bool(missing) + f", {links:g} of links" * bool(links)
     return f"{problem}, N = {agents}, {graph}, {partition}{faults}, epsilon = {epsilon:g}"

@@ -422,8 +422,7 @@ def _gains(table: Parts, base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
         runs = min(tuned.values.shape[-1], reference.values.shape[-1])
         for method in common if tuning != TRANSFERRED and cells else ():
             pairs = np.array([
-                losses.values[[losses.cells.index(cell) for cell in cells],
-                              losses.methods.index(method), :runs]
+                [losses.runs(cell, method)[:runs] for cell in cells]
                 for losses in (tuned, reference)
             ])  # fmt: skip
             complete = ~np.isnan(pairs).any((0, 2))

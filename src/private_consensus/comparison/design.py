@@ -443,34 +443,6 @@ def _sample(design: Comparison, existing: set[tuple[Environment, float]]) -> Ite
             yield Cell(environment, epsilon, SAMPLE)
 
 
-def nearest(environment: Environment, epsilon: float, among: list[Cell]) -> Cell:
-    """Return the cell of the same problem that differs in the fewest axes.
-
-    The distance of ln epsilon decides between cells that differ in equally many axes.
-
-    Parameters
-    ----------
-    environment : Environment
-        Environment to approximate.
-    epsilon : float
-        Budget to approximate.
-    among : list of Cell
-        Cells to choose from.
-
-    Returns
-    -------
-    Cell
-    """
-    same = [cell for cell in among if cell.environment.problem == environment.problem]
-    require(bool(same), "problem", environment.problem, "a problem of the design")
-
-    def apart(cell: Cell) -> tuple[int, float]:
-        pairs = zip(asdict(cell.environment).values(), asdict(environment).values(), strict=True)
-        return sum(a != b for a, b in pairs), abs(np.log(cell.epsilon / epsilon))
-
-    return min(same, key=apart)
-
-
 def described(
     design: Comparison,
     absent: list[dict[str, Any]],

@@ -17,7 +17,7 @@ from private_consensus.common.multiplicity import ALPHA
 
 from .baselines import remaining
 from .ranks import Ranking
-from .schema import ANYONE, CELL, PRIMARY
+from .schema import ANYONE, CELL, OBSERVERS
 from .statistics import LOCAL, places
 from .tables import compared, cube
 
@@ -52,11 +52,10 @@ def alone(
     table: pl.DataFrame,
     cells: Iterable[Mapping[str, Any]],
     outcomes: Mapping[tuple, bool | None],
-    tuning: str = PRIMARY,
-    observer: str = "eavesdropper",
-    measure: str = "excess_loss_mean",
 ) -> list[Alone]:
     """Return whether local training has the lowest loss, by problem and budget of base cells.
+
+    Methods are those for the eavesdropper, with the primary tuning.
 
     Parameters
     ----------
@@ -67,20 +66,14 @@ def alone(
     outcomes : mapping of tuple to bool or None
         For each cell, whether some private method is better than all baselines
         (:mod:`.baselines`). Cells without such a method are omitted.
-    tuning : str
-        Kind of tuning.
-    observer : str
-        Observer of the ranking.
-    measure : str
-        Name of the loss.
 
     Returns
     -------
     list of Alone
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
-    private = compared(table, observer).filter(pl.col("observer") != ANYONE)
-    losses = remaining(cube(private, measure, tuning), outcomes)
+    private = compared(table, OBSERVERS[0]).filter(pl.col("observer") != ANYONE)
+    losses = remaining(cube(private, "excess_loss_mean"), outcomes)
     rows = [i for i, cell in enumerate(losses.cells) if cell in base]
     by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:

@@ -155,23 +155,6 @@ def encoded(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def handed_in(path: str | Path, design: Comparison) -> pl.DataFrame:
-    """Return the table of a :func:`submission`.
-
-    Parameters
-    ----------
-    path : path
-        Path of the Parquet file.
-    design : Comparison
-        Present design.
-
-    Returns
-    -------
-    DataFrame
-    """
-    return submission(path, design).table
-
-
 def submission(path: str | Path, design: Comparison) -> Submission:
     """Read results that comply with the rules of a design.
 

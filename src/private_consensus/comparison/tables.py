@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,24 @@ class Cube(NamedTuple):
     def part(self, rows: list[int]) -> Cube:
         """Return the cube of some cells."""
         return Cube([self.cells[i] for i in rows], self.methods, self.values[rows])
+
+    def runs(self, cell: tuple, method: str) -> np.ndarray:
+        """Return the values of a method in a cell, shape (runs,); empty if there are none.
+
+        Parameters
+        ----------
+        cell : tuple
+            Row of :data:`.schema.CELL`.
+        method : str
+            Name of the method.
+
+        Returns
+        -------
+        ndarray
+        """
+        if cell not in self.cells or method not in self.methods:
+            return np.empty(0)
+        return self.values[self.cells.index(cell), self.methods.index(method)]
 
     def of_cell(self, cell: int) -> dict[str, np.ndarray]:
         """Return the values, shape (runs,), of the methods that ran in a cell.
@@ -97,6 +114,7 @@ class Parts:
 
     def __init__(self, table: pl.DataFrame) -> None:
         self._none = table.clear()
+        self._cubes: dict[tuple[str, str], Cube] = {}
         self._rows = table.partition_by("measure", "tuning", as_dict=True)
 
     def rows(self, measure: str, tuning: str = PRIMARY) -> pl.DataFrame:
@@ -116,7 +134,7 @@ class Parts:
         return self._rows.get((measure, tuning), self._none)
 
     def cube(self, measure: str, tuning: str = PRIMARY) -> Cube:
-        """Return the values of a measure and a kind of tuning.
+        """Return the values of a measure and a kind of tuning; results are cached.
 
         Parameters
         ----------
@@ -129,11 +147,13 @@ class Parts:
         -------
         Cube
         """
-        return cube(self.rows(measure, tuning), measure, tuning)
+        if (measure, tuning) not in self._cubes:
+            self._cubes[measure, tuning] = cube(self.rows(measure, tuning), measure, tuning)
+        return self._cubes[measure, tuning]
 
     def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:
         """Return the parts after applying a selection of rows to each of them."""
-        selected = copy(self)
+        selected = Parts(self._none)
         selected._rows = {key: choose(rows) for key, rows in self._rows.items()}
         return selected
 
