@@ -27,7 +27,7 @@ from .common.errors import Diverged, InvalidInput, Refused, one_line, require, s
 from .common.extras import how_to_install
 from .common.json_values import to_json
 from .common.secrets import redacted
-from .common.spelling import meant
+from .common.spelling import spelling_suggestion
 from .common.terminal import first_sentence, rendered
 from .core import algorithms, problems, synthetic
 from .core.algorithms.base import parameters, step_parameters, unstable_steps
@@ -47,9 +47,10 @@ MAX_MESSAGE = 10_000
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Entry point of ``private-consensus``; 0 if all went well, 2 for input that cannot be used.
+    """Run a command of ``private-consensus`` and return its exit code.
 
-    ``compare`` gives 1 if numbers changed, ``audit`` if anything speaks against a claim.
+    The code is 0 without errors and 2 for invalid input. It is 1 if ``compare`` finds changed
+    numbers, ``audit`` evidence against a claim, or ``check`` errors.
     """
     parser = _parser()
     options = parser.parse_args(arguments)
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = str(error).splitlines()
         if len(lines) > MAX_LINES:
             lines = [*lines[:MAX_LINES], f"and {len(lines) - MAX_LINES} more"]
-        _print_error("; ".join(filter(None, [*lines, meant(error)])))
+        _print_error("; ".join(filter(None, [*lines, spelling_suggestion(error)])))
         return 2
     except ModuleNotFoundError as error:
         if (line := how_to_install(error)) is None:
@@ -413,14 +414,13 @@ def _describe(options) -> None:
 
 
 def _with_defaults(built: type) -> Any:
-    """An algorithm without parameters; its class, where it needs some: nothing that is said of such
-    an algorithm depends on them."""
+    """Return an algorithm with default parameters, or its class if it requires parameters."""
     needed = any(field.default is dataclasses.MISSING for field in dataclasses.fields(built))
     return built if needed else built()
 
 
 def _default(field: dataclasses.Field) -> str:
-    return "none: to be given" if field.default is dataclasses.MISSING else repr(field.default)
+    return "required" if field.default is dataclasses.MISSING else repr(field.default)
 
 
 def _oracles(name: str) -> list[str]:
@@ -474,7 +474,7 @@ def _run(options) -> None:
 
 
 def _show_run(setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any]) -> None:
-    """Print setting, measurements, plot and privacy of a run."""
+    """Print setting, measurements and privacy of a run."""
     _print_setting(setting)
     metric, epsilon = contents["metric"], contents["epsilon"]
     rows = course[_log_spaced(course.height, 12)]
@@ -531,7 +531,7 @@ def _set_default_steps(cell: dict[str, Any], prepared: Mapping[str, Any]) -> Non
 
 
 def _example(options) -> tuple[tuple, float]:
-    """The small example of an algorithm, of which nothing is changed, and its delta."""
+    """Return setting and delta of the example of an algorithm; refuse options that change it."""
     from .audits.examples import examples
 
     for key in (*SETTING, "set"):
@@ -542,7 +542,7 @@ def _example(options) -> tuple[tuple, float]:
 
 
 def _audit(options) -> int:
-    """0 if nothing speaks against the claim, 1 if something does."""
+    """Return 1 if the audit finds evidence against the claim, else 0."""
     from . import audit
 
     defaults = _defaults()
@@ -694,7 +694,7 @@ def _in_short(value: Any) -> str:
 
 @contextmanager
 def _combined(options) -> Generator[None]:
-    """Around what runs an algorithm on a problem: not every one fits every other."""
+    """Translate errors of an algorithm that does not fit a problem, network or budget."""
     try:
         yield
     except (InvalidInput, Diverged):
@@ -801,7 +801,7 @@ def _prepared(cell, options) -> dict[str, Any]:
 
 
 def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
-    """Prepared data sets by name, from where a user said, or the publishers."""
+    """Return prepared data sets by name, from the sources that the options state."""
     if not names:
         return {}
     from .reproduction.datasets import PREPARATIONS, Acquisition, acquire, prepare
@@ -820,7 +820,7 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
 
 
 MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
-"""Laplace losses are convolved on a grid, which grows with their number."""
+"""Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
 
 
 def _privacy(options) -> None:

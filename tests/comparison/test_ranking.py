@@ -92,7 +92,7 @@ def test_others_that_were_run_are_not_run_again(toy, rank, tmp_path, monkeypatch
     [
         (["nobody"], "NAME: found 'nobody', expected one of"),
         (["local_training", "--scale", "huge"], "--scale: found 'huge', expected one of paper, "),
-        (["missing.parquet"], "missing.json: found 'nothing'"),
+        (["missing.parquet"], "missing.json: missing"),
         (
             ["secure.parquet", "--out", "mine.parquet"],
             "--out: found 'mine.parquet', expected a NAME",

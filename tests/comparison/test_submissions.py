@@ -81,7 +81,7 @@ def test_a_manifest_that_is_none_missing_or_of_another_time_is_refused(file):
     manifest_of(file).write_text("{")
     assert "damaged" in refused(file)
     manifest_of(file).unlink()
-    assert "mine.json: found 'nothing'" in refused(file)
+    assert "mine.json: missing" in refused(file)
 
 
 def test_an_observer_that_the_rows_do_not_name_is_refused(file):

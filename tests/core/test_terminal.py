@@ -8,7 +8,7 @@ import pytest
 
 from private_consensus import algorithms, problems
 from private_consensus.common.errors import InvalidInput, Refused
-from private_consensus.common.spelling import meant, nearest
+from private_consensus.common.spelling import nearest, spelling_suggestion
 from private_consensus.common.terminal import first_sentence, formula, rendered
 
 
@@ -50,6 +50,9 @@ def test_nothing_of_what_is_described_is_left_as_it_is_typed(name):
 def test_names_are_guessed_only_where_one_of_several_was_expected():
     assert nearest("ding_fgi5", ["ding_fig5", "wang_fig1"]) == "did you mean ding_fig5?"
     assert nearest("qqqq", ["ding_fig5"]) == ""
-    assert meant(InvalidInput("name", "rin", "one of ring, path")) == "did you mean ring?"
-    assert meant(InvalidInput("name", "rin", "a graph")) == ""
-    assert meant(Refused(["a line"])) == ""
+    assert (
+        spelling_suggestion(InvalidInput("name", "rin", "one of ring, path"))
+        == "did you mean ring?"
+    )
+    assert spelling_suggestion(InvalidInput("name", "rin", "a graph")) == ""
+    assert spelling_suggestion(Refused(["a line"])) == ""

@@ -1,4 +1,4 @@
-"""The log file of a job: settings and versions first, wall time last, an error in full."""
+"""Log file of a job: settings, versions, wall time, and the trace of an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from .errors import Diverged, InvalidInput, shortened
 from .provenance import versions
-from .secrets import Discreet, redacted
+from .secrets import RedactingFormatter, redacted
 from .usage import measured
 
 MAX_SETTINGS = 500
@@ -25,17 +25,18 @@ MAX_SETTINGS = 500
 def job_logging(
     path: str | Path, settings: Any = None, usage: str | Path | None = None
 ) -> Iterator[None]:
-    """Log to ``path``; what the user can mend ends the process with one sentence, not a trace.
+    """Log to a file; invalid input ends the process with one sentence, other errors with a trace.
 
-    Whatever is logged, or printed when the process ends, is free of secrets.
+    Neither the log nor the output of the process contains secrets.
 
     Parameters
     ----------
     path : path
+        Log file.
     settings : object, optional
-        What the job computes, as JSON; the log has its first :data:`MAX_SETTINGS` characters.
+        Settings of the job as JSON; the log has the first :data:`MAX_SETTINGS` characters.
     usage : path, optional
-        Where :func:`.usage.measured` writes what a job took that ended well.
+        File to which :func:`.usage.measured` writes time and memory if the job ends normally.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def job_logging(
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, mode="w", encoding="utf-8")
-    handler.setFormatter(Discreet("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, force=True, handlers=[handler])
     if settings is not None:
         # Snakemake prints the log of a failed job. Secrets go first: half of one is not recognised.

@@ -1,4 +1,4 @@
-"""Files that are not what was written: one clear error, whatever a library makes of them."""
+"""Read files of the workflow; a missing or damaged file gives one error with its name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .errors import InvalidInput
+from .errors import InvalidInput, Refused
 
 EXPECTED = "a file that this workflow has written: delete it and call again"
 DAMAGED = "a damaged file"
@@ -23,26 +23,26 @@ SIGNS = (
     MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
-"""What readers raise at contents that they do not understand; a panic of polars is no Exception."""
+"""Errors of readers for invalid contents; a panic of polars is not an Exception."""
 
 
 @contextmanager
 def readable(path: str | Path) -> Iterator[None]:
-    """Around whatever reads a file of the workflow, and does nothing else.
+    """Translate the errors of reading a file of the workflow.
 
     Raises
     ------
     InvalidInput
-        Names a file that is not there, may not be read, or is damaged.
+        For a file that is missing, may not be read, or is damaged, with its name.
     """
     try:
         yield
     except InvalidInput:
         raise
     except FileNotFoundError:
-        raise InvalidInput(str(path), "nothing", EXPECTED) from None
+        raise InvalidInput(str(path), None, EXPECTED) from None
     except PermissionError:
-        raise InvalidInput(str(path), "a file of somebody else", "one that may be read") from None
+        raise Refused([f"Cannot read {path}: permission denied"]) from None
     except SIGNS:
         raise InvalidInput(str(path), DAMAGED, EXPECTED) from None
 
@@ -58,7 +58,7 @@ def read_json(path: str | Path) -> Any:
 
 @contextmanager
 def arrays_of(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
-    """The arrays of an NPZ file, of which none is unpickled; raises as :func:`readable`."""
+    """Open the arrays of an NPZ file without unpickling; raises the errors of :func:`readable`."""
     with readable(path):
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):

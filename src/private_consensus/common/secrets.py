@@ -1,6 +1,6 @@
 """Redaction of secrets: keys of publishers, and credentials in the URL of a mirror.
 
-Both are taken from the environment only, where no file of a reproduction repeats them.
+Both come from environment variables only, so that no file of a reproduction contains them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ MIRROR_VARIABLE = "PRIVATE_CONSENSUS_MIRROR"
 KEYS = ("IPUMS_API_KEY",)
 HIDDEN = "***"
 CREDENTIALS = re.compile(r"(?<=:/)(/?)[^\s'\"]*@")
-"""A path that was made of a URL has one slash."""
+"""Credentials of a URL; a path that was built from a URL has only one slash."""
 
 
 def key_in(variable: str) -> str | None:
-    """The key that a variable of the environment holds; none where it is empty.
+    """Return the key in an environment variable; None if it is empty.
 
-    Blanks and line ends around it, as an env file with other line ends leaves them, are no part
-    of it.
+    Surrounding blanks and line ends are removed.
 
     Raises
     ------
     InvalidInput
-        If a blank or a character that no HTTP header may hold is within the key. The message does
-        not contain it.
+        If the key contains a blank or a character that is not allowed in HTTP headers. The message
+        does not contain the key.
     """
     key = os.environ.get(variable, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
@@ -38,22 +37,22 @@ def key_in(variable: str) -> str | None:
 
 
 def redacted(text: str) -> str:
-    """A text without the secrets of the environment and without credentials in URLs."""
+    """Replace the secrets of the environment and the credentials in URLs by ``***``."""
     for secret in _secrets():
         text = text.replace(secret, HIDDEN)
     return CREDENTIALS.sub(rf"\1{HIDDEN}@", text)
 
 
 def mirror_location(configured: str | None) -> str | None:
-    """The mirror that is named, or else the environment's, which alone may have credentials.
+    """Return the configured mirror, or else that of the environment, which may have credentials.
 
-    A URL that came out of :func:`redacted` gets them again.
+    A URL that :func:`redacted` returned gets its credentials again.
 
     Raises
     ------
     InvalidInput
-        If a URL with credentials is named elsewhere: command lines and configurations are kept
-        and shown in many places.
+        If the configured URL has credentials, since command lines and configurations are stored
+        and printed in many places.
     """
     environment_value = os.environ.get(MIRROR_VARIABLE) or None
     if not configured or (environment_value and configured == redacted(environment_value)):
@@ -67,16 +66,16 @@ def mirror_location(configured: str | None) -> str | None:
     return configured
 
 
-class Discreet(logging.Formatter):
-    """Formats records, tracebacks included, without secrets."""
+class RedactingFormatter(logging.Formatter):
+    """Formatter of log records that removes secrets, also from tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line or lines of a record."""
+        """Return the text of a record without secrets."""
         return redacted(super().format(record))
 
 
 def _secrets() -> list[str]:
-    """Longest first, so that no part of one is left over."""
+    """Return all secrets, the longest first, so that no part of one remains."""
     try:
         credentials = urlsplit(os.environ.get(MIRROR_VARIABLE, "")).netloc.rpartition("@")[0]
     except ValueError:  # no URL at all
@@ -84,5 +83,5 @@ def _secrets() -> list[str]:
     password = credentials.partition(":")[2]
     secrets = {password, unquote(password), *(os.environ.get(variable, "") for variable in KEYS)}
     secrets |= {repr(secret)[1:-1] for secret in secrets} | {secret.strip() for secret in secrets}
-    # Shorter ones are part of too many words, and keep nothing safe.
+    # Shorter texts are part of too many words.
     return sorted((secret for secret in secrets if len(secret) > 3), key=len, reverse=True)

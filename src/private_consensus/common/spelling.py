@@ -29,8 +29,8 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
-def meant(error: InvalidInput) -> str:
-    """The question for an input that had to be one of some names; nothing for any other."""
+def spelling_suggestion(error: InvalidInput) -> str:
+    """Return a question that suggests names, if the error lists valid names; else an empty text."""
     value, expected = getattr(error, "value", None), getattr(error, "expected", "")
     if not isinstance(value, str) or not expected.startswith(ONE_OF):
         return ""

@@ -1,4 +1,4 @@
-"""Tables as text that a spreadsheet or a page of Markdown shows and does not execute."""
+"""Write tables as CSV or Markdown without formulas and marks that a program would execute."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 FORMULA = r"^[=+\-@\t\r]"
-"""How a cell begins that a spreadsheet computes instead of showing it."""
+"""Beginning of a cell that a spreadsheet would compute."""
 MARKS = re.compile(r"([\\`*_\[\]<>|&])")
 
 
 def csv(frame: pl.DataFrame) -> str:
-    """CSV in which words that would be formulas begin with an apostrophe; numbers stay."""
+    """Format CSV; texts that would be formulas begin with an apostrophe."""
     words = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
     escaped = [
         pl.when(word.str.contains(FORMULA)).then(pl.lit("'") + word).otherwise(word).name.keep()
@@ -43,10 +43,10 @@ def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text for a cell of a Markdown table: one line, of which nothing is a mark or a tag."""
+    """Format a text for a cell of a Markdown table: one line with escaped marks and tags."""
     return MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """Text for a cell of a Markdown table, shown as code."""
+    """Format a text for a cell of a Markdown table as code."""
     return f"`{' '.join(text.split()).replace('`', chr(39)).replace('|', chr(92) + '|')}`"

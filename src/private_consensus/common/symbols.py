@@ -1,4 +1,4 @@
-"""Text as it is printed: Greek letters, powers, sub- and superscripts.
+"""Typeset texts of the configuration: Greek letters, powers, sub- and superscripts.
 
 Configurations are written on a keyboard: ``epsilon``, ``x_s``, ``10^-3.5``, ``1e-6``.
 """
@@ -18,7 +18,7 @@ SIGNS = {
     "partial": "∂", "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "langle": "⟨",
     "rangle": "⟩",
 }  # fmt: skip
-"""By their names in LaTeX."""
+"""Symbols by their names in LaTeX."""
 LETTERS = {
     **{name: SIGNS[name] for name in (
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda",
@@ -26,7 +26,7 @@ LETTERS = {
     )},
     "eps": SIGNS["epsilon"], "lam": SIGNS["lambda"],
 }  # fmt: skip
-"""What stands for a letter in a configuration, where *Gamma noise* and *to* are words."""
+"""Symbols by their names in a configuration, where *Gamma noise* and *to* are words."""
 RAISED = str.maketrans("0123456789+-.tknmT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀ")
 LOWERED = str.maketrans("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
@@ -41,7 +41,7 @@ _WHOLE = re.compile(r"(?<== )(-?\d+)\.0(?!\d)")
 
 
 def typeset(text: str) -> str:
-    """A line of a figure with its symbols set."""
+    """Replace names of letters, powers and indices in a line of a figure by symbols."""
     text = _SCIENTIFIC.sub(lambda match: power_of_ten(match[1], int(match[2])), text)
     text = _POWER.sub(_raised, text)
     text = _NAME.sub(lambda match: LETTERS[match[1]], text)

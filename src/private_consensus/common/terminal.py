@@ -1,4 +1,4 @@
-"""Docstrings as a terminal shows them: formulas with their symbols, names without marks."""
+"""Format docstrings for a terminal: formulas as symbols, names without marks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import textwrap
 from .symbols import LOWERED, RAISED, SIGNS
 
 TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
-"""Replaced before anything else; braces that are shown are not those of a group."""
+"""Replacements before all others; printed braces are distinguished from those of a group."""
 END = "\0"
-"""Where the name of a sign before it ends."""
+"""Mark of the end of a sign's name."""
 ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307"}
 
 _SIZES = re.compile(r"\\(?:left|right|[bB]ig+[lrm]?|displaystyle)(?![A-Za-z])")
@@ -27,11 +27,11 @@ _ROLE = re.compile(r":\w+:`~?([^`]+)`")
 _SHOWN = re.compile(
     r"^( *)\.\. math::(.*(?:\n *\S.*)*(?:\n(?: *\n)*(?:\1 {4}.*(?:\n|\Z))+)*)", re.M
 )
-"""Up to an empty line, and what is indented after it."""
+"""Displayed formula: lines up to an empty line, and the indented lines after it."""
 
 
 def formula(latex: str) -> str:
-    r"""LaTeX in one line of symbols: ``\tfrac{a}{b} x_i^2`` is ``a/b xᵢ²``."""
+    r"""Convert LaTeX to one line of symbols: ``\tfrac{a}{b} x_i^2`` gives ``a/b xᵢ²``."""
     text = " ".join(latex.split())
     for typed, symbol in TYPED.items():
         text = text.replace(typed, symbol)
@@ -53,14 +53,14 @@ def formula(latex: str) -> str:
 
 
 def inline(text: str) -> str:
-    """A paragraph with its formulas set and its names without marks."""
+    """Format a paragraph: formulas as symbols, names without marks."""
     text = _MATH.sub(lambda match: formula(match[1]), text)
     text = _ROLE.sub(lambda match: match[1].rpartition(".")[2], text)
     return text.replace("``", "")
 
 
 def rendered(docstring: str) -> str:
-    """A docstring with displayed formulas on lines of their own."""
+    """Format a docstring; displayed formulas are separate lines."""
 
     def shown(match: re.Match[str]) -> str:
         lines = [line.strip() for line in formula(match[2]).splitlines()]
@@ -70,12 +70,12 @@ def rendered(docstring: str) -> str:
 
 
 def first_sentence(docstring: str) -> str:
-    """The first paragraph in one line."""
+    """Return the first paragraph of a docstring in one line."""
     return inline(" ".join(docstring.strip().partition("\n\n")[0].split()))
 
 
 def _sign(match: re.Match[str]) -> str:
-    """A sign swallows the space after its name; a word, as min, keeps it."""
+    """Return a symbol without the space after its name; words such as min keep the space."""
     name, space = match.groups()
     return SIGNS[name] if name in SIGNS else name + space
 

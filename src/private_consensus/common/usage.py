@@ -1,4 +1,4 @@
-"""Time and memory of a process, written to a file at its end."""
+"""Measure time and memory of a process and write them to a file."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .readable import readable
 TITLES = ("s", "cpu_time", "max_rss")
 """Wall seconds, CPU seconds, MB."""
 _BYTES = 1 if sys.platform == "darwin" else 1024
-"""In the unit of memory that the operating system counts in."""
+"""Bytes per unit of memory of the operating system."""
 
 
 @contextmanager
 def measured(path: str | Path | None) -> Iterator[None]:
-    """Write what the process took so far when the work in the context has ended well.
+    """Write time and memory of the process if the context ends without an error.
 
-    CPU seconds, of all cores, and memory are what the operating system counted for the process
-    since it began, imports included, and for the processes that it has waited for: nothing is
-    sampled. Wall seconds are those of the context.
+    CPU seconds of all cores and peak memory are those that the operating system counted for this
+    process since its start, with imports, and for the processes that it has waited for. Wall
+    seconds are those of the context.
 
     Parameters
     ----------
     path : path, optional
-        A table of one row under `TITLES`; nothing is written without.
+        File for a table with one row and the columns `TITLES`; None to write no file.
     """
     begin = time.perf_counter()
     yield
@@ -40,7 +40,7 @@ def measured(path: str | Path | None) -> Iterator[None]:
 
 
 def used() -> tuple[float, float]:
-    """CPU seconds and the largest memory in MB of this process and of those it has waited for."""
+    """Return CPU seconds and peak memory in MB of this process and the processes it waited for."""
     counted = [
         resource.getrusage(owner) for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]

@@ -1,7 +1,7 @@
-"""YAML in which every key stands once.
+"""Read YAML files, and refuse a key that occurs twice in a mapping.
 
-The standard has a mapping's keys unique, PyYAML keeps the last of several in silence: a second
-``experiments:`` would lose all of the first. Every YAML file of the project is read by this module.
+PyYAML uses the last of several equal keys without a warning, so that a second ``experiments:``
+would replace the first. All YAML files of the project are read by this module.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from typing import Any
 
 import yaml
 
-from .errors import InvalidInput
+from .errors import InvalidInput, Refused
 
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Unique(_Base):
-    """PyYAML's safe loader, the fast one where it is built, that refuses a key said twice."""
+    """Safe loader of PyYAML that refuses a repeated key."""
 
     def construct_mapping(self, node, deep=False):
         first_lines: dict[Hashable, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-            # What a merge brings in may be said again: that is what merging is for.
+            # A key of a merged mapping may be overridden.
             merge = key_node.tag == "tag:yaml.org,2002:merge"
             key = "<<" if merge else self.construct_object(key_node, deep=True)
             line = key_node.start_mark.line + 1
@@ -63,7 +63,7 @@ def parse(text: str, name: str) -> Any:
         where = f"line {error.problem_mark.line + 1}: {error.problem}"
         raise InvalidInput(name, where, "plain values, and each key once") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        # A date or a number may have the form and not the value of one.
+        # A text may look like a date or a number without being valid.
         raise InvalidInput(name, " ".join(str(error).split()), "valid YAML") from None
 
 
@@ -73,7 +73,7 @@ def read(path: str | Path) -> Any:
     try:
         text = path.read_text(encoding="utf-8")
     except (FileNotFoundError, IsADirectoryError):
-        raise InvalidInput(path.name, "nothing", "a YAML file") from None
+        raise InvalidInput(path.name, None, "a YAML file") from None
     except UnicodeDecodeError:
-        raise InvalidInput(path.name, "bytes that are no UTF-8", "a YAML file") from None
+        raise Refused([f"{path.name}: not valid UTF-8"]) from None
     return parse(text, path.name)

@@ -1,4 +1,4 @@
-"""The errors that a user meets, each one sentence that names the culprit."""
+"""Errors for users: each is one sentence that names the invalid input."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class InvalidInput(ValueError):
 
 
 class Refused(InvalidInput):
-    """All that is wrong with a configuration, one line a key."""
+    """All errors of a configuration, one line per key."""
 
     def __init__(self, lines: list[str]):
         Exception.__init__(self, "\n".join(shortened(one_line(line), MAX_LINE) for line in lines))
@@ -49,7 +49,7 @@ class OutsideRange(UserWarning):
 
 
 class Diverged(ArithmeticError):
-    """An iterate left the finite numbers; names algorithm, setting, iteration and run."""
+    """Error of an iterate that is not finite; names algorithm, setting, iteration and run."""
 
     def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):
         super().__init__(
@@ -121,7 +121,7 @@ def one_line(text: str) -> str:
 
 
 def _shortened_names(expected: str) -> str:
-    """An expectation whose list of names, if it is long, ends with the number of names."""
+    """Shorten an expectation; a long list of names ends with the number of names."""
     if len(expected) <= MAX_EXPECTED:
         return expected
     if not expected.startswith("one of "):

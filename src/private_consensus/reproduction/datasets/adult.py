@@ -1,7 +1,7 @@
 """UCI Adult (Becker and Kohavi, 1996): 48,842 persons of the 1994 census, income > 50K.
 
-The canonical table has the training file's 32,561 rows first and the test file's 16,281 after, null
-where the files have ``?``, and labels without the test file's dot: the same from every source.
+The canonical table has the 32,561 rows of the training file, then the 16,281 rows of the test file.
+Missing values (``?``) are null, and labels have no trailing dot.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ SCHEMA = Schema(
     },
     label="income",
     positive=">50K",
-    # Those who never worked have no occupation.
+    # Persons who never worked have no occupation.
     only_incomplete={"workclass": ("Never-worked",)},
     protected={
         "sex": Protected(column="sex", ones=("Male",), meaning="1 = male"),
@@ -87,7 +87,7 @@ SCHEMA = Schema(
 
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
-    """Canonical table of a mirror's two UCI files."""
+    """Return the canonical table of the mirror's two UCI files."""
     return from_files(
         *(mirror.file(f"adult/{name}").read_bytes() for name in ("adult.data", "adult.test"))
     )
@@ -181,7 +181,7 @@ def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict
     wife = columns["relationship"] == "Wife"
     married = columns["marital_status"] == "Married-civ-spouse"
     single = np.flatnonzero(~(husband | wife) & married)
-    # Marital states are handed on from spouses to the others, so that their counts stay.
+    # Unmarried persons receive the marital states of spouses, so that the counts are unchanged.
     spare = columns["marital_status"][(husband | wife) & ~married]
     moved = min(len(single), len(spare))
     columns["marital_status"][single[:moved]] = generator.permutation(spare)[:moved]
@@ -195,7 +195,7 @@ def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict
 
 
 def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFrame:
-    """Blank out as many cells as UCI's files do, so that 45,222 of 48,842 rows are complete."""
+    """Remove as many values as UCI's files lack, so that 45,222 of 48,842 rows are complete."""
     rows = table.height
     share = rows / ROWS
     order = generator.permutation(rows)

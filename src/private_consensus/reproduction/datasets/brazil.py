@@ -58,7 +58,7 @@ SCHEMA = Schema(
     protected={"sex": Protected(column="sex", ones=(1,), meaning="1 = male")},
 )
 
-# The same columns with every block as one category: what the surrogate is drawn from.
+# The same columns with one category per block; the surrogate is sampled from it.
 COLLAPSED = Schema(
     columns=(*ORDER, LABEL),
     categories={name: ("Unknown", *values) for name, values in BLOCKS.items()},
@@ -68,19 +68,19 @@ COLLAPSED = Schema(
 
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
-    """Canonical table of the mirror's extract."""
+    """Return the canonical table of the mirror's extract."""
     return from_text(mirror.file("ipums-br/IPUMS-BR.dat.gz").read_bytes())
 
 
 def from_text(contents: bytes) -> pl.DataFrame:
-    """Canonical table of a gzip file with 52 numbers and a label a line."""
+    """Return the canonical table of a gzip file with 52 numbers and a label per line."""
     try:
         text = gzip.decompress(contents)
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInput("ipums-br", type(error).__name__, "a whole gzip file") from None
+        raise InvalidInput("ipums-br", type(error).__name__, "a complete gzip file") from None
     values = np.fromstring(text.decode("ascii"), sep=" ", dtype=np.float64)
     if values.size % (FEATURES + 1):
-        raise InvalidInput("ipums-br", values.size, f"{FEATURES + 1} numbers a line")
+        raise InvalidInput("ipums-br", values.size, f"{FEATURES + 1} numbers per line")
     rows = values.reshape(-1, FEATURES + 1).astype(np.int64)
     return SCHEMA.check(pl.DataFrame(rows, schema=list(SCHEMA.columns), orient="row"))
 
@@ -121,7 +121,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
 
 
 def collapse(table: pl.DataFrame) -> pl.DataFrame:
-    """Blocks of indicators as one category each, ``Unknown`` where all are zero."""
+    """Replace each block of indicators by one category; ``Unknown`` if all are zero."""
     columns = {}
     for name in ORDER:
         if name not in BLOCKS:
@@ -134,7 +134,7 @@ def collapse(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def expand(table: pl.DataFrame) -> pl.DataFrame:
-    """Inverse of :func:`collapse`."""
+    """Replace each category by its block of indicators, the inverse of :func:`collapse`."""
     columns = [
         (pl.col(name) == value).cast(pl.Int64).alias(f"{name}={value}")
         for name in BLOCKS
@@ -144,9 +144,9 @@ def expand(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Canonical table of an IPUMS International extract (harmonised codes, integers).
+    """Return the canonical table of an IPUMS International extract (harmonised codes, integers).
 
-    Kept are employed persons with a known income; income is monthly, in the census's currency.
+    It contains employed persons with a known monthly income, in the currency of the census.
     """
     persons = table.filter(
         (pl.col("EMPSTAT") == 1) & (pl.col("INCTOT") < 9_999_998) & (pl.col("HRSWORK1") < 998)
@@ -188,7 +188,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_rank(column: str, values: tuple[str, ...]) -> pl.Expr:
-    """IPUMS numbers these categories from one."""
+    """Return the categories of a column that IPUMS numbers from one."""
     names = dict(enumerate(values, start=1))
     return pl.col(column).replace_strict(names, default="Unknown", return_dtype=pl.String)
 

@@ -1,4 +1,4 @@
-"""The data card: what a prepared data set is, for a page; counts and means, never a record."""
+"""Data card: facts about a prepared data set for the report, without any record."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Card:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Card:
-        """Inverse of :meth:`to_dict`."""
+        """Build a card from the values of :meth:`to_dict`."""
         return TypeAdapter(cls).validate_python(values)
 
 

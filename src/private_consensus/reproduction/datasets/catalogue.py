@@ -1,4 +1,4 @@
-"""The one table of sources, ``sources.yaml``: versions, hosts, checksums, licences, citations."""
+"""Table of sources ``sources.yaml``: versions, hosts, checksums, licences and citations."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MirrorCopy:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A data set's row of the table of sources; ``needs`` is what it asks of a reader."""
+    """Row of the table of sources; ``needs`` describes what a reader needs for the data set."""
 
     name: str
     title: str
@@ -53,7 +53,7 @@ class Entry:
 
 
 def entry(dataset: str) -> Entry:
-    """Row of one data set."""
+    """Return the row of one data set."""
     if dataset not in DATA_SETS:
         raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
     row = dict(_table()[dataset])
@@ -66,19 +66,19 @@ def entry(dataset: str) -> Entry:
 
 
 def module_of(dataset: str) -> ModuleType:
-    """Module of one data set; found by name, so that an edit of one leaves the others alone."""
+    """Import the module of one data set; a change of it affects no other data set."""
     if dataset not in DATA_SETS:
         raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
     return importlib.import_module(f"{__package__}.{dataset}")
 
 
 def aggregates(dataset: str) -> dict[str, Any]:
-    """Published aggregates from which the surrogate of a table is drawn."""
+    """Return the published aggregates from which the surrogate of a table is sampled."""
     return yamls.read(files(__package__).joinpath("aggregates", f"{dataset}.yaml"))
 
 
 def fingerprint(dataset: str) -> str:
-    """Hash of what this folder's YAML files say of a data set; the code's hash misses them."""
+    """Return the hash of the YAML entries of a data set, which the hash of code does not cover."""
     path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return settings_hash([_table()[dataset], text])

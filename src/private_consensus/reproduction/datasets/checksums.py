@@ -1,7 +1,7 @@
-"""Checksums of contents, so that the same data have one checksum however they arrive.
+"""Checksums of the contents of data sets, which do not depend on the file format.
 
-A table's is taken over names and values of its columns, not over a file format: it does not depend
-on who wrote the file nor on the version of a library.
+The checksum of a table covers names and values of its columns. It does not depend on the program
+that wrote the file or on the version of a library.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ MISSING_TEXT = "\x00"
 
 
 def of_raw(raw: Raw) -> str:
-    """SHA-256 of a canonical table or of named arrays."""
+    """Compute the SHA-256 of a canonical table or of named arrays."""
     return of_table(raw) if isinstance(raw, pl.DataFrame) else of_arrays(raw)
 
 
 def of_table(table: pl.DataFrame) -> str:
-    """SHA-256 of the columns in order: name, then values as 64-bit numbers or UTF-8 lines."""
+    """Compute the SHA-256 of columns in order: names, and values as 64-bit numbers or UTF-8."""
     digest = hashlib.sha256()
     for column in table.iter_columns():
         digest.update(f"{column.name}\0{column.len()}\0".encode())
@@ -34,7 +34,7 @@ def of_table(table: pl.DataFrame) -> str:
 
 
 def of_arrays(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 of named arrays: name, type, shape and little-endian values."""
+    """Compute the SHA-256 of named arrays: name, type, shape and little-endian values."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])

@@ -29,7 +29,7 @@ BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_bat
 
 
 def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
-    """Images and labels of the mirror's subset."""
+    """Return images and labels of the mirror's subset."""
     path = mirror.file("cifar10/cifar10-subset.npz")
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
@@ -55,7 +55,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
 
 
 def from_archive(path: str | Path) -> dict[str, np.ndarray]:
-    """Images and labels of the publisher's archive.
+    """Return images and labels of the publisher's archive.
 
     Members are read by name as streams; nothing is unpacked to a path.
     """
@@ -76,7 +76,7 @@ def from_archive(path: str | Path) -> dict[str, np.ndarray]:
 
 
 class _Arrays(pickle.Unpickler):
-    """Unpickles arrays and nothing else: a pickle may otherwise run any code."""
+    """Unpickler of arrays that refuses everything else, since a pickle may run any code."""
 
     def find_class(self, module: str, name: str):
         if name == "_reconstruct" and module.startswith("numpy"):
@@ -153,7 +153,7 @@ def _images(
 
 
 def _smooth(generator: np.random.Generator, count: int) -> np.ndarray:
-    """Random fields of low frequency, ``[count, 32, 32, 3]``, with unit variance."""
+    """Sample fields of low frequency, ``[count, 32, 32, 3]``, with unit variance."""
     coarse = generator.standard_normal((count, 5, 5, 3)).astype(np.float32)
     position = np.linspace(0, 4 - 1e-4, SIDE, dtype=np.float32)
     lower = position.astype(int)

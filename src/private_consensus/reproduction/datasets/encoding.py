@@ -1,4 +1,4 @@
-"""Categories to numbers: integer codes or indicator columns, in the order of the code book."""
+"""Encode categories as ranks or indicator columns, in the order of the code book."""
 
 from __future__ import annotations
 

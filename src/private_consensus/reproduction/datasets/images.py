@@ -1,4 +1,4 @@
-"""Images as rows of pixels in [0, 1]."""
+"""Prepare images as rows of pixels in [0, 1]."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extracts from IPUMS with the user's own key; they stay in the cache and are never handed on."""
+"""Order extracts from IPUMS with the user's key; they stay in the cache of the user."""
 
 from __future__ import annotations
 

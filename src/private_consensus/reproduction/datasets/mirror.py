@@ -1,4 +1,4 @@
-"""A mirror: a folder, or one behind http(s), with the files that ``sources.yaml`` lists.
+"""Mirrors: folders or http(s) URLs with the files that ``sources.yaml`` lists.
 
 A mirror that the user names must exist, and its files must be right; otherwise the call ends with
 an error and tries no other source. A mirror may lack a whole data set.
@@ -65,7 +65,7 @@ class Mirror:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, if the mirror is one."""
+        """Folder of the mirror; None if it is a URL."""
         return folder_of(self.location)
 
     def has(self) -> bool:

@@ -1,6 +1,6 @@
 """MNIST (LeCun, Cortes, Burges): 70,000 handwritten digits of 28 x 28 pixels.
 
-Hosts wrap the four files in gzip of their own making, so what is inside is checked.
+Hosts compress the four files differently; the checksums cover the uncompressed contents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SURROGATE_ROWS = 12_000
 
 
 def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
-    """Images and labels of a mirror's four files."""
+    """Return images and labels of the mirror's four files."""
     return {name: read_idx(mirror.file(f"mnist/{file}")) for name, file in FILES.items()}
 
 
@@ -55,7 +55,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """Array of a gzipped IDX file of bytes."""
+    """Read the array of a gzipped IDX file of bytes."""
     try:
         with gzip.open(path, "rb") as stream:
             contents = stream.read(LARGEST)
@@ -64,7 +64,7 @@ def read_idx(path: str | Path) -> np.ndarray:
         return np.frombuffer(contents, np.uint8, offset=4 + 4 * rank).reshape(shape).copy()
     except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
         name = Path(path).name
-        raise InvalidInput(name, type(error).__name__, "a whole gzipped IDX file") from None
+        raise InvalidInput(name, type(error).__name__, "a complete gzipped IDX file") from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
@@ -128,7 +128,7 @@ def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
 
 
 def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Values of 8 x 8 images between their pixels, zero outside."""
+    """Interpolate 8 x 8 images between their pixels; values outside are zero."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     flat = padded.reshape(len(images), -1)
     rows, columns = np.clip(rows + 1, 0, 8.999), np.clip(columns + 1, 0, 8.999)

@@ -1,4 +1,4 @@
-"""Origin of a data set: the statement that every figure of the data repeats."""
+"""Origin of a data set, which every figure of the data repeats."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Provenance:
     dataset : str
         Name of the data set.
     source : {"publisher", "mirror", "surrogate"}
-        Who gave it.
+        Kind of the source.
     where : str
         Host of the publisher or of a mirror's URL, ``mirror folder``, or ``generated here``.
     version : str
-        Which edition or excerpt.
+        Edition or excerpt.
     checksum : str
-        SHA-256 of the canonical contents (see :mod:`.checksums`), however they were wrapped.
+        SHA-256 of the canonical contents (see :mod:`.checksums`).
     because : str
-        Why this source: what was tried before, and how it failed.
+        Reason for this source: sources that were tried before, with their errors.
     licence : str
         Terms of use.
     """
@@ -51,10 +51,10 @@ class Provenance:
         return "no redistribution" not in self.licence
 
     def to_dict(self) -> dict[str, str]:
-        """Plain dictionary, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, str]) -> Provenance:
-        """Inverse of :meth:`to_dict`."""
+        """Build an origin from the values of :meth:`to_dict`."""
         return cls(**values)

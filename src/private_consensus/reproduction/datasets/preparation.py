@@ -71,7 +71,7 @@ class Preparation:
         return tuple(line for line in lines if line)
 
     def columns_of(self, schema: Schema) -> tuple[str, ...]:
-        """Columns of the canonical table that are encoded."""
+        """Return the columns of the canonical table that are encoded."""
         unknown = {*self.attributes, *self.exclude} - set(schema.features)
         if unknown:
             expected = f"columns of {self.dataset}"

@@ -1,4 +1,4 @@
-"""Arrays ready for learning, with their card, in one NPZ file."""
+"""Prepared data: arrays for learning and their card, in one NPZ file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def provenance(self) -> Provenance:
-        """Return the origin of the data."""
+        """Origin of the data."""
         return self.card.provenance
 
     @property
@@ -62,7 +62,7 @@ class Prepared:
         return self.card.preparation
 
     def columns_of(self, *attributes: str) -> np.ndarray:
-        """Indices of the encoded columns of one or more attributes."""
+        """Return the indices of the encoded columns of one or more attributes."""
         return np.array(
             [i for i, c in enumerate(self.columns) if c.partition("=")[0] in attributes], dtype=int
         )
@@ -86,12 +86,12 @@ class Prepared:
 
     @classmethod
     def load(cls, path: str | Path) -> Prepared:
-        """Read what :meth:`save` wrote.
+        """Read a file of :meth:`save`.
 
         Raises
         ------
         InvalidInput
-            Names a file that is not there, or damaged.
+            For a missing or damaged file, with its name.
         """
         with arrays_of(path) as arrays:
             unit = float(arrays["unit"])
@@ -110,7 +110,7 @@ class Prepared:
 
 
 def _whole_units(features: np.ndarray, unit: float, *, block: int = 4096) -> np.ndarray:
-    # In blocks: images are the largest arrays there are, and three copies would be felt.
+    # In blocks, because images are the largest arrays and three copies would need too much memory.
     stored = np.empty(features.shape, np.uint8)
     for start in range(0, len(features), block):
         block_rows = slice(start, start + block)

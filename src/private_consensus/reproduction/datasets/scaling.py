@@ -21,7 +21,7 @@ def column_max(x: np.ndarray) -> np.ndarray:
 
 
 def minmax(x: np.ndarray) -> np.ndarray:
-    """Bring every column to [0, 1]; a constant column becomes 1 where it is not 0."""
+    """Bring every column to [0, 1]; a constant column that is not 0 becomes 1."""
     low, high = x.min(axis=0), x.max(axis=0)
     constant = low == high
     scaled = (x - low) / np.where(constant, 1.0, high - low)
@@ -39,7 +39,7 @@ def clip_rows(x: np.ndarray) -> np.ndarray:
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
-    """Bring every row but zero to l2 norm one."""
+    """Bring every row to l2 norm one; rows of zeros are unchanged."""
     norms = _norms(x)
     return x / np.where(norms > 0, norms, 1.0)
 

@@ -1,4 +1,4 @@
-"""All data sets at a glance, for the command line."""
+"""Summary of all data sets for the command line."""
 
 from __future__ import annotations
 
@@ -22,9 +22,13 @@ def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
     Parameters
     ----------
     acquisition : Acquisition
-        Where to look; everything found is acquired, so that the row is true.
+        Sources of the data sets, all of which are acquired.
     seed : int
-        Of surrogates.
+        Seed of surrogates.
+
+    Returns
+    -------
+    list of dict
     """
     return [_row(name, acquisition, seed) for name in DATA_SETS]
 
@@ -49,7 +53,7 @@ def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
 
 
 def _size(name: str, raw: Raw) -> dict[str, Any]:
-    """Rows, columns, and what the label is with its rate."""
+    """Return rows, columns, and the label with its rate."""
     if isinstance(raw, pl.DataFrame):
         schema: Schema = module_of(name).SCHEMA
         return {

@@ -1,9 +1,9 @@
-"""Stand-ins for tables that cannot be reached, drawn from published aggregates.
+"""Surrogates of tables that are not available, sampled from published aggregates.
 
 A surrogate has the schema, the sizes and the one-way marginals of the real table. One latent
-factor makes columns depend on one another; the label follows a logistic model of the aggregates'
-label rates with a few products, sharpened until a linear classifier finds it as hard as the real
-one. Nothing else of the real table is in it.
+factor makes columns depend on one another. The label follows a logistic model of the aggregates'
+label rates with a few products; its sharpness makes the label about as hard for a linear classifier
+as the real one. The surrogate uses nothing else of the real table.
 """
 
 from __future__ import annotations
@@ -35,13 +35,18 @@ def aggregate(
     table : polars.DataFrame
         Canonical table.
     schema : Schema
-        Its schema.
+        Schema of the table.
     digits : int
-        Decimals kept of shares and rates.
+        Number of decimals of fractions and rates.
     smallest : int
-        Categories with fewer records are left out, so that no record can be told.
+        Categories with fewer records are left out, so that no record can be identified.
     trim : float
-        Share at either end of a numeric column that is left out, for the same reason.
+        Fraction at either end of a numeric column that is left out, for the same reason.
+
+    Returns
+    -------
+    dict
+        Number of rows, label rate, and one entry per column.
     """
     labels = schema.positives(table)
     columns = {
@@ -64,7 +69,7 @@ def draw(
     *,
     tie: Callable[[Columns, np.random.Generator], Columns] = lambda columns, _: columns,
 ) -> pl.DataFrame:
-    """A table of the given size, label column ``positive`` renamed as the aggregates say.
+    """Sample a table of a given size.
 
     Parameters
     ----------
@@ -73,11 +78,16 @@ def draw(
         their quantiles), ``loading`` on the latent factor, ``sharpness`` and ``products`` of the
         label model.
     rows : int
-        How many.
+        Number of rows.
     generator : numpy.random.Generator
-        Source of randomness.
+        Source of all random values.
     tie : callable
-        Restores what holds between columns by their meaning.
+        Makes columns consistent in meaning.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns of the aggregates, and the label under the name that the model states.
     """
     model = aggregates["model"]
     factor = generator.standard_normal(rows)
@@ -126,7 +136,7 @@ def _numbers(values: pl.Series, labels: pl.Series, digits: int, trim: float) -> 
 
 
 def _values(law: Any, rows: int, generator: np.random.Generator) -> Any:
-    """A value for every row, or one drawn between quantiles."""
+    """Return one value for all rows, or values sampled between quantiles."""
     if not isinstance(law, list):
         return law
     drawn = np.interp(generator.random(rows), np.linspace(0, 1, len(law)), law)
@@ -180,7 +190,7 @@ def _log_odds(columns: Columns, aggregates: Mapping[str, Any]) -> np.ndarray:
 
 
 def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndarray:
-    """Log-odds of each value's label rate, relative to the whole."""
+    """Return the log-odds of each value's label rate, relative to the base rate."""
     if "quantiles" in about:
         rates = np.asarray(about["rates"])[_bin(values, np.asarray(about["quantiles"]))]
         if "zeros" in about:
@@ -196,7 +206,7 @@ def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
 
 
 def _calibrated(odds: np.ndarray, rate: float) -> np.ndarray:
-    """Probabilities with the shape of ``odds`` and the mean ``rate``."""
+    """Return probabilities with the mean ``rate`` from log-odds and a common shift."""
     low, high = -60.0, 60.0
     for _ in range(60):
         middle = (low + high) / 2

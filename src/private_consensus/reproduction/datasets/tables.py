@@ -14,7 +14,7 @@ MISSING = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Protected:
-    """A binary reading of a column: 1 where ``column`` is one of ``ones`` or at least ``above``."""
+    """Binary attribute: 1 if ``column`` is one of ``ones`` or at least ``above``, else 0."""
 
     column: str
     meaning: str
@@ -22,7 +22,7 @@ class Protected:
     above: float | None = None
 
     def of(self, table: pl.DataFrame) -> pl.Series:
-        """0/1 values of every row; a missing value counts as 0."""
+        """Return 0 or 1 for every row; a missing value counts as 0."""
         column = pl.col(self.column)
         is_protected = column.is_in(list(self.ones)) if self.above is None else column >= self.above
         return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
@@ -35,16 +35,16 @@ class Schema:
     Parameters
     ----------
     columns : tuple of str
-        All of them, label included.
+        All columns, including the label.
     categories : mapping
-        Categorical column to its values in the order of their codes. They are the publisher's
-        code book, not what happens to occur, so that encodings do not depend on the records.
+        Categorical column to its values in the order of their codes. They are those of the
+        publisher's code book, so that encodings do not depend on the records.
     label, positive : str
         Label column, and the value or the threshold (``> positive``) that makes it +1.
     only_incomplete : mapping
         Categories that occur in no row without missing values.
     protected : mapping
-        Name to binary reading.
+        Name to binary attribute.
     train : int, optional
         Rows of the publisher's training part, which come first.
     """
@@ -73,14 +73,14 @@ class Schema:
         return f"{self.label} {above}"
 
     def positives(self, table: pl.DataFrame) -> pl.Series:
-        """Boolean label of every row."""
+        """Return the label of every row as a truth value."""
         column = pl.col(self.label)
         is_class = isinstance(self.positive, str)
         positive = column == self.positive if is_class else column > self.positive
         return table.select(positive).to_series()
 
     def check(self, table: pl.DataFrame) -> pl.DataFrame:
-        """The table in canonical types and order; raises where a value is not in the code book."""
+        """Return the table in canonical types and order; refuse values outside of the code book."""
         absent = [c for c in self.columns if c not in table.columns]
         if absent:
             raise InvalidInput("columns", ", ".join(table.columns), f"also {', '.join(absent)}")

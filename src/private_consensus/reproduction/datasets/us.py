@@ -2,9 +2,9 @@
 
 The dissertation's own extracts need an IPUMS account. One canonical schema takes three sources:
 the mirror's excerpt (NIST's Diverse Communities Data Excerpts), the Census Bureau's public person
-and housing files, and an IPUMS USA extract of the same survey. Each has a mapping of its own below.
-What is derived from income (decile, poverty ratio), weights and places are left out. Persons
-without a family count as a family of one; those without an industry have the industry ``None``.
+and housing files, and an IPUMS USA extract of the same survey. Columns derived from income (decile,
+poverty ratio), weights and places are omitted. Persons without a family count as a family of one;
+persons without an industry have the industry ``None``.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
-    """Persons with an income; ``employed`` follows from the industry."""
+    """Return the persons with an income; ``employed`` follows from the industry."""
     idle = pl.col("industry").is_in(["None", "Unemployed"])
     persons = table.select(**columns).filter(pl.col("income").is_not_null())
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
