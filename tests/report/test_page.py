@@ -284,7 +284,7 @@ def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
 
 def test_the_worst_setting_speaks_for_a_variant():
     rows = [privacy_row("first", "v", 1.0, found) for found in (0.5, 2.0, 0.5)]
-    promised = privacy.promises(rows, {"first_fig1": "first"}, {"first": paper("first", "000")})
+    promised = privacy.promises(results_of({"first": paper("first", "000")}, privacy=rows))
     assert promised[0]["verdict"] == "violated"
     assert (promised[0]["count"], promised[0]["settings"], promised[0]["excess"]) == (1, 3, "2")
     assert privacy.kept(promised) == {"variants": 1, "held": 0, "broken": 1, "silent": 0}

@@ -77,7 +77,7 @@ def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdic
     assert verdict in table and text in table and ">holds" not in table
     papers = [page for name, page in shown.items() if name.startswith("settings/")]
     assert any(verdict in page and text in page for page in papers)
-    (promised,) = promises([row], {row["experiment"]: "first"}, results.papers)
+    (promised,) = promises(replace(results, privacy=[row]))
     assert (promised["look"], promised["verdict"]) == ("part", verdict)
 
 

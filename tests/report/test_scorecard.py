@@ -186,7 +186,7 @@ def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, look
         for variant, reading, found, verdict in rows
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
-    [row] = delivered.rows(made, {"first_fig1": "first"}, papers)
+    [row] = delivered.rows(conftest.results_of(papers, privacy=made))
     assert (row["look"], row["shown"], row["kept"]) == (look, shown, kept)
 
 
@@ -194,7 +194,7 @@ def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
     papers = {"first": conftest.paper("first", "000")}
     silent = privacy_row("first", "a", math.inf, 1.0)
     audit = privacy_row("first", "a", 1.0, 1.0, algorithm="canary_audit")
-    assert delivered.rows([silent, audit], {"first_fig1": "first"}, papers) == []
+    assert delivered.rows(conftest.results_of(papers, privacy=[silent, audit])) == []
 
 
 @pytest.mark.parametrize(

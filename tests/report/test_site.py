@@ -15,10 +15,10 @@ from private_consensus.reproduction.report import (
     ASSETS,
     CHECKSUMS,
     DOWNLOADS,
+    EXTRA,
     FILES,
     assets_hash,
     described_commit,
-    extra_pages,
     read_results,
     write_site,
 )
@@ -43,7 +43,7 @@ def test_folder_is_whole(site, results):
         "report.pdf",
         CHECKSUMS,
         *FILES,
-        *(f"{name}.html" for name in extra_pages()),
+        *(f"{name}.html" for name in EXTRA),
     }
     settings = {f"settings/{key}.{kind}" for key in results.papers for kind in ("html", "csv")}
     papers = {f"papers/{key}.html" for key in results.papers}

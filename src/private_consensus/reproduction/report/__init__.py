@@ -6,7 +6,7 @@
 
 from ..experiments.commands import described_commit
 from ..experiments.results import CHECKSUMS
-from .page import extra_pages, page
+from .page import EXTRA, page
 from .reading import Results, made_beside, read_results
 from .site import ASSETS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
@@ -15,11 +15,11 @@ __all__ = [
     "ASSETS",
     "CHECKSUMS",
     "DOWNLOADS",
+    "EXTRA",
     "FILES",
     "Results",
     "assets_hash",
     "described_commit",
-    "extra_pages",
     "made_beside",
     "page",
     "read_results",

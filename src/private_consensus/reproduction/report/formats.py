@@ -1,13 +1,15 @@
-"""Numbers, intervals and durations as text for a reader."""
+"""Numbers, intervals and durations as text for a reader, and rows in groups."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from markupsafe import Markup, escape
 
+Row = Mapping[str, Any]
 NONE = "–"
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -109,6 +111,26 @@ def words(name: str) -> str:
 def exponential(value: float) -> float:
     """Return exp(value), and infinity instead of an overflow."""
     return math.inf if value > 700 else math.exp(value)
+
+
+def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """Group rows by a key, in the order of their first rows.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        Rows of a table.
+    key : callable
+        Key of a row.
+
+    Returns
+    -------
+    dict
+    """
+    groups: dict[Any, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(key(row), []).append(row)
+    return groups
 
 
 def code(text: str) -> Markup:

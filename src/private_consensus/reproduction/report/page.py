@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
-from importlib.util import find_spec
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from private_consensus.common.symbols import typeset
 
-from ..experiments.citations import cited
 from ..experiments.commands import command
 from .formats import code, words
 from .names import LINKS, called, figure_name
@@ -42,7 +39,11 @@ EXTRA = {
     "data": "Data",
     "run": "This run",
 }
-"""Titles of the pages of the first level, in the order of the table of contents."""
+"""Titles of the pages of the first level, in the order of the table of contents.
+
+Each has a template ``<name>_page.html.j2`` and a function ``page(results)`` in ``views/<name>.py``
+that returns the variables of the template.
+"""
 
 
 def page(results: Results) -> str:
@@ -63,9 +64,15 @@ def pages(results: Results) -> dict[str, str]:
     for key in private_papers(results):
         name = f"settings/{key}.html"
         made[name] = _other("settings", around, name, paper=papers[key])
-    for extra, title in extra_pages().items():
+    for extra, title in EXTRA.items():
         name = f"{extra}.html"
-        made[name] = _other(f"{extra}_page", around, name, title=title, **view(extra).page(results))
+        made[name] = _other(
+            f"{extra}_page",
+            around,
+            name,
+            title=title,
+            **import_module(f"{__package__}.views.{extra}").page(results),
+        )
     for document, title in documents.titles(results.documents).items():
         name = f"docs/{document}.html"
         content = documents.html(results.documents[document])
@@ -76,40 +83,18 @@ def pages(results: Results) -> dict[str, str]:
 def navigation(results: Results) -> dict[str, Any]:
     """Return the entries of the table of contents, which all pages share."""
     return {
-        "contents": [
-            {"key": key, "short": cited(paper["paper"])} for key, paper in results.papers.items()
-        ],
+        "contents": [{"key": key, "short": short} for key, short in results.names.items()],
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
         "library": results.library,
-        "extra": extra_pages(),
+        "extra": EXTRA,
     }
 
 
 def private_papers(results: Results) -> list[str]:
     """Papers with privacy statements, which fill a page of their own."""
-    found = {row["experiment"] for row in results.privacy}
-    return [key for key, paper in results.papers.items() if found & set(paper["experiments"])]
-
-
-def extra_pages() -> dict[str, str]:
-    """Return names and titles of the pages of the first level, without the front page.
-
-    A page is a template ``<name>_page.html.j2`` and a function ``page(results)`` of
-    ``views.<name>`` that returns the variables of the template.
-    """
-    folder = files("private_consensus.reproduction.report") / "templates"
-    return {
-        name: title
-        for name, title in EXTRA.items()
-        if (folder / f"{name}_page.html.j2").is_file() and hasattr(view(name), "page")
-    }
-
-
-def view(name: str) -> Any:
-    """Import the module of views of a page of the first level; None if there is no module."""
-    module = f"{__package__}.views.{name}"
-    return import_module(module) if find_spec(module) else None
+    private = {results.paper_of.get(row["experiment"]) for row in results.privacy}
+    return [key for key in results.papers if key in private]
 
 
 def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> str:
@@ -121,12 +106,7 @@ def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> s
 
 def algorithms_used(results: Results) -> list[str]:
     """Names of algorithms that have a page: those of the registry that experiments name."""
-    named = {
-        name
-        for paper in results.papers.values()
-        for experiment in paper["experiments"].values()
-        for name in experiment["algorithms"]
-    }
+    named = {name for spec in results.experiments.values() for name in spec["algorithms"]}
     return sorted(named & set(algorithms.known()))
 
 
@@ -170,8 +150,7 @@ def context(results: Results) -> dict[str, Any]:
 
 def _context(results: Results) -> dict[str, Any]:
     papers = results.papers
-    paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
-    promised = privacy.promises(results.privacy, paper_of, papers)
+    promised = privacy.promises(results)
     shown = scored(results)
     first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
@@ -185,8 +164,7 @@ def _context(results: Results) -> dict[str, Any]:
         "standing": scorecard.counts(shown),
         "promises": promised,
         "delivered": [
-            {**row, "short": cited(papers[row["paper"]]["paper"])}
-            for row in delivered.rows(results.privacy, paper_of, papers)
+            {**row, "short": results.names[row["paper"]]} for row in delivered.rows(results)
         ],
         "as_claimed": delivered.AS_CLAIMED,
         "kept": privacy.kept(promised),
@@ -244,7 +222,7 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
     return {
         "key": key,
         **paper["paper"],
-        "short": cited(paper["paper"]),
+        "short": results.names[key],
         "link": LINKS.get(key),
         "counts": verdicts.counts(claims),
         "outcome": scorecard.in_words(claims, results.papers),

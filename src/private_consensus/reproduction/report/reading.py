@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from private_consensus.common.readable import read_json
 from private_consensus.common.usage import read_usage, was_measured
 
 from ..claims.decisions import may_decide
+from ..experiments.citations import cited
 from ..experiments.results import mark_of, rows_of
 from .undecided import without_decisions
 
@@ -104,6 +106,21 @@ class Results:
         if computed_here and not self.decides:
             undecided = without_decisions(self.comparison, self.scale)
             object.__setattr__(self, "comparison", undecided)
+
+    @cached_property
+    def paper_of(self) -> dict[str, str]:
+        """Return the key of the paper of each experiment."""
+        return {name: key for key, paper in self.papers.items() for name in paper["experiments"]}
+
+    @cached_property
+    def experiments(self) -> dict[str, Any]:
+        """Return all experiments by name."""
+        return {k: v for paper in self.papers.values() for k, v in paper["experiments"].items()}
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """Return the citation of each paper by key."""
+        return {key: cited(paper["paper"]) for key, paper in self.papers.items()}
 
     @property
     def decides(self) -> bool:

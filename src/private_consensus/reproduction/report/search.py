@@ -9,7 +9,7 @@ from html import unescape
 from ..experiments.citations import cited
 from .formats import words
 from .names import called
-from .page import algorithms_used, extra_pages, paper_view
+from .page import EXTRA, algorithms_used, paper_view
 from .reading import Results
 from .views import documents
 
@@ -70,7 +70,7 @@ def _pages(results: Results) -> Iterator[dict[str, str]]:
     """Yield the pages of algorithms, topics and documents."""
     for name in algorithms_used(results):
         yield {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
-    for name, title in extra_pages().items():
+    for name, title in EXTRA.items():
         more = " ".join(filter(None, (name, QUESTION.get(name))))
         yield {"href": f"{name}.html", "text": title, "more": more}
     for name, title in documents.titles(results.documents).items():

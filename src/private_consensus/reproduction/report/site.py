@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -26,13 +23,11 @@ from private_consensus.common.spreadsheets import csv
 
 from ..experiments.results import CHECKSUMS
 from . import search
-from .page import context, page, pages, private_papers, scored
+from .page import page, pages, private_papers, scored
 from .pdf import write_pdf
 from .reading import Results
 from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
-
-BUNDLE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
 ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
@@ -69,15 +64,10 @@ def write_site(
         Entries of the search for pages outside the report.
     """
     made, folder = Path(made), Path(folder)
-    # Pages and PDF share this content; compute it once.
-    context(results)
-    with ThreadPoolExecutor() as beside:
-        waited = [beside.submit(write_pdf, results, made, folder / "report.pdf")]
-        if not results.is_reference:
-            waited.append(beside.submit(write_runtime, folder / "assets" / "vega.js"))
-        _write_pages(results, made, folder, documentation)
-        for one in waited:
-            one.result()
+    _write_pages(results, made, folder, documentation)
+    write_pdf(results, made, folder / "report.pdf")
+    if not results.is_reference:
+        write_runtime(folder / "assets" / "vega.js")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
     write_json(folder / CHECKSUMS, checksums(written, folder))
 
@@ -86,17 +76,19 @@ def _write_pages(
     results: Results,
     made: Path,
     folder: Path,
-    documentation: Iterable[Mapping[str, str]] = (),
+    documentation: Iterable[Mapping[str, str]],
 ) -> None:
-    """Write the pages and downloads, while other processes write the PDF and the Vega runtime."""
-    for name, text in own_assets().items():
-        write_text(folder / "assets" / name, text)
+    """Write the pages, their scripts, and the downloads."""
     rendered = pages(results)
-    found = json.dumps([*search.entries(results, rendered), *documentation])
-    write_text(folder / "assets" / "search.js", f"searchable({found});\n")
+    entries = json.dumps([*search.entries(results, rendered), *documentation])
     pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
-    write_text(folder / "assets" / "learned.js", f"learned({pairs});\n")
-    for name, text in comparison.scripts(results.comparison).items():
+    scripts = {
+        **own_assets(),
+        "search.js": f"searchable({entries});\n",
+        "learned.js": f"learned({pairs});\n",
+        **comparison.scripts(results.comparison),
+    }
+    for name, text in scripts.items():
         write_text(folder / "assets" / name, text)
     if comparison.is_current(results.comparison) and results.comparison.get("runs_path"):
         _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
@@ -105,22 +97,21 @@ def _write_pages(
         for kind, _ in TABLE_LINKS:
             _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for key in private_papers(results):
-        own = results.papers[key]["experiments"]
-        numbers = privacy.settings_table(results.privacy, own)
+        numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
         write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
-    for name, text in {**rendered, **scorecard.files(scored(results))}.items():
+    front = {"index.html": page(results)}
+    for name, text in {**front, **rendered, **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
     drawn = results.audit.get("repairs") is not None and not results.is_reference
     for kind in COPIED if drawn else ():
         _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
-    write_text(folder / "index.html", page(results))
 
 
 def write_runtime(path: Path) -> None:
-    """Write the Vega runtime in a process of its own, since its bundler blocks threads."""
-    call = [sys.executable, "-c", BUNDLE]
-    bundle = subprocess.run(call, stdout=subprocess.PIPE, check=True).stdout
-    write_text(path, bundle.decode())
+    """Write the Vega runtime, which draws the interactive charts."""
+    import vl_convert
+
+    write_text(path, vl_convert.javascript_bundle())
 
 
 def write_downloads(
@@ -173,18 +164,20 @@ def in_short(numbers: pl.DataFrame) -> pl.DataFrame:
 @cache
 def own_assets() -> dict[str, str]:
     """Return style and scripts of the pages by file name."""
-    folder = files("private_consensus.reproduction.report") / "assets"
-    return {name: (folder / name).read_text(encoding="utf-8") for name in WRITTEN}
+    return {name: text for name, text in _texts("assets").items() if name in WRITTEN}
 
 
 @cache
 def assets_hash() -> str:
     """Return the hash of templates, style and scripts, which the hash of the code omits."""
-    folder = files("private_consensus.reproduction.report") / "templates"
-    templates = {
-        file.name: file.read_text(encoding="utf-8") for file in folder.iterdir() if file.is_file()
+    return settings_hash({**_texts("templates"), **own_assets()})
+
+
+def _texts(folder: str) -> dict[str, str]:
+    place = files("private_consensus.reproduction.report") / folder
+    return {
+        file.name: file.read_text(encoding="utf-8") for file in place.iterdir() if file.is_file()
     }
-    return settings_hash({**templates, **own_assets()})
 
 
 def _copy(source: Path, target: Path) -> None:

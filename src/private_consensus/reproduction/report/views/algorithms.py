@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from docutils import nodes
@@ -16,7 +16,6 @@ from markupsafe import Markup
 
 from private_consensus.core import algorithms
 
-from ...experiments.citations import cited
 from ..names import called
 from ..reading import Results
 from .figures import short
@@ -88,22 +87,22 @@ def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
     return [
         {
             **algorithm(name),
-            "promises": of_algorithm(name, results.privacy, results.papers),
-            "figures": figures_with(name, results.papers),
+            "promises": of_algorithm(name, results),
+            "figures": figures_with(name, results),
         }
         for name in sorted(set(used) & known)
     ]
 
 
-def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+def figures_with(name: str, results: Results) -> list[dict[str, str]]:
     """Return the figures that have a curve of an algorithm.
 
     Parameters
     ----------
     name : str
         Name of the algorithm.
-    papers : mapping
-        Key to paper, with its figures.
+    results : Results
+        Papers with their figures.
 
     Returns
     -------
@@ -112,8 +111,8 @@ def figures_with(name: str, papers: Mapping[str, Mapping[str, Any]]) -> list[dic
     """
     return [
         {"paper": key, "name": figure, "title": short(spec["title"], paper["paper"]["number"]),
-         "cited": cited(paper["paper"])}
-        for key, paper in papers.items()
+         "cited": results.names[key]}
+        for key, paper in results.papers.items()
         for figure, spec in paper["figures"].items()
         if any(curve["method"] == name for panel in spec["panels"] for curve in panel["curves"])
     ]  # fmt: skip

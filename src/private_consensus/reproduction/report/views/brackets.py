@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..formats import words
+from ..formats import grouped, words
 
 Row = Mapping[str, Any]
 
@@ -67,15 +67,14 @@ def closeness(low: float, high: float) -> str:
 
 
 def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
-    """A row an algorithm, of the settings that claim something: how many are known how closely, and
-    why no closer; the last row is of all."""
-    groups: dict[str, list[Row]] = {}
-    for row in privacy:
-        if math.isfinite(row["epsilon_claimed"]):
-            groups.setdefault(words(row["algorithm"]), []).append(row)
-    rows = [_counted(name, found) for name, found in groups.items()]
-    together = [row for found in groups.values() for row in found]
-    return [*rows, _counted("all", together) | {"because": ""}] if rows else []
+    """Count, per algorithm, the settings with a claim by the closeness of their bounds.
+
+    The last row counts all algorithms.
+    """
+    claims = [row for row in privacy if math.isfinite(row["epsilon_claimed"])]
+    groups = grouped(claims, lambda row: words(row["algorithm"]))
+    rows = [_counted(name, settings) for name, settings in groups.items()]
+    return [*rows, {**_counted("all", claims), "because": ""}] if rows else []
 
 
 def _counted(name: str, rows: list[Row]) -> dict[str, Any]:

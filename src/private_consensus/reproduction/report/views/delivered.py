@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT, METHOD
 
-from ..formats import number
+from ..formats import grouped, number
 from ..names import called
+from ..reading import Results
 from . import brackets
 from .privacy import LOOKS
 
@@ -29,38 +30,24 @@ def audits() -> frozenset[str]:
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
 
-def rows(
-    privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
+def rows(results: Results) -> list[dict[str, Any]]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
     A literal setting follows the text of a paper exactly. It decides only for algorithms without
     other settings. Audits are left out because they claim no privacy.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        One row per setting, with claimed epsilon and bounds.
-    paper_of : mapping of str to str
-        Experiment to the key of its paper.
-    papers : mapping
-        Key to paper.
-
-    Returns
-    -------
-    list of dict
-        One row per paper and algorithm.
     """
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in privacy:
-        claims = math.isfinite(row["epsilon_claimed"]) and row["epsilon_claimed"] > 0
-        if claims and row["algorithm"] not in audits():
-            groups.setdefault((paper_of[row["experiment"]], row["algorithm"]), []).append(row)
-    found = [
-        {"paper": paper, "number": papers[paper]["paper"]["number"], **_delivered(name, settings)}
-        for (paper, name), settings in groups.items()
+    claims = [
+        row
+        for row in results.privacy
+        if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audits()
     ]
-    return sorted(found, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
+    groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
+    shown = [
+        {"paper": paper, "number": results.papers[paper]["paper"]["number"],
+         **_delivered(name, settings)}
+        for (paper, name), settings in groups.items()
+    ]  # fmt: skip
+    return sorted(shown, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
 
 
 def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:

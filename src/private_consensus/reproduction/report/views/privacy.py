@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -20,8 +21,7 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
-from ...experiments.citations import cited
-from ..formats import number, spread, words
+from ..formats import grouped, number, spread, words
 from ..names import called
 from ..reading import Results
 from . import brackets
@@ -55,29 +55,14 @@ CLAIMS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no 
 WORDS = {NOT_PRIVATE: "no claim"}
 
 
-def promises(
-    privacy: Iterable[Row], paper_of: Mapping[str, str], papers: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the claimed and delivered privacy per paper, algorithm and variant.
-
-    Parameters
-    ----------
-    privacy : iterable of rows
-        One row per setting.
-    paper_of : mapping of str to str
-        Experiment to the key of its paper.
-    papers : mapping
-        Key to paper.
-
-    Returns
-    -------
-    list of dict
-    """
-    groups = _grouped(
-        privacy, lambda row: (paper_of[row["experiment"]], row["algorithm"], row["variant"])
+def promises(results: Results) -> list[dict[str, Any]]:
+    """Return the claimed and delivered privacy per paper, algorithm and variant."""
+    groups = grouped(
+        results.privacy,
+        lambda row: (results.paper_of[row["experiment"]], row["algorithm"], row["variant"]),
     )
     return [
-        {**_summary(rows), "paper": paper, "number": papers[paper]["paper"]["number"],
+        {**_summary(rows), "paper": paper, "number": results.papers[paper]["paper"]["number"],
          "ratio": (ratio := _ratio(rows)), "excess": number(ratio)}
         for (paper, _, _), rows in groups.items()
     ]  # fmt: skip
@@ -85,19 +70,13 @@ def promises(
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the privacy page."""
-    papers = results.papers
-    paper_of = {name: key for key, paper in papers.items() for name in paper["experiments"]}
-    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
     return {
         "promised": [
-            {**row, "paper_name": cited(papers[row["paper"]]["paper"])}
-            for row in _with_audits(
-                algorithms(promises(results.privacy, paper_of, papers)),
-                results.audit.get("audits", []),
-            )
+            {**row, "paper_name": results.names[row["paper"]]}
+            for row in _with_audits(algorithms(promises(results)), results.audit.get("audits", []))
         ],
-        "rows": variants(results.privacy, experiments, paper_of),
-        "shown": [(key, cited(papers[key]["paper"])) for key in dict.fromkeys(paper_of.values())],
+        "rows": variants(results.privacy, results),
+        "shown": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
         "claims": CLAIMS,
         "closeness": brackets.CLOSENESS,
         "is_drawn": not results.is_reference,
@@ -106,56 +85,43 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
-def variants(
-    privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]],
-    paper_of: Mapping[str, str],
-) -> list[dict[str, Any]]:  # fmt: skip
+def variants(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
     """Return one line per experiment and variant.
 
     Parameters
     ----------
     privacy : iterable of rows
-        One row per setting.
-    experiments : mapping
-        Name to experiment; determines the order.
-    paper_of : mapping of str to str
-        Experiment to the key of its paper.
+        One row per setting: all of the results, or some.
+    results : Results
+        Experiments and papers; they determine the order.
 
     Returns
     -------
     list of dict
     """
-    found = _grouped(privacy, lambda row: row["experiment"])
+    rows = grouped(privacy, itemgetter("experiment"))
     return [
-        {**group, "experiment": name, "title": experiments[name]["title"], "paper": paper_of[name]}
-        for name in experiments if name in found
-        for group in _by_variant(found[name])
+        {**group, "experiment": name, "title": spec["title"], "paper": results.paper_of[name]}
+        for name, spec in results.experiments.items() if name in rows
+        for group in _by_variant(rows[name])
     ]  # fmt: skip
 
 
-def of_algorithm(
-    name: str, privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Return the claimed and delivered privacy of one algorithm.
+def of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
+    """Return the claimed and delivered privacy of one algorithm, per experiment and variant.
 
     Parameters
     ----------
     name : str
         Name of the algorithm.
-    privacy : iterable of rows
-        One row per setting.
-    papers : mapping
-        Key to paper, with its experiments.
+    results : Results
+        Results of one scale.
 
     Returns
     -------
     list of dict
-        One line per experiment and variant.
     """
-    paper_of = {key: paper for paper, found in papers.items() for key in found["experiments"]}
-    experiments = {k: v for paper in papers.values() for k, v in paper["experiments"].items()}
-    own = [row for row in privacy if row["algorithm"] == name]
-    return variants(own, experiments, paper_of)
+    return variants([row for row in results.privacy if row["algorithm"] == name], results)
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
@@ -215,9 +181,7 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
     """Return one row per paper and algorithm, with the variants that deliver the claimed
     privacy.
     """
-    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in promised:
-        groups.setdefault((row["paper"], row["name"]), []).append(row)
+    groups = grouped(promised, itemgetter("paper", "name"))
     return [
         {
             "name": name,
@@ -306,25 +270,24 @@ def of_experiments(
     list of dict
         One dictionary per experiment.
     """
-    found = _grouped(privacy, lambda row: row["experiment"])
+    of_experiment = grouped(privacy, itemgetter("experiment"))
     return [
         {
             "experiment": name,
             "title": experiments[name]["title"],
-            "groups": _by_variant(found[name]),
-            "axes": (axes := _axes(found[name])),
-            "count": len(found[name]),
-            "settings": [_setting(row, axes) for row in found[name]]
-            if len(found[name]) <= MOST_SETTINGS else [],
+            "groups": _by_variant(rows),
+            "axes": (axes := _axes(rows)),
+            "count": len(rows),
+            "settings": [_setting(row, axes) for row in rows]
+            if len(rows) <= MOST_SETTINGS else [],
         }
         for name in experiments
-        if name in found
+        if (rows := of_experiment.get(name))
     ]  # fmt: skip
 
 
 def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    grouped = _grouped(rows, lambda row: (row["algorithm"], row["variant"]))
-    return [_summary(found) for found in grouped.values()]
+    return [_summary(group) for group in grouped(rows, itemgetter("algorithm", "variant")).values()]
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
@@ -348,13 +311,6 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
         {key: [row.get(key) for row in rows] for key in dict.fromkeys(kept)}, strict=False
     )
     return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], pl.Float64))
-
-
-def _grouped(rows: Iterable[Row], key) -> dict[Any, list[Row]]:
-    groups: dict[Any, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(key(row), []).append(row)
-    return groups
 
 
 def _summary(rows: list[Row]) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from private_consensus.common.spreadsheets import markdown as cell
 
 from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
 from ...claims.intervals import limits
-from ...experiments.citations import cited
 from ...experiments.commands import command
 from ..formats import NONE, duration, exponential, interval, number
 from ..reading import Results
@@ -39,10 +38,9 @@ def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of all claims, grouped by paper."""
     seconds = run.seconds_of_figures(results.papers, results.timings)
     shown = rows(results.claims, results.papers, seconds, results.scale)
-    names = {key: cited(paper["paper"]) for key, paper in results.papers.items()}
     return {
-        "scorecard": [{**row, "paper_name": names[row["paper"]]} for row in shown],
-        "judged": {key: name for key, name in names.items()
+        "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in shown],
+        "judged": {key: name for key, name in results.names.items()
                    if any(row["paper"] == key for row in shown)},
         "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(shown)],
     }  # fmt: skip

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from ...experiments.citations import cited
+from ..formats import grouped
 from ..reading import Results
 from .verdicts import LOOKS
 
@@ -25,11 +27,11 @@ def page(results: Results) -> dict[str, Any]:
 
 def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the statements by verdict."""
-    found = Counter(row["verdict"] for row in rows)
+    numbers = Counter(row["verdict"] for row in rows)
     return [
-        {"verdict": verdict, "look": look, "count": found[verdict]}
+        {"verdict": verdict, "look": look, "count": numbers[verdict]}
         for verdict, look in LOOKS.items()
-        if found[verdict]
+        if numbers[verdict]
     ]
 
 
@@ -48,9 +50,7 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
     list of dict
         One group per paper in ``rows``.
     """
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(row["paper"], []).append(row)
+    groups = grouped(rows, itemgetter("paper"))
     return [
         {
             "key": key,

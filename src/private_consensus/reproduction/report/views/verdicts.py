@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from operator import itemgetter
 from typing import Any
 
 from ...claims import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE
 from ...claims.intervals import MIN_RUNS, too_few_runs
-from ..formats import exponential, interval, number, region
+from ..formats import exponential, grouped, interval, number, region
 from .figures import short
 
 Row = Mapping[str, Any]
@@ -96,13 +97,11 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    grouped: dict[str, list[dict]] = {}
-    for row in claims:
-        if row["figure"] == figure:
-            grouped.setdefault(row["id"], []).append(judged(row))
+    shown = [judged(row) for row in claims if row["figure"] == figure]
     return [
         {**rows[0], "variants": rows}
-        for rows in (sorted(g, key=lambda row: not row["headline"]) for g in grouped.values())
+        for variants in grouped(shown, itemgetter("id")).values()
+        if (rows := sorted(variants, key=lambda row: not row["headline"]))
     ]
 
 
