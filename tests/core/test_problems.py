@@ -10,7 +10,7 @@ from scipy.stats import kstest, truncnorm
 
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems import logistic_regression, mean_estimation
-from private_consensus.core.problems.logistic_regression import objective
+from private_consensus.core.problems.logistic_regression import solver
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import TOLERANCE
 
@@ -242,7 +242,9 @@ def test_a_problem_is_rescaled_as_it_would_be_built(streams):
     assert (found.weight, found.ridge) == (other.weight, other.ridge)
     assert found.features is first.features and found._signed is first._signed
     asked = proximal_inputs(other)
-    assert np.array_equal(found.proximal_simd(*asked), other.proximal_simd(*asked))
+    assert np.array_equal(
+        solver.solve_in_lanes(found, *asked), solver.solve_in_lanes(other, *asked)
+    )
     with pytest.raises(InvalidInput, match=r"problem.loss_scale: found 0"):
         logistic_regression.rescaled(first, **{**given, "loss_scale": 0})
 
@@ -295,18 +297,18 @@ def test_equal_problems_are_solved_once(streams, monkeypatch):
     problem = logistic_regression.build(streams, AGENTS, **given)
     inputs = proximal_inputs(problem)
     inputs = [np.broadcast_to(a, inputs[3].shape) for a in inputs]
-    solved, calls = objective.fast.minimise, []
+    solved, calls = solver.fast.minimise, []
 
     def minimise(records, weight, *others):
         calls.append(len(others[1]))
         return solved(records, weight, *others)
 
-    monkeypatch.setattr(objective.fast, "minimise", minimise)
+    monkeypatch.setattr(solver.fast, "minimise", minimise)
     twice = [np.concatenate([a] * 2) for a in inputs]
-    x = problem.proximal_simd(twice[0], twice[1][..., :1], *twice[2:])
-    problem.proximal_simd(twice[0] + 1.0, twice[1][..., :1], twice[2], x)
+    x = solver.solve_in_lanes(problem, twice[0], twice[1][..., :1], *twice[2:])
+    solver.solve_in_lanes(problem, twice[0] + 1.0, twice[1][..., :1], twice[2], x)
     assert calls == [inputs[3].reshape(-1, AGENTS, problem.dim).shape[0]] * 2 * AGENTS
-    alone = problem.proximal_simd(inputs[0], inputs[1][..., :1], *inputs[2:])
+    alone = solver.solve_in_lanes(problem, inputs[0], inputs[1][..., :1], *inputs[2:])
     assert np.array_equal(x, np.concatenate([alone] * 2))
 
 
@@ -406,13 +408,13 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
         partition=partition,
     )
     given = proximal_inputs(problem)
-    fast, plain = problem.proximal_simd(*given), problem.proximal_plainly(*given)
-    assert np.allclose(problem.proximal_simd(*given, TOLERANCE), plain, rtol=0, atol=1e-10)
+    fast, plain = solver.solve_in_lanes(problem, *given), solver.solve_by_arrays(problem, *given)
+    assert np.allclose(solver.solve_in_lanes(problem, *given, TOLERANCE), plain, rtol=0, atol=1e-10)
     remaining = remaining_slope(problem, fast, *given[:3])
     assert remaining.max() <= TOLERANCE * problem.weight * problem.records * (1 + 1e-6)
     # Objectives are strongly convex: points are no farther apart than their gradients over that.
     apart = np.linalg.norm(fast - plain, axis=-1) * (problem.ridge + given[1])[..., 0]
     assert (apart <= remaining + 2 * TOLERANCE).all()
     tolerance = np.array([1e-2, 1e-6])[:, None, None]
-    slope = remaining_slope(problem, problem.proximal_simd(*given, tolerance), *given[:3])
+    slope = remaining_slope(problem, solver.solve_in_lanes(problem, *given, tolerance), *given[:3])
     assert (slope <= tolerance * (1 + 1e-9)).all() and slope[0].max() > 1e-6

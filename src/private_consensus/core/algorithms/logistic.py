@@ -110,7 +110,7 @@ def fit(problem, ridge: float) -> np.ndarray:
     mask = problem.in_training()
     return minimise(
         lambda w: _gradient(problem, mask, ridge, w),
-        lambda w: np.broadcast_to(curvature, (*w.shape, dim)),
+        lambda w, selected: np.broadcast_to(curvature, (*w.shape, dim))[selected],
         start,
         descend=lambda slope: np.linalg.solve(curvature, slope.T).T,
         magnitude=magnitude,
@@ -135,7 +135,7 @@ def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
     magnitude = float(np.abs(problem.features).sum())
     centre = minimise(
         lambda w: _gradient(problem, all_rows, ridge, w),
-        lambda w: _hessian(problem, all_rows, ridge, w),
+        lambda w, selected: _hessian(problem, all_rows, ridge, w)[selected],
         _full_steps(problem, all_rows, ridge, np.zeros((1, dim))),
         magnitude=magnitude,
     )

@@ -30,11 +30,10 @@ class Unsolved(ArithmeticError):
 
 def minimise(
     gradient: Callable[[np.ndarray], np.ndarray],
-    hessian: Callable[[np.ndarray], np.ndarray],
+    hessian: Callable[[np.ndarray, np.ndarray], np.ndarray],
     start: np.ndarray,
     *,
     descend: Callable[[np.ndarray], np.ndarray] | None = None,
-    hessian_of: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None,
     magnitude: np.ndarray | float = 0.0,
     tolerance: float = TOLERANCE,
     at_most: int = 200,
@@ -58,16 +57,15 @@ def minimise(
 
     Parameters
     ----------
-    gradient, hessian : callable
-        Map points ``[..., d]`` to ``[..., d]`` and ``[..., d, d]``.
+    gradient : callable
+        Maps points ``[..., d]`` to gradients ``[..., d]``.
+    hessian : callable
+        Maps points ``[..., d]`` and a mask ``[...]`` to the Hessians of the selected problems,
+        ``[selected, d, d]``.
     start : ndarray, shape (..., d)
         Initial points.
     descend : callable, optional
         :math:`g \mapsto P^{-1} g`; None: Newton steps from the start.
-    hessian_of : callable, optional
-        Maps points ``[..., d]`` and a mask ``[...]`` to the Hessians of the selected problems,
-        ``[selected, d, d]``. It avoids computing Hessians that no Newton step needs. None: select
-        from the result of ``hessian``.
     magnitude : float or ndarray, shape (...)
         Size of the terms of the gradient. Gradient norms below ``ROUNDING`` times this size count
         as zero.
@@ -91,7 +89,6 @@ def minimise(
     size = np.linalg.norm(slope, axis=-1)
     enough = np.maximum(tolerance, ROUNDING * magnitude)
     newton = np.full(size.shape, descend is None)
-    hessian_of = hessian_of or (lambda x, selected: hessian(x)[selected])
     steps = _Accelerated(descend)
     for _ in range(at_most):
         waiting = size > enough
@@ -101,7 +98,7 @@ def minimise(
         selected = waiting & newton
         if selected.any():
             step = np.zeros_like(x)
-            step[selected] = np.linalg.solve(hessian_of(x, selected), slope[selected][..., None])[
+            step[selected] = np.linalg.solve(hessian(x, selected), slope[selected][..., None])[
                 ..., 0
             ]
             share = newton_share(gradient, x, step, size, selected)

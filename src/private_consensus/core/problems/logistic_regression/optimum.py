@@ -24,7 +24,7 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
 
     return minimise_batch(
         lambda point: problem.gradient(everywhere(point)).sum(-2),
-        lambda point: problem.hessian(everywhere(point)).sum(-3),
+        lambda point, selected: problem.hessian(everywhere(point)).sum(-3)[selected],
         np.zeros((len(problem.features), problem.dim)),
         magnitude=problem.n_agents * problem.weight * problem.records,
     )
@@ -34,7 +34,7 @@ def own_minimisers(problem: Any) -> np.ndarray:
     """Compute the minimiser of each local objective; shape ([runs,] agents, dim)."""
     minimisers = minimise_batch(
         problem.gradient,
-        problem.hessian,
+        lambda x, selected: problem.hessian(x)[selected],
         np.zeros((*problem.features.shape[:-2], problem.dim)),
         magnitude=problem.weight * problem.records,
     )
