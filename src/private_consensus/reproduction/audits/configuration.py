@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..experiments.plan import unknown_run
+from ..experiments.references import unknown_run
 from ..experiments.schema import ConfigurationError, validate
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 import numpy as np
@@ -202,6 +203,14 @@ class Claim(ClaimFields):
 
     primary_variant: str
     variants: dict[str, TestedVariant]
+
+    def series(self) -> Iterator[tuple[Test, Series]]:
+        """Yield each test of each variant with each of its series."""
+        for variant in self.variants.values():
+            for test in variant.tests:
+                yield test, test.series
+                if test.against:
+                    yield test, test.against
 
 
 class ClaimEntry(ClaimFields):

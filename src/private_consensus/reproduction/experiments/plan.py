@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.errors import InvalidInput, require
-from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, problems
 
-from ..datasets import DATA_SETS, PREPARATIONS
+from ..datasets import DATA_SETS
 from . import sharing
 from .checks import too_many, wrong_horizon, wrong_settings
 from .conditions import conditions_of
@@ -44,7 +43,6 @@ from .schema import (
 # The registry looks into the folder of algorithms each time; a plan asks it hundreds of times.
 _module_of = cache(algorithms.module_of)
 
-PREPARED = "problem.prepared"
 NUMBERED = re.compile(r"Figure \w")
 """Start of the title of a figure of a paper."""
 RESERVED = "reference"
@@ -192,16 +190,9 @@ class Plan:
 
     def judged_cells(self, paper: str) -> list[tuple[str, str]]:
         """Return the cells whose numbers the claims of a paper use."""
-        return sorted(
-            {
-                (series.experiment, series.method)
-                for claim in self.papers[paper].claims.values()
-                for variant in claim.variants.values()
-                for test in variant.tests
-                for series in (test.series, test.against)
-                if series
-            }
-        )
+        claims = self.papers[paper].claims.values()
+        used = [series for claim in claims for _, series in claim.series()]
+        return sorted({(series.experiment, series.method) for series in used})
 
     def described(self, paper: str) -> dict[str, Any]:
         """Return a paper as plain JSON, with the conditions of each figure."""
@@ -347,9 +338,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
             papers[key] = validate(Paper, read_paper(file), where=key)
             if papers[key].paper.key != key:
                 lines.append(f"{key}.paper.key: found {papers[key].paper.key!r}, expected {key!r}")
-            lines += dict.fromkeys(
-                [*_inconsistencies(key, papers[key]), *wrong_references(key, papers[key])]
-            )
+            lines += dict.fromkeys(wrong_references(key, papers[key]))
         except ConfigurationError as error:
             lines += error.lines
     files = [folder / "styles.yaml" for folder in reversed(folders)]
@@ -550,44 +539,6 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
     return {**patched, "budget": {**patched["budget"], "delta": delta}}
 
 
-def _inconsistencies(key: str, paper: Paper) -> Iterator[str]:
-    for name, experiment in paper.experiments.items():
-        yield from _tuning_inconsistencies(f"{key}.experiments.{name}", experiment, paper)
-        for prepared in sorted(_other_preparations(experiment) - set(PREPARATIONS)):
-            yield expected(f"{key}.experiments.{name}.problem.prepared", prepared, PREPARATIONS)
-        for scale, reduced in experiment.scales.items():
-            for axis in sorted(set(reduced.axes) - set(experiment.axes)):
-                yield f"{key}.experiments.{name}.scales.{scale}.axes.{axis}: unknown axis"
-    for name, figure in paper.figures.items():
-        for panel in figure.panels:
-            if panel.partition or panel.views:
-                continue
-            if panel.experiment not in paper.experiments:
-                yield expected(f"{key}.figures.{name}", panel.experiment, paper.experiments)
-                continue
-            for curve in panel.curves:
-                curve_experiment = curve.experiment or panel.experiment
-                experiment = paper.experiments.get(curve_experiment)
-                if experiment is None:
-                    yield expected(f"{key}.figures.{name}", curve_experiment, paper.experiments)
-                    continue
-                yield from unknown_run(
-                    f"{key}.figures.{name}", curve.method, curve.variant, experiment
-                )
-    for name, table in paper.tables.items():
-        for block in table.blocks:
-            experiment = paper.experiments.get(block.experiment)
-            if experiment is None:
-                yield expected(f"{key}.tables.{name}", block.experiment, paper.experiments)
-                continue
-            for method in block.methods:
-                yield from unknown_run(
-                    f"{key}.tables.{name}", method.method, method.variant, experiment
-                )
-    for name, claim in paper.claims.items():
-        yield from _claim_inconsistencies(f"{key}.claims.{name}", claim, paper)
-
-
 def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterator[str]:
     """Yield one line per unknown scale or missing reduction.
 
@@ -611,86 +562,6 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
             }
             for scale in sorted(reduced - {SMOKE, *paper.scales}):
                 yield expected(f"{key}.figures.{name}.views.scales", scale, (SMOKE, *paper.scales))
-
-
-def _other_preparations(experiment: Experiment) -> set[str]:
-    """Return the prepared data sets that axes, variants and scales set for an experiment."""
-    changes = [
-        chosen.set for variants in experiment.algorithms.values() for chosen in variants.values()
-    ]
-    changes += [reduced.set for reduced in experiment.scales.values()]
-    found = {change[PREPARED] for change in changes if PREPARED in change}
-    for axis in experiment.axes.values():
-        found |= set(map(str, axis.values)) if axis.set == PREPARED else set()
-    return found
-
-
-def _tuning_inconsistencies(where: str, experiment: Experiment, paper: Paper) -> Iterator[str]:
-    for algorithm, variants in experiment.algorithms.items():
-        for variant in variants.values():
-            if not variant.tuned:
-                continue
-            grid = paper.experiments.get(variant.tuned.experiment)
-            if grid is None:
-                yield expected(where, variant.tuned.experiment, paper.experiments)
-                continue
-            yield from unknown_run(where, algorithm, variant.tuned.variant, grid)
-            for axis in variant.tuned.axes:
-                if axis not in grid.axes:
-                    yield expected(f"{where}.tuned.axes", axis, grid.axes)
-            known = grid.averages if variant.tuned.criterion == "mean" else grid.measures
-            if variant.tuned.measure not in known:
-                yield expected(
-                    f"{where}.tuned.measure",
-                    measure_text(variant.tuned.measure),
-                    map(measure_text, known),
-                )
-
-
-def _claim_inconsistencies(where, claim, paper) -> Iterator[str]:
-    known = {**paper.figures, **paper.tables}
-    if claim.figure not in known:
-        yield expected(f"{where}.figure", claim.figure, known)
-    if claim.primary_variant not in claim.variants and not (
-        claim.untestable and not claim.variants
-    ):
-        yield expected(f"{where}.primary_variant", claim.primary_variant, claim.variants)
-    for variant in claim.variants.values():
-        for test in variant.tests:
-            for series in filter(None, (test.series, test.against)):
-                experiment = paper.experiments.get(series.experiment)
-                if experiment is None:
-                    yield expected(where, series.experiment, paper.experiments)
-                else:
-                    yield from unknown_run(where, series.method, series.variant, experiment)
-
-
-def unknown_run(
-    where: str, algorithm: str, run: str | None, experiment: Experiment
-) -> Iterator[str]:
-    """Return the errors of a reference to an algorithm of an experiment, and optionally to one
-    of its runs.
-
-    Parameters
-    ----------
-    where : str
-        Key of the reference in the configuration.
-    algorithm : str
-        Name of the algorithm.
-    run : str or None
-        Name of the run variant; not checked if None.
-    experiment : Experiment
-        Experiment to which the reference points.
-
-    Returns
-    -------
-    iterator of str
-        One line, or none if the reference is valid.
-    """
-    if algorithm not in experiment.algorithms:
-        yield expected(where, algorithm, experiment.algorithms)
-    elif run is not None and run not in experiment.algorithms[algorithm]:
-        yield expected(where, run, experiment.algorithms[algorithm])
 
 
 def style_key(algorithm: str, variant: str) -> str:

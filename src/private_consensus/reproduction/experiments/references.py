@@ -10,19 +10,22 @@ import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, problems
 from private_consensus.core.networks import GRAPHS, MIXINGS
 
+from ..claims import Claim
+from ..datasets import PREPARATIONS
 from .numbers import FIXED, KEY, POINT
 from .quantities import quantities_of
-from .schema import Curve, Experiment, Panel, Paper
+from .schema import Curve, Experiment, Panel, Paper, Tuning
 
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
+PREPARED = "problem.prepared"
 OWN_COLUMNS = {"t", "run"}
 PRIVACY_COLUMNS = {
     "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
@@ -70,42 +73,161 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
     iterator of str
         Error lines; none if all names exist.
     """
+    for use in _uses(key, paper):
+        yield from _wrong_use(use, paper)
     for name, experiment in paper.experiments.items():
         where = f"{key}.experiments.{name}"
         yield from _wrong_axes(where, experiment)
         yield from _wrong_paths(where, experiment)
         yield from _wrong_measures(where, experiment)
         yield from _wrong_iterations(where, experiment)
-        yield from _wrong_courses(where, experiment)
+        yield from _wrong_intermediate_measures(where, experiment)
+        yield from _wrong_scales(where, experiment)
+        for prepared in sorted(_preparations_set(experiment) - set(PREPARATIONS)):
+            yield expected(f"{where}.problem.prepared", prepared, PREPARATIONS)
         for variants in experiment.algorithms.values():
             for variant in variants.values():
                 if variant.tuned and variant.tuned.experiment in paper.experiments:
                     grid = paper.experiments[variant.tuned.experiment]
-                    yield from _unmeasured(f"{where}.tuned", variant.tuned.measure, grid)
+                    yield from _wrong_tuning(f"{where}.tuned", variant.tuned, grid)
     for name, figure in paper.figures.items():
         for panel in figure.panels:
+            where = f"{key}.figures.{name}"
+            yield from _wrong_panel(where, panel, paper)
             for curve in panel.curves:
-                experiment = paper.experiments.get(curve.experiment or panel.experiment)
-                if experiment is not None:
-                    yield from _wrong_curve(f"{key}.figures.{name}", panel, curve, experiment)
+                if experiment := paper.experiments.get(curve.experiment or panel.experiment):
+                    yield from _wrong_curve(where, panel, curve, experiment)
     for name, table in paper.tables.items():
         for block in table.blocks:
             if experiment := paper.experiments.get(block.experiment):
-                where = f"{key}.tables.{name}"
-                row_values = {table.rows: table.values}
-                yield from _wrong_where(f"{where}.rows", row_values, experiment, rows=True)
-                for measure in [table.measure, *table.extra_columns.values()]:
-                    yield from _unmeasured(where, measure, experiment)
-                for method in block.methods:
-                    yield from _never_shown(where, method.method, table.measure[0])
-                    yield from _wrong_where(f"{where}.where", method.where, experiment)
+                where = f"{key}.tables.{name}.rows"
+                yield from _wrong_where(where, {table.rows: table.values}, experiment, rows=True)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
+
+
+class Use(NamedTuple):
+    """Use of the measurements of one variant."""
+
+    where: str
+    experiment: str
+    method: str
+    variant: str
+    measures: Sequence[tuple[str, str]]
+    selection: Mapping[str, Any]
+    last_iteration_only: bool = True
+
+
+def _uses(key: str, paper: Paper) -> Iterator[Use]:
+    """Yield each use of measurements by curves, tables, claims and tuned parameters."""
+    for name, experiment in paper.experiments.items():
+        where = f"{key}.experiments.{name}.tuned"
+        for algorithm, variants in experiment.algorithms.items():
+            for tuned in filter(None, (variant.tuned for variant in variants.values())):
+                measures = [tuned.measure]
+                yield Use(where, tuned.experiment, algorithm, tuned.variant, measures, {})
+    for name, figure in paper.figures.items():
+        for panel in figure.panels:
+            for curve in panel.curves:
+                yield Use(
+                    f"{key}.figures.{name}",
+                    curve.experiment or panel.experiment,
+                    curve.method,
+                    curve.variant,
+                    [curve.measure, *filter(None, (curve.low, curve.high))],
+                    {**panel.where, **curve.where},
+                    curve.last_iteration_only,
+                )
+    for name, table in paper.tables.items():
+        where, measures = f"{key}.tables.{name}", [table.measure, *table.extra_columns.values()]
+        for block in table.blocks:
+            for row in block.methods:
+                yield Use(where, block.experiment, row.method, row.variant, measures, row.where)
+    for name, claim in paper.claims.items():
+        for test, series in claim.series():
+            is_private = test.kind in ("private", "tight")
+            columns = PRIVACY_COLUMNS if is_private else ()
+            yield Use(
+                f"{key}.claims.{name}",
+                series.experiment,
+                series.method,
+                series.variant,
+                [series.measure] if series.measure and not is_private else [],
+                {k: value for k, value in series.where.items() if k not in columns},
+                is_private or series.last_iteration_only,
+            )
+
+
+def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
+    """Yield one line per name in a use of measurements that does not exist."""
+    experiment = paper.experiments.get(use.experiment)
+    if experiment is None:
+        yield expected(use.where, use.experiment, paper.experiments)
+        return
+    yield from unknown_run(use.where, use.method, use.variant, experiment)
+    for measure in use.measures:
+        yield from _unmeasured(use.where, measure, experiment.measures)
+        yield from _never_shown(use.where, use.method, measure[0])
+    if not use.last_iteration_only:
+        yield from _not_recorded(use.where, use.selection, use.measures, experiment)
+    yield from _wrong_where(f"{use.where}.where", use.selection, experiment)
+
+
+def unknown_run(
+    where: str, algorithm: str, run: str | None, experiment: Experiment
+) -> Iterator[str]:
+    """Return the errors of a reference to an algorithm of an experiment, and optionally to one
+    of its runs.
+
+    Parameters
+    ----------
+    where : str
+        Key of the reference in the configuration.
+    algorithm : str
+        Name of the algorithm.
+    run : str or None
+        Name of the run variant; not checked if None.
+    experiment : Experiment
+        Experiment to which the reference points.
+
+    Returns
+    -------
+    iterator of str
+        One line, or none if the reference is valid.
+    """
+    if algorithm not in experiment.algorithms:
+        yield expected(where, algorithm, experiment.algorithms)
+    elif run is not None and run not in experiment.algorithms[algorithm]:
+        yield expected(where, run, experiment.algorithms[algorithm])
 
 
 def _wrong_axes(where: str, experiment: Experiment) -> Iterator[str]:
     for axis in sorted(set(experiment.axes) & RESERVED):
         yield f"{where}.axes: found {axis!r}, expected a name that is no column of results"
+
+
+def _wrong_scales(where: str, experiment: Experiment) -> Iterator[str]:
+    for scale, reduced in experiment.scales.items():
+        for axis in sorted(set(reduced.axes) - set(experiment.axes)):
+            yield f"{where}.scales.{scale}.axes.{axis}: unknown axis"
+
+
+def _preparations_set(experiment: Experiment) -> set[str]:
+    """Return the prepared data sets that axes, variants and scales set for an experiment."""
+    changes = [scale.set for scale in experiment.scales.values()]
+    changes += [v.set for variants in experiment.algorithms.values() for v in variants.values()]
+    names = {change[PREPARED] for change in changes if PREPARED in change}
+    for axis in experiment.axes.values():
+        names |= set(map(str, axis.values)) if axis.set == PREPARED else set()
+    return names
+
+
+def _wrong_tuning(where: str, tuned: Tuning, grid: Experiment) -> Iterator[str]:
+    for axis in tuned.axes:
+        if axis not in grid.axes:
+            yield expected(f"{where}.axes", axis, grid.axes)
+    if tuned.criterion == "mean":
+        yield from _unmeasured(f"{where}.measure", tuned.measure, grid.averages)
 
 
 def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
@@ -186,13 +308,13 @@ def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
                 yield f"{where}.iterations: found {t}, expected {expectation}"
 
 
-def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_intermediate_measures(where: str, experiment: Experiment) -> Iterator[str]:
     restriction = experiment.intermediate_measures
     if restriction is None:
         return
     where = f"{where}.intermediate_measures"
     for measure in restriction.measures or ():
-        yield from _unmeasured(f"{where}.measures", measure, experiment)
+        yield from _unmeasured(f"{where}.measures", measure, experiment.measures)
     for name, value in restriction.where.items():
         if name not in experiment.axes:
             yield expected(f"{where}.where", name, experiment.axes)
@@ -202,7 +324,7 @@ def _wrong_courses(where: str, experiment: Experiment) -> Iterator[str]:
             yield from _wrong_where(f"{where}.where", {name: value}, experiment)
 
 
-def _no_course(
+def _not_recorded(
     where: str,
     selection: Mapping[str, Any],
     measures: Iterable[tuple[str, str]],
@@ -238,24 +360,29 @@ def _horizons(experiment: Experiment) -> list[Any]:
     return horizons + [change["horizon"] for change in changes if "horizon" in change]
 
 
-def _unmeasured(where: str, measure: tuple[str, str], experiment: Experiment) -> Iterator[str]:
-    if measure not in experiment.measures:
-        yield expected(where, measure_text(measure), map(measure_text, experiment.measures))
+def _unmeasured(
+    where: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
+) -> Iterator[str]:
+    if measure not in recorded:
+        yield expected(where, measure_text(measure), map(measure_text, recorded))
+
+
+def _wrong_panel(where: str, panel: Panel, paper: Paper) -> Iterator[str]:
+    """Yield one line if a graph's experiment is unknown, and one per invalid goal."""
+    if panel.experiment and panel.experiment not in paper.experiments:
+        yield expected(where, panel.experiment, paper.experiments)
+    for goal in panel.goals:
+        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
+            kind = "positive numbers" if panel.log_x else "numbers"
+            yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
 
 
 def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
-    measures = [curve.measure, *filter(None, (curve.low, curve.high))]
-    for measure in measures:
-        yield from _unmeasured(where, measure, experiment)
-        yield from _never_shown(where, curve.method, measure[0])
     costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
     x = curve.x or panel.x
-    if not curve.last_iteration_only:
+    if x in costs and not curve.last_iteration_only:
         selection = {**panel.where, **curve.where}
-        along = [(x, WHOLE)] if x in costs else []
-        yield from _no_course(where, selection, [*measures, *along], experiment)
-    yield from _wrong_goals(where, panel)
-    yield from _wrong_where(f"{where}.where", {**panel.where, **curve.where}, experiment)
+        yield from _not_recorded(where, selection, [(x, WHOLE)], experiment)
     if curve.by is not None and curve.by not in experiment.axes:
         yield expected(f"{where}.by", curve.by, experiment.axes)
     allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
@@ -275,14 +402,6 @@ def _algorithms() -> frozenset[str]:
 
 
 _shown_by = cache(quantities_of)
-
-
-def _wrong_goals(where: str, panel: Panel) -> Iterator[str]:
-    """Yield one line per invalid goal of a panel that shows the cost to reach goals."""
-    for goal in panel.goals:
-        if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
-            kind = "positive numbers" if panel.log_x else "numbers"
-            yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
 
 
 def _wrong_where(
@@ -330,23 +449,16 @@ def _is_range(value: list) -> bool:
     )
 
 
-def _wrong_claim(where: str, claim, paper: Paper) -> Iterator[str]:
-    for variant in claim.variants.values():
-        for test in variant.tests:
-            for series in filter(None, (test.series, test.against)):
-                experiment = paper.experiments.get(series.experiment)
-                if experiment is None:
-                    continue
-                about_privacy = test.kind in ("private", "tight")
-                if not about_privacy:
-                    yield from _unmeasured(where, series.measure, experiment)
-                    yield from _never_shown(where, series.method, series.measure[0])
-                privacy_columns = PRIVACY_COLUMNS if about_privacy else set()
-                selection = {k: v for k, v in series.where.items() if k not in privacy_columns}
-                if not about_privacy and not series.last_iteration_only:
-                    yield from _no_course(where, selection, [series.measure], experiment)
-                yield from _wrong_where(f"{where}.where", selection, experiment)
-                allowed = [*experiment.axes, "t"]
-                for name in filter(None, (test.x, *test.each)):
-                    if name not in allowed:
-                        yield expected(where, name, allowed)
+def _wrong_claim(where: str, claim: Claim, paper: Paper) -> Iterator[str]:
+    shown = {**paper.figures, **paper.tables}
+    if claim.figure not in shown:
+        yield expected(f"{where}.figure", claim.figure, shown)
+    never_tested = claim.untestable and not claim.variants
+    if claim.primary_variant not in claim.variants and not never_tested:
+        yield expected(f"{where}.primary_variant", claim.primary_variant, claim.variants)
+    for test, series in claim.series():
+        if experiment := paper.experiments.get(series.experiment):
+            allowed = [*experiment.axes, "t"]
+            for name in filter(None, (test.x, *test.each)):
+                if name not in allowed:
+                    yield expected(where, name, allowed)
