@@ -403,14 +403,6 @@ def test_budgets_that_theorem_1_does_not_cover(streams, network, algorithm, budg
         algorithm.calibrate(budget, made(streams), network, 10)
 
 
-def test_a_fixed_step_may_belong_to_no_epsilon(streams, network):
-    problem = made(streams)
-    long = DZOA(alpha_R=5.0).calibrate(BUDGET, problem, network, 10)
-    assert 0 < long.epsilon_by_formula(1e-3, problem, network, 10) < np.inf
-    with pytest.raises(InvalidInput, match=r"bracket of \(27\) is negative"):
-        DZOA(alpha_R=1e-3).calibrate(BUDGET, problem, network, 10)
-
-
 def test_a_disconnected_graph_is_refused(streams):
     with pytest.raises(InvalidInput, match="disconnected"):
         networks.build(streams, "edges", AGENTS, edges=[(1, 2), (3, 4), (4, 5)])

@@ -24,11 +24,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from private_consensus.common.errors import OutsideRange, require
+from private_consensus.common.errors import OutsideRange
 from private_consensus.privacy import Release
 
 from ..kernels.two_point import solve, solve_plainly
-from .families.consensus_admm import ConsensusADMM, check_budget, neighbourhood_sizes
+from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from .noise import Noise
 from .parameters import noise_field, one_of, positive
 
@@ -52,8 +52,6 @@ class DZOA(ConsensusADMM):
         Inner steps, and pairs of normals in each.
     u1 : float
         First smoothing constant.
-    alpha_R : float, optional
-        :math:`\alpha_0R`, instead of solving (27) for it; then (27) says which epsilon it means.
     engine : {"compiled", "plain"}
         float32 machine code, or NumPy in float64 on the same draws.
     """
@@ -63,7 +61,6 @@ class DZOA(ConsensusADMM):
     T: int = positive(100)
     J: int = positive(30)
     u1: float = positive(1.0)
-    alpha_R: float | None = None
     noise: Noise = noise_field("nothing: it is assumed")
     engine: str = one_of("compiled", ENGINES)
 
@@ -84,47 +81,6 @@ class DZOA(ConsensusADMM):
                 OutsideRange,
                 stacklevel=2,
             )
-
-    def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the noise of (25), or with that of ``alpha_R`` by (27).
-
-        Parameters
-        ----------
-        budget : Budget
-            Privacy budget of ONE outer iteration.
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        horizon : int
-            Number of iterations.
-
-        Returns
-        -------
-        Algorithm
-            Copy with calibrated noise.
-        """
-        if self.alpha_R is None:
-            return super().calibrate(budget, problem, network, horizon)
-        check_budget(budget)
-        return self.claiming(budget, float(self._assumed_noise(problem, network)))
-
-    def _assumed_noise(self, problem, network) -> float:
-        r"""Return the smallest :math:`\sigma_k|N_k|` of any run and agent that :math:`\alpha_0R`
-        represents.
-        """
-        bracket = (
-            self.alpha_R**2 * self.c * step_sum(self.T, problem.dim) / np.log(2 * problem.dim)
-            - 4.0 * problem.optimum_norm**2 / self.T
-        ).min()
-        require(
-            bracket > 0,
-            "algorithm.alpha_R",
-            self.alpha_R,
-            "a longer first step: the bracket of (27) is negative, no epsilon belongs to it",
-        )
-        sizes = neighbourhood_sizes(network)
-        return np.sqrt(bracket / (self.J * problem.dim)) * float(sizes.min())
 
     def releases(self, problem, network, horizon):
         """Return one exact release without proof, since no noise is added.
@@ -228,8 +184,6 @@ class DZOA(ConsensusADMM):
         noise = _column3(self.noise.scale) / neighbourhood_sizes(network)
         reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
         alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * reach)
-        if self.alpha_R is not None:
-            alpha_R = _column3(self.alpha_R)
         return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
 
 

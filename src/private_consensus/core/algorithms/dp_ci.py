@@ -187,7 +187,6 @@ class DPCI(Iterative):
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check_needs(problem)
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
@@ -238,19 +237,12 @@ class DPCI(Iterative):
 
     def _moved(self, problem, times: np.ndarray) -> np.ndarray:
         """Return the largest l1 change of message t of each agent, [times, agents]."""
-        steps, _ = _scheduled(self._schedule, len(times))
-        return steps[:, None] * self.delta * problem.row_norms(times - 1)
+        return self.step_size(times - 1)[:, None] * self.delta * problem.row_norms(times - 1)
 
     def _noise_scales(self, problem, times: np.ndarray) -> np.ndarray:
         constant = self.hmax == "constant"
         rows = problem.largest_row_norm if constant else problem.row_norms(times - 1).max(-1)
-        return self.noise.scale * self.delta * rows * _scheduled(self._schedule, len(times))[1]
-
-    @property
-    def _schedule(self):
-        """Return the common part of settings with equal step sizes."""
-        same = {"hmax": BOUNDS[0], "unit": UNITS[0], "calibration": CALIBRATIONS[0]}
-        return replace(self, noise=0.0, delta=1.0, **same)
+        return self.noise.scale * self.delta * rows * self._noise_base(times)
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the messages, with one scale per time.
@@ -425,17 +417,6 @@ class DPCI(Iterative):
 
 
 ALGORITHM = DPCI
-
-
-@lru_cache(maxsize=8)
-def _scheduled(algorithm: DPCI, horizon: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the step sizes before messages 1, ..., T, and the factors of their noise.
-
-    The result is cached, because settings that differ only in their budget share it.
-    """
-    times = np.arange(1, horizon + 1)
-    steps = np.array([float(algorithm.step_size(t - 1)) for t in times])
-    return steps, np.array([float(algorithm._noise_base(t)) for t in times])
 
 
 def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -52,8 +52,6 @@ class FairClassification(FunctionalMechanism):
         :math:`x_s`: names of attributes, joined by ``+``; empty for one budget for all.
     split : float
         :math:`\epsilon_s/\epsilon_n`; below 1 there is more noise on :math:`x_s`.
-    epsilon_selected : float, optional
-        :math:`\epsilon_s` itself, instead of ``split``.
     charge : {"average", "max"}
         The average of Theorems 18 and 20, whose proofs are wrong but whose statements hold for the
         printed sensitivities, by their slack; or the larger of the two budgets. Tight
@@ -66,7 +64,6 @@ class FairClassification(FunctionalMechanism):
 
     selected: str = ""
     split: float = positive(1.0, calibration=True)
-    epsilon_selected: float | None = positive(None, calibration=True)
     charge: str = one_of("average", CHARGES, calibration=True)
     gaussian: str = one_of("extended", GAUSSIANS, calibration=True)
     noise_selected: Noise = noise_field("coefficients", law=None)
@@ -150,44 +147,12 @@ class FairClassification(FunctionalMechanism):
         if columns == 0:
             return budget, budget
         if self.charge == "max":
-            return self._within_max(budget)
-        share = columns / dim
-        if self.epsilon_selected is None:
-            other_epsilon = budget.epsilon / (share * self.split + 1 - share)
-            selected_epsilon = self.split * other_epsilon
+            unit, delta = budget.epsilon / max(self.split, 1.0), budget.delta
         else:
-            selected_epsilon = self.epsilon_selected
-            other_epsilon = (budget.epsilon - share * selected_epsilon) / (1 - share)
-        delta = -np.expm1(0.5 * np.log1p(-budget.delta))
-        return self._budget(selected_epsilon, delta), self._budget(other_epsilon, delta)
-
-    def _within_max(self, budget: Budget) -> tuple[Budget, Budget]:
-        if self.epsilon_selected is None:
-            largest = max(self.split, 1.0)
-            selected_epsilon, other_epsilon = (
-                budget.epsilon * self.split / largest,
-                budget.epsilon / largest,
-            )
-        else:
-            selected_epsilon, other_epsilon = self.epsilon_selected, budget.epsilon
-            allowed = f"at most epsilon = {budget.epsilon:g}"
-            require(
-                selected_epsilon <= budget.epsilon,
-                "algorithm.epsilon_selected",
-                selected_epsilon,
-                allowed,
-            )
-        return self._budget(selected_epsilon, budget.delta), self._budget(
-            other_epsilon, budget.delta
-        )
-
-    def _budget(self, epsilon: float, delta: float) -> Budget:
-        key, value = "split", self.split
-        if self.epsilon_selected is not None:
-            key, value = "epsilon_selected", self.epsilon_selected
-        expected = f"a split that leaves both budgets above 0, not {epsilon:g}"
-        require(epsilon > 0, f"algorithm.{key}", value, expected)
-        return Budget(epsilon, delta)
+            share = columns / dim
+            unit = budget.epsilon / (share * self.split + 1 - share)
+            delta = -np.expm1(0.5 * np.log1p(-budget.delta))
+        return Budget(self.split * unit, delta), Budget(unit, delta)
 
     def _assumed(self, problem) -> float:
         """Return the sensitivity that the calibration uses."""

@@ -106,7 +106,6 @@ class GradientDescent(Iterative):
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
         require(
@@ -154,10 +153,8 @@ class GradientDescent(Iterative):
         if not self.noise:
             return [Release("exact", sensitivity=problem.record_gradient_change, scale=0.0)]
         t = np.arange(1, horizon + 1)
-        first = first_step(problem)
-        sensitivity = problem.record_gradient_change * first / (t + self.shift)
-        scale = self.noise.scale * first * t**-self.decay
-        attained = problem.attained_step_share(first / (t + self.shift))
+        sensitivity, scale = self._changes_and_scales(problem, horizon)
+        attained = problem.attained_step_share(first_step(problem) / (t + self.shift))
         if self.stage_two == "repaired":
             return [Release("gaussian", sensitivity=sensitivity, scale=scale, attained=attained)]
         last = Release(
@@ -171,6 +168,12 @@ class GradientDescent(Iterative):
             return [last]
         earlier = Release("gaussian", sensitivity=sensitivity[:-1], scale=scale[:-1])
         return [earlier, last]
+
+    def _changes_and_scales(self, problem, horizon: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the change of each message by one record and the scale of its noise, [horizon]."""
+        t, first = np.arange(1, horizon + 1), first_step(problem)
+        change = problem.record_gradient_change * first / (t + self.shift)
+        return change, self.noise.scale * first * t**-self.decay
 
     def noise_sites(self, problem, network, horizon):
         """Return the site of the noise: the messages, with one scale per step.
@@ -191,9 +194,7 @@ class GradientDescent(Iterative):
         """
         if not self.noise:
             return []
-        t = np.arange(1, horizon + 1)
-        change = problem.record_gradient_change * first_step(problem) / (t + self.shift)
-        scale = self.noise.scale * first_step(problem) * t**-self.decay
+        change, scale = self._changes_and_scales(problem, horizon)
         return [self.noise.site(scale[:, None, None], change / scale)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):

@@ -20,7 +20,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from private_consensus.common.errors import require
 from private_consensus.privacy import Release, gaussian_epsilon
 
 from ..networks import second_eigenvalue
@@ -80,7 +79,6 @@ class Muffliato(Iterative):
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check_needs(problem)
         if not budget.private:
             return replace(self, noise=0.0)

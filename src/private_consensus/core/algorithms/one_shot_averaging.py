@@ -91,7 +91,6 @@ class OneShotAveraging(Iterative):
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check(problem)
         if not budget.private:
             return replace(self, noise=0.0)

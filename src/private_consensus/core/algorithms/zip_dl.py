@@ -29,6 +29,7 @@ from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release
@@ -102,10 +103,9 @@ class ZipDL(ClippedDescent):
         ndarray, shape (horizon,)
             Sensitivity of each round over noise of scale 1.
         """
-        if isinstance(network, SparseNetwork):
-            energy = max(map(_sparse_energy, network.weights))
-        else:
-            energy = max(map(hiding_energy, _graphs(network.mixing)))
+        sparse = isinstance(network, SparseNetwork)
+        graphs = network.weights if sparse else _graphs(network.mixing)
+        energy = max(map(hiding_energy, graphs))
         times = np.arange(1, horizon + 1)
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
@@ -300,24 +300,6 @@ def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
     return members * unit - shares * sums
 
 
-def hiding_energy(mixing: np.ndarray) -> float:
-    r"""Return the largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`."""
-    require(bool((np.diag(mixing) > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
-    require(bool((mixing >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
-    return max(_energy(mixing, u) for u in range(len(mixing)))
-
-
-def _energy(mixing: np.ndarray, u: int) -> float:
-    return _energy_of(noise_covariance(mixing, u))
-
-
-def _energy_of(covariance: np.ndarray) -> float:
-    if not len(covariance):
-        return 0.0
-    ones_vector = np.ones(len(covariance))
-    return float(ones_vector @ np.linalg.solve(covariance, ones_vector)) * (1 + 1e-9)
-
-
 def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
     """Return the covariance of u's noise towards its neighbours, [neighbours, neighbours].
 
@@ -333,8 +315,15 @@ def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
     return neighbour_rows @ neighbour_rows.T
 
 
-def _sparse_energy(mixing) -> float:
-    """Return :func:`hiding_energy` of a sparse matrix; equal rows are computed once."""
+def hiding_energy(mixing) -> float:
+    r"""Return the largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`.
+
+    Parameters
+    ----------
+    mixing : ndarray or sparse matrix, shape (agents, agents)
+        Mixing matrix of one graph. Agents with equal weights are computed once.
+    """
+    mixing = csr_array(mixing)
     require(bool((mixing.diagonal() > 0).all()), "network.weights", "w_ii = 0", "w_ii > 0")
     require(bool((mixing.data >= 0).all()), "network.weights", "a negative weight", "weights >= 0")
     energies = {}
@@ -344,9 +333,9 @@ def _sparse_energy(mixing) -> float:
         neighbour_weights = np.sort(weights[has_weight & is_neighbour])
         key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
         if key not in energies:
-            energies[key] = _energy_of(
-                _covariance_of(weights[has_weight], is_neighbour[has_weight])
-            )
+            covariance = _covariance_of(weights[has_weight], is_neighbour[has_weight])
+            ones = np.ones(len(covariance))
+            energies[key] = float(ones @ np.linalg.solve(covariance, ones)) * (1 + 1e-9)
     return max(energies.values())
 
 

@@ -420,7 +420,6 @@ class ADMMFamily(Iterative):
         ADMMFamily
             Copy with calibrated noise.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         self.check(problem, network)
         if self.noise_is_given:
             return self

@@ -104,7 +104,6 @@ class ClippedDescent(Iterative):
         ClippedDescent
             Copy with calibrated noise; no noise for an infinite budget.
         """
-        require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
         if not budget.private:
             return replace(self, noise=0.0)
         total = float(np.sqrt((self.losses(problem, network, horizon) ** 2).sum()))

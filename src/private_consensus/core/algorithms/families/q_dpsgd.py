@@ -40,8 +40,6 @@ class QDPSGD(DecentralizedSGD):
         Constants of the steps :math:`a` and :math:`e`.
     rate : float, optional
         :math:`\tilde\delta` in (0, 1/2), of the steps for strongly convex objectives.
-    cap_e : bool
-        Whether e is limited to at most 1.
     eta : float
         Resolution of the grid; the dissertation states none. 3 bits suffice for 0.1 to 0.2.
     s : int
@@ -56,7 +54,6 @@ class QDPSGD(DecentralizedSGD):
     a0: float = positive(0.3)
     e0: float = positive(11.0)
     rate: float | None = fraction(None, below=0.5)
-    cap_e: bool = False
     eta: float = 0.1
     s: int = 3
     grid: str = one_of("clipped", GRIDS)
@@ -122,8 +119,7 @@ class QDPSGD(DecentralizedSGD):
         slow, root = 1 / 6, np.sqrt(T)
         if self.rate is not None:
             slow, root = self.rate / 2, np.power(T, 1.5 * self.rate)
-        e = self.e0 / root
-        return self.a0 / np.power(T, slow), np.minimum(e, 1.0) if self.cap_e else e
+        return self.a0 / np.power(T, slow), self.e0 / root
 
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings with the steps for their horizons.

@@ -41,7 +41,6 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
     Algorithm
         The algorithm itself if its noise is fixed.
     """
-    require(horizon >= 1, "horizon", horizon, "a whole number >= 1")
     if algorithm.noise_is_given:
         return algorithm
     if not budget.private:
