@@ -100,6 +100,7 @@ def test_a_stronger_statement_fails(name):
     """Below the reciprocal of a part's margin, that part does not hold; at the papers' statements
     those parts hold whose margin is at least 1."""
     finding = once(name)
+    assert len(finding.description) > 20
     margins = [part.margin for part in finding.parts]
     finite = [m for m in margins if 0 < m < math.inf]
     assert [part.holds for part in finding.parts] == [

@@ -10,7 +10,8 @@ sentence, and names the function that computes it or the reason why none can.
 from __future__ import annotations
 
 from collections.abc import Callable
-from inspect import getmembers, isfunction
+from dataclasses import replace
+from inspect import getdoc, getmembers, isfunction
 from types import ModuleType
 
 from private_consensus.common.errors import require
@@ -96,7 +97,11 @@ def compute(name: str, scale: float = 1.0) -> StatementResult:
     StatementResult
     """
     require(name in COMPUTATIONS, "computation", name, f"one of {', '.join(COMPUTATIONS)}")
-    return COMPUTATIONS[name]().at(scale)
+    computation = COMPUTATIONS[name]
+    result = computation()
+    _, _, documented = (getdoc(computation) or "").partition("\n\n")
+    description = result.description or " ".join(documented.split())
+    return replace(result, description=description).at(scale)
 
 
 __all__ = [

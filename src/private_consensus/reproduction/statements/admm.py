@@ -48,7 +48,11 @@ def _run(
 
 
 def lemma_9() -> StatementResult:
-    """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses."""
+    """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses.
+
+    f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does not know how
+    slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is false.
+    """
     stated, measured, eta = [], [], 0.5
     for agents in (5, 10, 20, 40):
         plus, minus = _ring(agents)
@@ -60,16 +64,15 @@ def lemma_9() -> StatementResult:
         eigen = np.linalg.eigvalsh(plus)[-1], np.linalg.eigvalsh(Q)[-1]
         stated.append((eigen[0] + 2 * eigen[1]) * largest**2 + 1)
         measured.append(np.linalg.norm(xs @ Q, axis=1).sum())
-    return conclude(
-        bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", stated, measured),
-        description="f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does "
-        "not know how slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is "
-        "false.",
-    )
+    return conclude(bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", stated, measured))
 
 
 def lemma_10() -> StatementResult:
-    """Test the change of a minimiser over random losses with Lipschitz constant V."""
+    """Test the change of a minimiser over random losses with Lipschitz constant V.
+
+    3,000 pairs of gradients, 1 to 29 records: a bound, reached with one record; it is |D_i| times
+    too large (errata E4.1).
+    """
     rng = np.random.default_rng(1)
     V, eta, degree = 1.0, 0.5, 2
     stated, measured = [], []
@@ -82,15 +85,15 @@ def lemma_10() -> StatementResult:
         solved = -slopes / records / (2 * eta * degree)
         stated.append(V / (eta * degree))
         measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return conclude(
-        bound("change of x_i", stated, measured),
-        description="3,000 pairs of gradients, 1 to 29 records: a bound, reached with one record; "
-        "it is |D_i| times too large (errata E4.1).",
-    )
+    return conclude(bound("change of x_i", stated, measured))
 
 
 def theorem_1() -> StatementResult:
-    """Compare the privacy loss of a message at the published sensitivity with sums over a grid."""
+    """Compare the privacy loss of a message at the published sensitivity with sums over a grid.
+
+    Twelve penalties, degrees and noises with Lemma 10's sensitivity; with |D_i| records the loss is
+    |D_i|^2 times smaller (errata E4.1).
+    """
     stated, measured = [], []
     for V, eta, degree, sigma in product((1.0,), (0.5, 2.0), (1, 2, 4), (0.5, 3.0)):
         change = V / (eta * degree)  # largest change, with one record
@@ -100,15 +103,15 @@ def theorem_1() -> StatementResult:
         order = 2.0
         stated.append(order * V**2 / (2 * eta**2 * degree**2 * sigma**2))
         measured.append(float(logsumexp(order * p + (1 - order) * q)) / (order - 1))
-    return conclude(
-        bound("Renyi divergence of order 2", stated, measured, 1e-6),
-        description="Twelve penalties, degrees and noises with Lemma 10's sensitivity; with |D_i| "
-        "records the loss is |D_i|^2 times smaller (errata E4.1).",
-    )
+    return conclude(bound("Renyi divergence of order 2", stated, measured, 1e-6))
 
 
 def theorem_2() -> StatementResult:
-    """Compare the published sum of the losses with the exact sum, at the attained sensitivity."""
+    """Compare the published sum of the losses with the exact sum, at the attained sensitivity.
+
+    Ten horizons, periods and rates, one record, delta = 1e-4, exact epsilon of the noise: a single
+    message (T = T_p = 1) would be free (errata E4.2).
+    """
     rows = [(T, period, rate) for T, period in ((1, 1), (2, 1), (50, 1), (50, 5), (4, 4))
             for rate in (0.5, 0.925)]  # fmt: skip
     stated, measured = [], []
@@ -121,15 +124,15 @@ def theorem_2() -> StatementResult:
             zcdp_epsilon(rho * printed, 1e-4, conversion="safe") if printed > 1e-9 else 0.0
         )
         measured.append(float(gaussian_epsilon(math.sqrt(2 * rho * true), 1e-4)))
-    return conclude(
-        bound("epsilon", stated, measured),
-        description="Ten horizons, periods and rates, one record, delta = 1e-4, exact epsilon of "
-        "the noise: a single message (T = T_p = 1) would be free (errata E4.2).",
-    )
+    return conclude(bound("epsilon", stated, measured))
 
 
 def theorem_3() -> StatementResult:
-    """Test the closed form of the sum, and the exact epsilon at the published total."""
+    """Test the closed form of the sum, and the exact epsilon at the published total.
+
+    Twelve horizons and rates; the first message has sigma_1^2, where the published schedule divides
+    by zero.
+    """
     T, rate = np.array(list(product((1, 2, 5, 50), (0.015, 0.5, 2.0)))).T
     sums = np.array(
         [1 + sum(r * t * (t + 1) for t in range(1, int(n))) for n, r in zip(T, rate, strict=True)]
@@ -140,13 +143,14 @@ def theorem_3() -> StatementResult:
     return conclude(
         equal("sum of the losses over the first", stated, sums),
         bound("epsilon", epsilon, gaussian_epsilon(np.sqrt(2 * rho * sums), 1e-4)),
-        description="Twelve horizons and rates; the first message has sigma_1^2, where the "
-        "published schedule divides by zero.",
     )
 
 
 def proposition_1() -> StatementResult:
-    """Test the inequality of one iteration over random quadratics, noises and r."""
+    """Test the inequality of one iteration over random quadratics, noises and r.
+
+    60 runs of twelve iterations, five agents, noise of three sizes, r zero or random.
+    """
     rng = np.random.default_rng(2)
     stated, measured = [], []
     for _ in range(60):
@@ -172,11 +176,7 @@ def proposition_1() -> StatementResult:
             offset = abs(left_side) + abs(right_side) + 1.0  # both sides may be negative
             stated.append(right_side + offset)
             measured.append(left_side + offset)
-    return conclude(
-        bound("left side (both shifted by the same)", stated, measured),
-        description="60 runs of twelve iterations, five agents, noise of three sizes, r zero or "
-        "random.",
-    )
+    return conclude(bound("left side (both shifted by the same)", stated, measured))
 
 
 def excess_of_run(
@@ -278,36 +278,40 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
 
 
 def theorem_6() -> StatementResult:
-    """Compare divergences of perturbed solves in one dimension with the stated divergence."""
+    """Compare divergences of perturbed solves in one dimension with the stated divergence.
+
+    The proof turns an (epsilon_1, delta_1) guarantee into zCDP, which does not follow (errata
+    E4.3), and the approximation moves by 2 beta / m, not beta / m (E4.4). Solves in one dimension,
+    sixteen cases, contradict nothing; no proof is known.
+    """
     found_at = [
         _perturbed_divergence(share, order, records, penalty)
         for share, order, records in product((0.9, 0.99), (1.1, 2.0, 16.0, 200.0), (10, 1000))
         for penalty in [max(0.05, 2.8 * 0.25 / ((1 - share) * records))]
     ]
-    return conclude(
-        bound("divergence of a solve over order rho_1", 1.0, found_at),
-        description="The proof turns an (epsilon_1, delta_1) guarantee into zCDP, which does not "
-        "follow (errata E4.3), and the approximation moves by 2 beta / m, not beta / m (E4.4). "
-        "Solves in one dimension, sixteen cases, contradict nothing; no proof is known.",
-        proven=False,
-    )
+    return conclude(bound("divergence of a solve over order rho_1", 1.0, found_at), proven=False)
 
 
 def theorem_7() -> StatementResult:
-    """Test the conversion of a total in zCDP; Theorem 6 states the total itself."""
+    """Test the conversion of a total in zCDP; Theorem 6 states the total itself.
+
+    Agents hold disjoint data, so that the largest loss is the total's, and the conversion is right;
+    it rests on Theorem 6, for which there is neither a proof nor a counterexample.
+    """
     rho, delta = np.array(list(product((1e-3, 0.1, 2.0), (1e-2, 1e-4)))).T
     stated = rho + 2 * np.sqrt(rho * np.log(1 / delta))
     return conclude(
         bound("epsilon of Gaussian noise", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),
-        description="Agents hold disjoint data, so that the largest loss is the total's, and the "
-        "conversion is right; it rests on Theorem 6, for which there is neither a proof nor a "
-        "counterexample.",
         proven=False,
     )
 
 
 def lemma_12() -> StatementResult:
-    """Test the change of the clipped quality function, for any two pairs of models."""
+    """Test the change of the clipped quality function, for any two pairs of models.
+
+    3,000 pairs of data sets whose models may differ too, which the proof leaves out (errata E4.6):
+    each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss / |D_i| (E4.7).
+    """
     rng = np.random.default_rng(4)
     stated, measured = [], []
     for _ in range(3000):
@@ -318,12 +322,7 @@ def lemma_12() -> StatementResult:
         quality = (losses[:, 0] - losses[:, 1]).mean(-1)
         stated.append(2 * C)
         measured.append(abs(quality[0] - quality[1]))
-    return conclude(
-        bound("change of the clipped quality function", stated, measured),
-        description="3,000 pairs of data sets whose models may differ too, which the proof leaves "
-        "out (errata E4.6): each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss "
-        "/ |D_i| (E4.7).",
-    )
+    return conclude(bound("change of the clipped quality function", stated, measured))
 
 
 def _below(query: float, tests: int, threshold: float, noise: float) -> float:
@@ -365,15 +364,17 @@ def lemma_13() -> StatementResult:
 
 
 def theorem_10() -> StatementResult:
-    """Compare the divergence of IPP-ADMM's tests, without any message, with the stated total."""
+    """Compare the divergence of IPP-ADMM's tests, without any message, with the stated total.
+
+    All tests answered below and no message sent, c (rho_i1 + rho_i2) as small as one likes: the
+    redrawn threshold alone exceeds the total where T is far above c (E4.7). At the paper's c = 15
+    and T = 30 nothing is contradicted; the test and the message share a minimiser that is not paid
+    for (errata E4.6).
+    """
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
     return conclude(
         bound("divergence over order rho'; c, T = 15, 30; 1, 100; 1, 1000; 2, 1000", 1.0,
               np.maximum([_tests_divergence(*row) for row in rows], 0)),
-        description="All tests answered below and no message sent, c (rho_i1 + rho_i2) as small as "
-        "one likes: the redrawn threshold alone exceeds the total where T is far above c (E4.7). "
-        "At the paper's c = 15 and T = 30 nothing is contradicted; the test and the message share "
-        "a minimiser that is not paid for (errata E4.6).",
     )  # fmt: skip
 
 

@@ -106,7 +106,7 @@ class StatementResult:
 
 
 def conclude(
-    *inequalities: Part, description: str, compound: bool = False, proven: bool = True
+    *inequalities: Part, description: str = "", compound: bool = False, proven: bool = True
 ) -> StatementResult:
     """Return the result that follows from some inequalities.
 
@@ -115,7 +115,8 @@ def conclude(
     *inequalities : Part
         Inequalities of the statement.
     description : str
-        Description of the computation.
+        Description of the computation with its numbers. An empty one stands for the docstring of
+        the computation without its summary.
     compound, proven : bool
         Attributes of :class:`StatementResult`.
 

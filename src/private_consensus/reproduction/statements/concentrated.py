@@ -54,18 +54,17 @@ def gaussian_divergence() -> StatementResult:
 
 
 def serial_composition() -> StatementResult:
-    """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions."""
+    """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions.
+
+    2,000 pairs, the distribution of the second answer depends on the first, six orders.
+    """
     first_p, first_q = _laws(1, outcomes=3)
     rng = np.random.default_rng(2)
     second_p, second_q = np.log(rng.dirichlet(np.ones(3), size=(2, 2000, 3)))
     joint = [(a[..., None] + b).reshape(2000, 9) for a, b in ((first_p, second_p),
                                                               (first_q, second_q))]  # fmt: skip
     stated = _renyi(first_p, first_q) + _renyi(second_p, second_q).max(-1)
-    return conclude(
-        bound("divergence of two answers", stated, _renyi(*joint)),
-        description="2,000 pairs, the distribution of the second answer depends on the first, six "
-        "orders.",
-    )
+    return conclude(bound("divergence of two answers", stated, _renyi(*joint)))
 
 
 def lemma_3() -> StatementResult:
@@ -88,14 +87,13 @@ def lemma_3() -> StatementResult:
 
 
 def lemma_4() -> StatementResult:
-    """Compare the zCDP conversion to (epsilon, delta) with the exact epsilon of Gaussian noise."""
+    """Compare the zCDP conversion to (epsilon, delta) with the exact epsilon of Gaussian noise.
+
+    15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all orders.
+    """
     rho, delta = np.array(list(product((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8)))).T
     stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
-    return conclude(
-        bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),
-        description="15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all "
-        "orders.",
-    )
+    return conclude(bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)))
 
 
 def lemma_7() -> StatementResult:
@@ -117,33 +115,35 @@ def lemma_7() -> StatementResult:
 
 
 def lemma_8() -> StatementResult:
-    """Compare the published bound for Poisson samples with the exact divergence of order 2."""
+    """Compare the published bound for Poisson samples with the exact divergence of order 2.
+
+    Six pairs of sampling rate and noise; at order 2 there are no further terms, and the published
+    factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.
+    """
     rate, mu = np.array(list(product((0.01, 0.1, 0.5), (0.2, 1.0)))).T
     full = mu**2  # the divergence of order 2 of Gaussian noise
     exact = np.log1p(rate**2 * np.expm1(full))
     printed = np.log((1 - rate) * (1 + rate) + rate**2 * np.exp(full)) / 2
-    return conclude(
-        bound("Renyi divergence of order 2", printed, exact),
-        description="Six pairs of sampling rate and noise; at order 2 there are no further terms, "
-        "and the published factor 1/rho, where the cited bound has 1/(rho - 1), halves what is "
-        "true.",
-    )
+    return conclude(bound("Renyi divergence of order 2", printed, exact))
 
 
 def lemma_11() -> StatementResult:
-    """Test parallel composition: one part changes, and the other parts have divergence 0."""
+    """Test parallel composition: one part changes, and the other parts have divergence 0.
+
+    2,000 pairs of distributions beside a part that does not see the record.
+    """
     p, q = _laws(4, outcomes=3)
     same, _ = _laws(5, outcomes=3)
     joint = [(same[..., None] + law[:, None, :]).reshape(2000, 9) for law in (p, q)]
     stated = np.maximum(_renyi(p, q), 0)
-    return conclude(
-        bound("divergence of both parts", stated, _renyi(*joint), 1e-6),
-        description="2,000 pairs of distributions beside a part that does not see the record.",
-    )
+    return conclude(bound("divergence of both parts", stated, _renyi(*joint), 1e-6))
 
 
 def theorem_14() -> StatementResult:
-    """Compare the divergence of the discrete Gaussian with that of the continuous Gaussian."""
+    """Compare the divergence of the discrete Gaussian with that of the continuous Gaussian.
+
+    Three variances, three shifts, four orders, by sums over the integers (E4.8c).
+    """
     stated, measured = [], []
     for variance, shift in product((0.3, 1.0, 4.0), (1, 2, 3)):
         k = np.arange(-60, 64)
@@ -153,15 +153,14 @@ def theorem_14() -> StatementResult:
         orders = ORDERS[:4]
         measured += list(_renyi(p[keep], q[keep], orders))
         stated += list(orders * shift**2 / (2 * variance))
-    return conclude(
-        bound("Renyi divergence", stated, measured, 1e-6),
-        description="Three variances, three shifts, four orders, by sums over the integers "
-        "(E4.8c).",
-    )
+    return conclude(bound("Renyi divergence", stated, measured, 1e-6))
 
 
 def corollary_1() -> StatementResult:
-    """Compare Theorem 14 on a grid of step eta with sums over the grid."""
+    """Compare Theorem 14 on a grid of step eta with sums over the grid.
+
+    Three steps of the grid, two sigma, two shifts, four orders.
+    """
     stated, measured, k = [], [], np.arange(-200, 210)
     for eta, sigma, shift in product((0.05, 0.5, 2.0), (0.5, 1.0), (1, 3)):
         log_p, log_q = (-(((k - s) * eta) ** 2) / (2 * sigma**2) for s in (shift, 0))
@@ -169,10 +168,7 @@ def corollary_1() -> StatementResult:
         orders = ORDERS[:4]
         measured += list(_renyi(log_p, log_q, orders))
         stated += list(orders * (shift * eta) ** 2 / (2 * sigma**2))
-    return conclude(
-        bound("Renyi divergence", stated, measured, 1e-6),
-        description="Three steps of the grid, two sigma, two shifts, four orders.",
-    )
+    return conclude(bound("Renyi divergence", stated, measured, 1e-6))
 
 
 def _discrete_variance(variance: np.ndarray) -> np.ndarray:
@@ -188,7 +184,10 @@ def _upper(variance: np.ndarray) -> np.ndarray:
 
 
 def proposition_2() -> StatementResult:
-    """Compare the bounds on the variance of the discrete Gaussian with sums over the integers."""
+    """Compare the bounds on the variance of the discrete Gaussian with sums over the integers.
+
+    Seven sigma^2 from 0.02 to 10.
+    """
     variance = np.array([0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0])
     exact = _discrete_variance(variance)
     with np.errstate(over="ignore"):
@@ -196,7 +195,6 @@ def proposition_2() -> StatementResult:
     return conclude(
         bound("variance, from above", _upper(variance), exact, 1e-6),
         at_least("variance, from below", least, exact, 1e-6),
-        description="Seven sigma^2 from 0.02 to 10.",
     )
 
 

@@ -66,7 +66,10 @@ def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarra
 
 
 def lemma_3_5() -> StatementResult:
-    """Test adaptive composition for random pairs of mechanisms with few outcomes."""
+    """Test adaptive composition for random pairs of mechanisms with few outcomes.
+
+    2,000 pairs of mechanisms, the second chosen by the first one's answer.
+    """
     rng = np.random.default_rng(1)
     stated, measured = [], []
     for _ in range(2000):
@@ -76,14 +79,15 @@ def lemma_3_5() -> StatementResult:
         joint = np.log(first[0] / first[1])[:, None] + np.log(second[0] / second[1])
         stated.append(np.abs(np.log(first[0] / first[1])).max() + losses)
         measured.append(np.abs(joint).max())
-    return conclude(
-        bound("largest log-ratio of two answers", stated, measured),
-        description="2,000 pairs of mechanisms, the second chosen by the first one's answer.",
-    )
+    return conclude(bound("largest log-ratio of two answers", stated, measured))
 
 
 def lemma_4_4() -> StatementResult:
-    """Test the l1 change of a message over random matrices and changes of one measurement."""
+    """Test the l1 change of a message over random matrices and changes of one measurement.
+
+    1,500 matrices of up to three rows: the sum over the matrix is enough, and more than the largest
+    row that is needed (errata E3.3). With one row the two are the same.
+    """
     rng = np.random.default_rng(2)
     stated, measured, alpha, delta = [], [], 0.3, 0.2
     for _ in range(1500):
@@ -93,16 +97,14 @@ def lemma_4_4() -> StatementResult:
         change *= delta / np.abs(change).sum()
         stated.append(alpha * delta * np.abs(H).sum())
         measured.append(alpha * np.abs(H.T @ change).sum())
-    return conclude(
-        bound("l1 change of x_i(t)", stated, measured),
-        description="1,500 matrices of up to three rows: the sum over the matrix is enough, and "
-        "more than the largest row that is needed (errata E3.3). With one row the two are the "
-        "same.",
-    )
+    return conclude(bound("l1 change of x_i(t)", stated, measured))
 
 
 def theorem_4_5() -> StatementResult:
-    """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows."""
+    """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows.
+
+    300 measurement rows, the largest log-ratio over outputs that include the worst.
+    """
     rng = np.random.default_rng(3)
     epsilon, alpha, delta = 0.8, 0.5, 0.2
     stated, measured = [], []
@@ -114,11 +116,7 @@ def theorem_4_5() -> StatementResult:
         ratio = (np.abs(outputs - moved) - np.abs(outputs)).sum(1) / sigma
         stated.append(epsilon)
         measured.append(np.abs(ratio).max())
-    return conclude(
-        bound("epsilon of a message", stated, measured),
-        description="300 measurement rows, the largest log-ratio over outputs that include the "
-        "worst.",
-    )
+    return conclude(bound("epsilon of a message", stated, measured))
 
 
 def lemma_4_9() -> StatementResult:
@@ -137,7 +135,11 @@ def lemma_4_9() -> StatementResult:
 
 
 def lemma_4_10() -> StatementResult:
-    """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s."""
+    """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s.
+
+    40 recursions with equality; the largest quotient after s and a product that tends to 0 bound
+    V(t) for every s, from which the limit follows.
+    """
     rng = np.random.default_rng(5)
     stated, measured, T = [], [], 20_000
     t = np.arange(T)
@@ -150,11 +152,7 @@ def lemma_4_10() -> StatementResult:
             remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
             stated.append(remaining + quotient[s + 1])
             measured.append(at[-1])
-    return conclude(
-        bound("V(t)", stated, measured),
-        description="40 recursions with equality; the largest quotient after s and a product that "
-        "tends to 0 bound V(t) for every s, from which the limit follows.",
-    )
+    return conclude(bound("V(t)", stated, measured))
 
 
 def theorem_4_11() -> StatementResult:
@@ -206,7 +204,11 @@ def theorem_4_11() -> StatementResult:
 
 
 def theorem_4_13() -> StatementResult:
-    """Test the mean square error by exact moments, for steps that decrease at different rates."""
+    """Test the mean square error by exact moments, for steps that decrease at different rates.
+
+    Steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, noise in proportion to them: the error falls with the
+    steps, since the mean decays and the noise is averaged.
+    """
     T = 100_000
     t = np.arange(1, T + 1) + 20.0
     eigenvalues, start = np.array([0.5, 3.0, 5.0]), np.array([3.0, 1.0, 1.0])
@@ -217,20 +219,19 @@ def theorem_4_13() -> StatementResult:
         stated.append(0.5 * error[1000])
         measured.append(error[-1])
     return conclude(
-        bound("error at t = 100,000 against half of that at t = 1,000", stated, measured),
-        description="Steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, noise in proportion to them: the "
-        "error falls with the steps, since the mean decays and the noise is averaged.",
+        bound("error at t = 100,000 against half of that at t = 1,000", stated, measured)
     )
 
 
 def theorem_4_15() -> StatementResult:
-    """Test the total loss of T messages, of which the first contains no data."""
+    """Test the total loss of T messages, of which the first contains no data.
+
+    A measurement moves one message; the first message carries none (errata E3.1).
+    """
     T, epsilon = np.array([1, 2, 10, 100]), 0.4
     return conclude(
         bound("total epsilon of a stream", T * epsilon, (T - 1) * epsilon),
         bound("epsilon of one measurement", T * epsilon, np.full(4, epsilon)),
-        description="A measurement moves one message; the first message carries none (errata "
-        "E3.1).",
     )
 
 
@@ -270,11 +271,13 @@ def theorem_4_16() -> StatementResult:
 
 
 def theorem_4_17() -> StatementResult:
-    """Test the geometric sum of the losses, without the message that contains no data."""
+    """Test the geometric sum of the losses, without the message that contains no data.
+
+    Four pairs of q and p: the sum from t = 1 is q/(p-q), one less (errata E3.2).
+    """
     pairs = [(0.4, 0.8), (0.1, 0.9), (0.79, 0.8), (0.5, 0.6)]
     t = np.arange(1, 5000)
     return conclude(
         bound("total epsilon", [p / (p - q) for q, p in pairs],
               [((q / p) ** t).sum() for q, p in pairs]),
-        description="Four pairs of q and p: the sum from t = 1 is q/(p-q), one less (errata E3.2).",
     )  # fmt: skip

@@ -70,7 +70,11 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
 
 
 def remark_3_6() -> StatementResult:
-    """Compare the total loss of data that enter every iteration with data that enter one."""
+    """Compare the total loss of data that enter every iteration with data that enter one.
+
+    One agent, T from 1 to 1,000 iterations, epsilon 0.8 each: the sum of Lemma 3.5 is reached by
+    data that every update uses. A measurement of DP-CI enters one message.
+    """
     lengths, epsilon = np.array([1, 10, 100, 1000]), 0.8
     offline, online = [], []
     for length in lengths:
@@ -81,13 +85,15 @@ def remark_3_6() -> StatementResult:
     return conclude(
         equal("loss if all updates use the same data", lengths * epsilon, offline),
         equal("loss if each update uses data of its own", epsilon, online),
-        description="One agent, T from 1 to 1,000 iterations, epsilon 0.8 each: the sum of Lemma "
-        "3.5 is reached by data that every update uses. A measurement of DP-CI enters one message.",
     )
 
 
 def remark_4_1() -> StatementResult:
-    """Reconstruct measurements from messages without noise, and test the loss with noise."""
+    """Reconstruct measurements from messages without noise, and test the loss with noise.
+
+    The example of section 5, 50 iterations. Without noise two messages and public matrices give the
+    measurement between them to rounding, so that no finite epsilon holds.
+    """
     rng = np.random.default_rng(2)
     x, misses = np.tile([0.0, 0.4], (5, 1)), []
     for t in range(50):
@@ -107,14 +113,16 @@ def remark_4_1() -> StatementResult:
     return conclude(
         bound("error of a measurement computed from messages without noise", 1e-9, misses),
         bound("epsilon of a measurement with noise", 0.8, losses),
-        description="The example of section 5, 50 iterations. Without noise two messages and "
-        "public matrices give the measurement between them to rounding, so that no finite epsilon "
-        "holds.",
     )
 
 
 def remark_4_3() -> StatementResult:
-    """Compare the worst change of all estimates by the data of one agent with Lemma 4.4."""
+    """Compare the worst change of all estimates by the data of one agent with Lemma 4.4.
+
+    The example of section 5 at 40 times, random messages, each agent's measurement moved by delta:
+    alpha delta H_max is reached, and the estimates of other agents do not move. With several
+    measurement rows Lemma 4.4 is no longer tight (errata E3.3).
+    """
     rng, stated, measured = np.random.default_rng(3), [], []
     coupling = _laplacian(EXAMPLE)
     for t in range(40):
@@ -126,13 +134,7 @@ def remark_4_3() -> StatementResult:
         ]
         stated.append(step * DELTA * np.abs(rows).sum(1).max())
         measured.append(max(np.abs(moved - estimates[0]).sum() for moved in estimates[1:]))
-    return conclude(
-        equal("largest l1 change of X(t) by one agent", stated, measured),
-        description="The example of section 5 at 40 times, random messages, each agent's "
-        "measurement moved by delta: alpha delta H_max is reached, and the estimates of other "
-        "agents do not move. With several measurement rows Lemma 4.4 is no longer tight (errata "
-        "E3.3).",
-    )
+    return conclude(equal("largest l1 change of X(t) by one agent", stated, measured))
 
 
 def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
@@ -235,7 +237,12 @@ def remark_4_7() -> StatementResult:
 
 
 def remark_4_8() -> StatementResult:
-    """Test the conditions of Assumption A4 for steps 1/t^gamma, from t = 1 and at t = 0."""
+    """Test the conditions of Assumption A4 for steps 1/t^gamma, from t = 1 and at t = 0.
+
+    t up to 1,000,000: the steps vanish, sum to more than ln(t + 1), which has no bound, and do not
+    grow. A4 starts at t = 0, where 1/t^gamma divides by zero (errata E3.3); 1/(t+1)^gamma satisfies
+    it.
+    """
     t = np.arange(1.0, 1_000_001)
     at = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
     inequalities = []
@@ -248,18 +255,15 @@ def remark_4_8() -> StatementResult:
             bound(f"alpha(t+1) over alpha(t), gamma = {gamma:g}", 1.0,
                   (step_sizes[1:] / step_sizes[:-1]).max()),
         ]  # fmt: skip
-    return conclude(
-        *inequalities,
-        bound("alpha(0)", 1.0, np.inf),
-        description="t up to 1,000,000: the steps vanish, sum to more than ln(t + 1), which has no "
-        "bound, and do not grow. A4 starts at t = 0, where 1/t^gamma divides by zero (errata "
-        "E3.3); 1/(t+1)^gamma satisfies it.",
-        compound=True,
-    )
+    return conclude(*inequalities, bound("alpha(0)", 1.0, np.inf), compound=True)
 
 
 def remark_4_12() -> StatementResult:
-    """Test the order 1/epsilon^2 and that the rate does not depend on the noise."""
+    """Test the order 1/epsilon^2 and that the rate does not depend on the noise.
+
+    Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to 100,000. The comparison
+    with [38] is a sentence of its own.
+    """
     t = np.arange(1.0, 100_001) + 20
     at = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
     epsilon, growth, slopes = np.array([0.1, 0.2, 0.4, 0.8]), [], []
@@ -277,8 +281,6 @@ def remark_4_12() -> StatementResult:
         *growth,
         equal("exponent of t, other epsilon over epsilon = 0.8", 1.0,
               slopes[:, :-1] / slopes[:, -1:], 0.03),
-        description="Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to "
-        "100,000. The comparison with [38] is a sentence of its own.",
     )  # fmt: skip
 
 
@@ -306,7 +308,12 @@ def remark_4_14() -> StatementResult:
 
 
 def sentence_1() -> StatementResult:
-    """Compare the privacy index of all iterations for a stream and for one measurement."""
+    """Compare the privacy index of all iterations for a stream and for one measurement.
+
+    Agent 4 of the example, steps 2/(t+2), 100 to 10,000 iterations. If all measurements change, the
+    index grows without bound. Definition 3.1 changes the measurement of one time, whose index stays
+    at epsilon: a guarantee remains (errata E3.1).
+    """
     lengths, epsilon = np.array([100, 1000, 10_000]), 0.8
     totals, single = [], []
     for length in lengths:
@@ -317,8 +324,5 @@ def sentence_1() -> StatementResult:
     return conclude(
         equal("index of a stream over the number of iterations", epsilon, totals / lengths),
         at_least("index of one measurement after all iterations", np.inf, max(single)),
-        description="Agent 4 of the example, steps 2/(t+2), 100 to 10,000 iterations. If all "
-        "measurements change, the index grows without bound. Definition 3.1 changes the "
-        "measurement of one time, whose index stays at epsilon: a guarantee remains (errata E3.1).",
         compound=True,
     )

@@ -208,7 +208,12 @@ def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
 
 
 def sentence_6() -> StatementResult:
-    """Test that fixed steps end at a distance in proportion to them, and steps 1/t do not."""
+    """Test that fixed steps end at a distance in proportion to them, and steps 1/t do not.
+
+    Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. Fixed steps from 0.1 to
+    0.003, 6,000 iterations; the exponent is that of the distance of the worst agent to the optimum.
+    Steps 1/(t + 1) up to 5,000 iterations.
+    """
     sizes = 0.1 / 2.0 ** np.arange(6)
     ends = [_distances_of_descent(np.full(6000, size))[-1] for size in sizes]
     lengths = np.unique(np.geomspace(100, 5000, 12).astype(int))
@@ -217,9 +222,6 @@ def sentence_6() -> StatementResult:
     return conclude(
         equal("exponent of the step size, fixed steps below 0.01", 1.0, slopes[-2:], 0.03),
         falls_as("exponent of t, steps 1/(t + 1)", lengths, vanishing, 1.0),
-        description="Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. "
-        "Fixed steps from 0.1 to 0.003, 6,000 iterations; the exponent is that of the distance of "
-        "the worst agent to the optimum. Steps 1/(t + 1) up to 5,000 iterations.",
     )
 
 

@@ -37,23 +37,25 @@ def proposition_1() -> StatementResult:
 
 
 def proposition_2() -> StatementResult:
-    """Test the classical Gaussian mechanism as published, where the sensitivity is not squared."""
+    """Test the classical Gaussian mechanism as published, where the sensitivity is not squared.
+
+    sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as published, the exact epsilon of it: enough
+    where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.
+    """
     inequalities = []
     for change in (0.5, 4.0):
         epsilon, delta = np.array(list(product((0.1, 0.5, 0.99), DELTAS))).T
         sigma = np.sqrt(2 * np.log(1.25 / delta) * change) / epsilon
         quantity = f"epsilon at a sensitivity of {change:g}"
         inequalities.append(bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta)))
-    return conclude(
-        *inequalities,
-        description="sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as published, the exact "
-        "epsilon of it: enough where Delta_2 is at most 1, and not above. With Delta_2^2 it is "
-        "enough.",
-    )
+    return conclude(*inequalities)
 
 
 def proposition_3() -> StatementResult:
-    """Test that the projected step changes by at most 2 eta G, over random gradients in a box."""
+    """Test that the projected step changes by at most 2 eta G, over random gradients in a box.
+
+    20,000 pairs of gradients of norm G, with projection on a box.
+    """
     rng = np.random.default_rng(2)
     G, eta, box = 1.0, 0.3, 0.5
     z = rng.uniform(-box, box, size=(20_000, 3))
@@ -62,10 +64,7 @@ def proposition_3() -> StatementResult:
     slopes[1, :2000] = -slopes[0, :2000]
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
     moved = np.linalg.norm(first_step - second_step, axis=-1)
-    return conclude(
-        bound("change of x", 2 * eta * G, moved.max()),
-        description="20,000 pairs of gradients of norm G, with projection on a box.",
-    )
+    return conclude(bound("change of x", 2 * eta * G, moved.max()))
 
 
 def proposition_4() -> StatementResult:
@@ -102,17 +101,16 @@ def theorem_1() -> StatementResult:
 
 
 def corollary_1() -> StatementResult:
-    """Test (15), which is (14) with the sensitivity 2 eta G."""
+    """Test (15), which is (14) with the sensitivity 2 eta G.
+
+    One scale of noise for which (15) is an equality, the exact epsilon of what is sent.
+    """
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
     noise = np.sqrt((eta**2).sum() / kappa)  # one scale, so that (15) is an equality
     mu = 2 * G * math.sqrt((eta**2).sum()) / noise
-    return conclude(
-        bound("epsilon", epsilon, gaussian_epsilon(mu, delta)),
-        description="One scale of noise for which (15) is an equality, the exact epsilon of what "
-        "is sent.",
-    )
+    return conclude(bound("epsilon", epsilon, gaussian_epsilon(mu, delta)))
 
 
 def _errors(
@@ -280,7 +278,11 @@ def _right_side(
 
 
 def lemma_1() -> StatementResult:
-    """Test the distances to the mean in Stage I, over random runs, and in Stage II."""
+    """Test the distances to the mean in Stage I, over random runs, and in Stage II.
+
+    100 random runs of four agents with projection, steps and noise of several sizes; the term
+    outside the sums is the noise in z(t), as the proof has it.
+    """
     stated, measured, later, distance = [], [], [], []
     for seed in range(100):
         W, beta, noises, _, zs, lengths, x = _rounds(seed)
@@ -295,13 +297,14 @@ def lemma_1() -> StatementResult:
     return conclude(
         bound("distance in Stage I, (20)", stated, measured),
         bound("distance in Stage II, (21)", later, distance),
-        description="100 random runs of four agents with projection, steps and noise of several "
-        "sizes; the term outside the sums is the noise in z(t), as the proof has it.",
     )
 
 
 def lemma_2() -> StatementResult:
-    """Test the inequality of smooth and strongly convex functions for random quadratics."""
+    """Test the inequality of smooth and strongly convex functions for random quadratics.
+
+    500 quadratics with eigenvalues in [mu, L], equality where all are at the ends.
+    """
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0
     stated, measured = [], []
@@ -311,11 +314,7 @@ def lemma_2() -> StatementResult:
         x = rng.normal(size=3)
         stated.append(x @ H @ x)
         measured.append(mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L))
-    return conclude(
-        bound("inner product over the right side", stated, measured),
-        description="500 quadratics with eigenvalues in [mu, L], equality where all are at the "
-        "ends.",
-    )
+    return conclude(bound("inner product over the right side", stated, measured))
 
 
 def lemma_3() -> StatementResult:
@@ -340,7 +339,11 @@ def lemma_3() -> StatementResult:
 
 
 def lemma_4() -> StatementResult:
-    """Test the moment generating function if the second change depends on the first noise."""
+    """Test the moment generating function if the second change depends on the first noise.
+
+    Two rounds, the change of the second decided by the noise of the first: 36 cases by sums over a
+    grid.
+    """
     grid = np.linspace(-12, 12, 4001)
     weight = np.exp(-(grid**2) / 2)
     weight /= weight.sum()
@@ -350,23 +353,18 @@ def lemma_4() -> StatementResult:
         inner = np.exp(order * first * grid + (order * shift) ** 2 / 2)
         measured.append(float(weight @ inner))
         stated.append(math.exp((first**2 + second**2) * order**2 / 2))
-    return conclude(
-        bound("E exp(lambda C_T)", stated, measured),
-        description="Two rounds, the change of the second decided by the noise of the first: 36 "
-        "cases by sums over a grid.",
-    )
+    return conclude(bound("E exp(lambda C_T)", stated, measured))
 
 
 def lemma_5() -> StatementResult:
-    """Test the distances of the averages before projection, over random runs."""
+    """Test the distances of the averages before projection, over random runs.
+
+    100 random runs of four agents with projection, steps and noise of several sizes.
+    """
     stated, measured = [], []
     for seed in range(100):
         _, beta, noises, hats, _, lengths, _ = _rounds(seed)
         for t in range(2, 9):
             stated.append(_right_side(beta, noises, lengths, t))
             measured.append(hats[t - 1])
-    return conclude(
-        bound("distance of z hat, (53)", stated, measured),
-        description="100 random runs of four agents with projection, steps and noise of several "
-        "sizes.",
-    )
+    return conclude(bound("distance of z hat, (53)", stated, measured))

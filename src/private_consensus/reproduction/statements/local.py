@@ -36,7 +36,12 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
 
 
 def theorem_2_1() -> StatementResult:
-    """Compare all views of N - 2 colluders among three, four and five agents, for equal sums."""
+    """Compare all views of N - 2 colluders among three, four and five agents, for equal sums.
+
+    Shares modulo 3 and 2, every draw: the colluders' view has one distribution for two pairs of
+    values with one sum, which is exact. With N - 1 colluders the last agent's value is the sum less
+    theirs.
+    """
     inequalities = []
     for p, colluders, values_1, values_2 in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
                                      (2, 3, (0, 0), (1, 1))):  # fmt: skip
@@ -47,30 +52,29 @@ def theorem_2_1() -> StatementResult:
         sums = {sum(view) % p for view in first}
         inequalities.append(equal("sum of all shares (plus 1)", sum(values_1) % p + 1.0,
                            np.array(list(sums)) + 1.0))  # fmt: skip
-    return conclude(
-        *inequalities,
-        description="Shares modulo 3 and 2, every draw: the colluders' view has one distribution "
-        "for two pairs of values with one sum, which is exact. With N - 1 colluders the last "
-        "agent's value is the sum less theirs.",
-    )
+    return conclude(*inequalities)
 
 
 def lemma_2_1() -> StatementResult:
-    """Compare the loss of a transcript with its definition (8), with and without exponential."""
+    """Compare the loss of a transcript with its definition (8), with and without exponential.
+
+    (8) states Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a logarithm, and e^epsilon
+    is meant; as published a loss of 0 would need a quotient of at most 0.
+    """
     losses = np.array([0.05, 0.2, 0.567, 1.0, 3.0])
     ratio = np.exp(losses)  # the largest quotient of densities, at one-sided outputs
     return conclude(
         bound("quotient of posteriors by (8), epsilon", losses, ratio),
         bound("quotient of posteriors by e^epsilon", np.exp(losses), ratio),
-        description="(8) states Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a "
-        "logarithm, and e^epsilon is meant; as published a loss of 0 would need a quotient of at "
-        "most 0.",
         compound=True,
     )
 
 
 def theorem_2_2() -> StatementResult:
-    """Compare (10) with the log-ratio at every change, and with alpha beta B."""
+    """Compare (10) with the log-ratio at every change, and with alpha beta B.
+
+    4,000 outputs, lengths, noises and changes, 41 moves each.
+    """
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
     change, relative_position = rng.uniform(1e-3, 0.3, 4000), rng.uniform(-0.5, 1.5, 4000)
@@ -87,22 +91,21 @@ def theorem_2_2() -> StatementResult:
         bound("(10) against alpha beta B", beta * change, stated),
         bound("(10) inside the interval", (beta * change)[inside] * (1 - 1e-12), stated[inside],
               0.0),
-        description="4,000 outputs, lengths, noises and changes, 41 moves each.",
     )  # fmt: skip
 
 
 def theorem_2_3() -> StatementResult:
-    """Compare (11) with the average of the loss, computed by quadrature."""
+    """Compare (11) with the average of the loss, computed by quadrature.
+
+    180 lengths, noises and changes, those of Figure 1 among them. The proof takes the move of the
+    interval towards the output where the loss is that of the move away from it, so that (11) is
+    short by a term of second order in the change.
+    """
     rows = product(np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0), (1e-3, 1e-2, 0.04))
     length, beta, change = np.array(list(rows)).T
     stated = aggregation.printed_bound(length, beta, change)
     exact = aggregation.exact_average(length, beta, change)
-    return conclude(
-        bound("gamma", stated, exact),
-        description="180 lengths, noises and changes, those of Figure 1 among them. The proof "
-        "takes the move of the interval towards the output where the loss is that of the move away "
-        "from it, so that (11) is short by a term of second order in the change.",
-    )
+    return conclude(bound("gamma", stated, exact))
 
 
 def _coin_losses(epsilon: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:

@@ -177,7 +177,10 @@ def mafalda_1() -> StatementResult:
 
 
 def mafalda_2() -> StatementResult:
-    """Test that the optimal noise for the eavesdropper is not optimal for every pair."""
+    """Test that the optimal noise for the eavesdropper is not optimal for every pair.
+
+    Not stated by the paper. Path of 6, twelve rounds, one of them changes.
+    """
     mixing, rounds = _graph("path", 6).mixing, 12
     factor = optimal_factor(error_gram(mixing, rounds))
     filters = (None, np.tril(np.linalg.inv(factor)))
@@ -187,7 +190,6 @@ def mafalda_2() -> StatementResult:
     return conclude(
         equal("the eavesdropper's mu^2", eavesdropper_losses[0], eavesdropper_losses[1], CERTIFIED),
         bound("mu^2 of one end of a path to the other", pairs[0].upper ** 2, pairs[1].lower ** 2),
-        description="Not stated by the paper. Path of 6, twelve rounds, one of them changes.",
         compound=True,
     )
 

@@ -30,7 +30,11 @@ def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
 
 
 def rate_to_the_ball() -> StatementResult:
-    """Compare the exact error with its limit, for two quotients L / mu."""
+    """Compare the exact error with its limit, for two quotients L / mu.
+
+    Exact sums for quadratics without projection, T from 100 to 100,000: the distance of the error
+    to its limit falls faster than T^(-1/4), as 1/T at L = mu and as T^(-1/2) where L is large.
+    """
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
     inequalities = []
     for quotient in (1.0, 50.0):
@@ -39,16 +43,15 @@ def rate_to_the_ball() -> StatementResult:
         errors = [_left_of_noise(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons]
         quantity = f"exponent of T at L = {quotient:g} mu"
         inequalities.append(falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25))
-    return conclude(
-        *inequalities,
-        description="Exact sums for quadratics without projection, T from 100 to 100,000: the "
-        "distance of the error to its limit falls faster than T^(-1/4), as 1/T at L = mu and as "
-        "T^(-1/2) where L is large.",
-    )
+    return conclude(*inequalities)
 
 
 def rate_of_stage_two() -> StatementResult:
-    """Compare the late with the early decay of the disagreement in Stage II, on three graphs."""
+    """Compare the late with the early decay of the disagreement in Stage II, on three graphs.
+
+    Six agents with the weights of section V: after 30 rounds, in which faster modes fade, another
+    60.
+    """
     rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
     path = np.eye(6, k=1) + np.eye(6, k=-1)
     star = np.zeros((6, 6))
@@ -64,11 +67,7 @@ def rate_of_stage_two() -> StatementResult:
             disagreement.append(np.linalg.norm(x - x.mean()))
             x = W @ x
         inequalities.append(geometric(f"decline of ln distance, {name}", k, disagreement))
-    return conclude(
-        *inequalities,
-        description="Six agents with the weights of section V: after 30 rounds, in which faster "
-        "modes fade, another 60.",
-    )
+    return conclude(*inequalities)
 
 
 def scales_of_noise() -> StatementResult:
@@ -101,7 +100,11 @@ EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
 
 
 def remark_1() -> StatementResult:
-    """Compare the noise that (14) requires with composition theorems and a single mechanism."""
+    """Compare the noise that (14) requires with composition theorems and a single mechanism.
+
+    Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise nowhere. A
+    single step is the Gaussian mechanism, which needs less than (14) asks for.
+    """
     epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
@@ -111,18 +114,15 @@ def remark_1() -> StatementResult:
         at_least("sum Delta^2/M^2 by (14), against advanced composition", composed,
                  np.repeat(permitted, 3)),
         at_least("Delta^2/M^2 of one step by (14), against Proposition 2", once, permitted),
-        description="Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less "
-        "noise nowhere. A single step is the Gaussian mechanism, which needs less than (14) asks "
-        "for.",
         compound=True,
     )  # fmt: skip
 
 
 def remark_3() -> StatementResult:
-    """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets."""
+    """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets.
+
+    Nine budgets. (16) leaves epsilon out of the denominator of (14).
+    """
     epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
     mu = epsilon / np.sqrt(2 * np.log(2 / delta))
-    return conclude(
-        bound("epsilon", epsilon, gaussian_epsilon(mu, delta)),
-        description="Nine budgets. (16) leaves epsilon out of the denominator of (14).",
-    )
+    return conclude(bound("epsilon", epsilon, gaussian_epsilon(mu, delta)))

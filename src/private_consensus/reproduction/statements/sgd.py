@@ -39,14 +39,14 @@ def theorem_11() -> StatementResult:
 
 
 def theorem_15() -> StatementResult:
-    """Compare the cost of all messages that one use of a record changes with that of a message."""
+    """Compare the cost of all messages that one use of a record changes with that of a message.
+
+    (28) goes on from the exact model and keeps 1 - e + e w_ii of it, here 0.5, 0.9 and 0.95, so
+    that a record used once shifts all later messages (errata E4.8b).
+    """
     keep = np.array([0.5, 0.9, 0.95])
     shifts = keep[:, None] ** np.arange(400)
-    return conclude(
-        bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)),
-        description="(28) goes on from the exact model and keeps 1 - e + e w_ii of it, here 0.5, "
-        "0.9 and 0.95, so that a record used once shifts all later messages (errata E4.8b).",
-    )
+    return conclude(bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)))
 
 
 def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float) -> float:
@@ -164,7 +164,12 @@ def theorem_17() -> StatementResult:
 
 
 def lemma_15() -> StatementResult:
-    """Test the variances of sample gradients, and of batches whose size a deadline determines."""
+    """Test the variances of sample gradients, and of batches whose size a deadline determines.
+
+    Independent samples: the first four items are identities or larger than them. |S| is V T_d
+    rounded down, and may be 0, where the gradient is set to 0 (Remark 4): then (v) and (vi) fail,
+    in the figures' setting (deadline 0.4) they do not.
+    """
     gamma, mean, m, n = 1.3, 10.0, 50, 10
     speeds, rows = np.linspace(10, 90, 80_001), []
     for deadline in (0.4, 0.05):
@@ -178,9 +183,6 @@ def lemma_15() -> StatementResult:
         bound("variance, items (ii) to (iv)", stated, exact),
         bound("variance of a batch, item (vi), deadline 0.4", rows[0][0], rows[0][1]),
         bound("variance of a batch, item (vi), deadline 0.05", rows[1][0], rows[1][1]),
-        description="Independent samples: the first four items are identities or larger than them. "
-        "|S| is V T_d rounded down, and may be 0, where the gradient is set to 0 (Remark 4): then "
-        "(v) and (vi) fail, in the figures' setting (deadline 0.4) they do not.",
         compound=True,
     )
 
@@ -198,11 +200,11 @@ def _penalised() -> np.ndarray:
 
 
 def lemma_17() -> StatementResult:
-    """Compare the penalised minimiser with the minimiser."""
-    return conclude(
-        falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2),
-        description="Four agents on a ring, different quadratics, T from 1e4 to 1e10.",
-    )
+    """Compare the penalised minimiser with the minimiser.
+
+    Four agents on a ring, different quadratics, T from 1e4 to 1e10.
+    """
+    return conclude(falls_as("exponent of T", HORIZONS, _penalised(), RATE / 2))
 
 
 def _deviation(noise_in_state: bool, factor: float) -> StatementResult:
@@ -230,18 +232,17 @@ def lemma_20() -> StatementResult:
 
 
 def lemma_18() -> StatementResult:
-    """Test the recursion (41) with b far below c, where only the second term remains."""
+    """Test the recursion (41) with b far below c, where only the second term remains.
+
+    (41) has T^(-3 delta) under both b and c, so that c/a falls as T^(-delta) too, not as T^(-2
+    delta). With c / T^(4 delta), as the proof of Lemma 16 uses it, it is right.
+    """
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
     fresh = (b + c) / HORIZONS ** (3 * RATE)
     decayed = np.exp(HORIZONS * np.log1p(-factor))
     e = fresh / factor * (1 - decayed) + decayed
-    return conclude(
-        falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE),
-        description="(41) has T^(-3 delta) under both b and c, so that c/a falls as T^(-delta) "
-        "too, not as T^(-2 delta). With c / T^(4 delta), as the proof of Lemma 16 uses it, it is "
-        "right.",
-    )
+    return conclude(falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE))
 
 
 def lemma_19() -> StatementResult:

@@ -77,7 +77,12 @@ def remark_5() -> StatementResult:
 
 
 def remark_6() -> StatementResult:
-    """Test the privacy with batches of B records, and the order of the risk after the stated T."""
+    """Test the privacy with batches of B records, and the order of the risk after the stated T.
+
+    An attack's epsilon with the published sigma: short runs have little noise for one record of a
+    batch (errata E4.8a). What the noise adds after the stated T, four agents on a ring, at four
+    numbers of records, budgets and dimensions, against the order of the risk.
+    """
     epsilon, delta, records = 1.0, 1e-5, 1000
     reached = [
         lower_bound(
@@ -102,16 +107,16 @@ def remark_6() -> StatementResult:
     return conclude(
         bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached),
         grows_as("exponent of the noise's part in its order", stated, measured, 1.0),
-        description="An attack's epsilon with the published sigma: short runs have little noise "
-        "for one record of a batch (errata E4.8a). What the noise adds after the stated T, four "
-        "agents on a ring, at four numbers of records, budgets and dimensions, against the order "
-        "of the risk.",
         compound=True,
     )
 
 
 def remark_8() -> StatementResult:
-    """Test the loss by one use of a record, over all messages, as the steps diminish."""
+    """Test the loss by one use of a record, over all messages, as the steps diminish.
+
+    Steps of T from 1e4 to 1e10. A record stays in the model the longer the smaller the second step
+    is (errata E4.8b), and its first mark is smaller by more.
+    """
     eta, p, batch, K = 1e-3, 10, 20, 1.0
     T = np.geomspace(1e4, 1e10, 13)
     alpha, averaging = T**-0.2, T**-0.6
@@ -121,13 +126,15 @@ def remark_8() -> StatementResult:
     return conclude(
         bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:]),
         bound("loss at smaller steps, all messages", carried[:-1], carried[1:]),
-        description="Steps of T from 1e4 to 1e10. A record stays in the model the longer the "
-        "smaller the second step is (errata E4.8b), and its first mark is smaller by more.",
     )
 
 
 def remark_9() -> StatementResult:
-    """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget."""
+    """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget.
+
+    As Remark 5; the variance of Remark 10 is in proportion to T too, since its step of the grid
+    does not diminish.
+    """
     _, first = _by_source(True)
     _, second = _by_source(False)
     late = slice(len(HORIZONS) // 2, None)
@@ -141,8 +148,6 @@ def remark_9() -> StatementResult:
         falls_as("exponent of T", FAR, fixed, NEARLY_HALF),
         falls_as("exponent of T at a fixed budget", FAR, _errors(False, _at_a_budget, FAR),
                  NEARLY_HALF),
-        description="As Remark 5; the variance of Remark 10 is in proportion to T too, since its "
-        "step of the grid does not diminish.",
         compound=True,
     )  # fmt: skip
 

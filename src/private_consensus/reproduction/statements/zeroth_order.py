@@ -119,21 +119,27 @@ def lemma_1() -> StatementResult:
 
 
 def lemma_2() -> StatementResult:
-    """Compare the variance of the inner loop with (22), over lengths of steps."""
+    """Compare the variance of the inner loop with (22), over lengths of steps.
+
+    A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) comes from |beta| <= 2
+    |beta^c| used as a lower bound (47); where steps are short the right side is negative (errata
+    E2.8).
+    """
     best = np.full(P, 0.3)
     lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(best)) + math.sqrt(P)
     firsts = (2.0, 0.5, 0.005)
     spreads = [_inner(first, 1.0, best, runs=12)[1] for first in firsts]
     return conclude(
-        bound("variance", [_upper(first, lipschitz, best) for first in firsts], spreads),
-        description="A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) comes "
-        "from |beta| <= 2 |beta^c| used as a lower bound (47); where steps are short the right "
-        "side is negative (errata E2.8).",
+        bound("variance", [_upper(first, lipschitz, best) for first in firsts], spreads)
     )
 
 
 def lemma_3() -> StatementResult:
-    """Test the change of the exact primal update over random pairs of convex losses."""
+    """Test the change of the exact primal update over random pairs of convex losses.
+
+    3,000 pairs of gradients of norm at most c_1: reached by opposite ones where the other records
+    have no curvature. The constant is right, its proof is not (errata E2.7).
+    """
     rng = np.random.default_rng(2)
     c_1, rho, size, records = 1.0, 4.0, 3, 20
     stated, measured = [], []
@@ -146,24 +152,20 @@ def lemma_3() -> StatementResult:
         solved = -slopes / records / (2 * rho * size + h)
         stated.append(c_1 / (rho * size * records))
         measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return conclude(
-        bound("change of the minimiser", stated, measured),
-        description="3,000 pairs of gradients of norm at most c_1: reached by opposite ones where "
-        "the other records have no curvature. The constant is right, its proof is not (errata "
-        "E2.7).",
-    )
+    return conclude(bound("change of the minimiser", stated, measured))
 
 
 def theorem_1() -> StatementResult:
-    """Test sigma of (25) for true Gaussian noise, and for the randomness of the method."""
+    """Test sigma of (25) for true Gaussian noise, and for the randomness of the method.
+
+    The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of zero at the start it
+    does not move, and its neighbour does, with probability 1 (errata E2.1).
+    """
     epsilon, delta = np.array(list(product((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6)))).T
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
     return conclude(
         bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta)),
         bound("epsilon, where the gradient is zero for one of the data sets", 1.0, math.inf),
-        description="The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of "
-        "zero at the start it does not move, and its neighbour does, with probability 1 (errata "
-        "E2.1).",
         compound=True,
     )
 
@@ -182,16 +184,16 @@ def corollary_1() -> StatementResult:
 
 
 def theorem_2() -> StatementResult:
-    """Compare the total (29) with the exact total of true Gaussian noise."""
+    """Compare the total (29) with the exact total of true Gaussian noise.
+
+    Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below the exact total at
+    large epsilon (errata E2.5).
+    """
     epsilon, M = np.array(list(product((0.15, 0.5, 0.95), (10, 200)))).T
     delta = 1e-3
     stated = [total_epsilon(e, delta, int(m)) for e, m in zip(epsilon, M, strict=True)]
     mu = np.sqrt(M) * epsilon / math.sqrt(2.1 * math.log(1.25 / delta))
-    return conclude(
-        bound("total epsilon", stated, gaussian_epsilon(mu, delta)),
-        description="Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below "
-        "the exact total at large epsilon (errata E2.5).",
-    )
+    return conclude(bound("total epsilon", stated, gaussian_epsilon(mu, delta)))
 
 
 def _ring(agents: int) -> np.ndarray:
@@ -233,7 +235,13 @@ def _excess_of_admm(
 
 
 def theorem_3() -> StatementResult:
-    """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph."""
+    """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph.
+
+    (32) has the variance of one agent in its noise term. Five agents on a ring, three sizes of
+    noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 agents that start at
+    the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. In the proof the noise is the
+    vector of all agents, whose trace is the sum of their variances (errata E2.9). 400 runs each.
+    """
     small = [_excess_of_admm(_ring(5), 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
     excess, start, noise = np.concatenate(small, axis=1)
     large = _excess_of_admm(_complete(80), 640.0, 1.0, (8, 12, 20), best=0.0)
@@ -243,11 +251,6 @@ def theorem_3() -> StatementResult:
         bound("E[f(mean of w) - f(w*)], ring of 5", start + noise, excess),
         bound("E[f(mean of w) - f(w*)], complete graph of 80", large[1] + large[2], large[0]),
         bound("both graphs, variances of all agents", all_stated, all_excess),
-        description="(32) has the variance of one agent in its noise term. Five agents on a ring, "
-        "three sizes of noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 "
-        "agents that start at the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. In "
-        "the proof the noise is the vector of all agents, whose trace is the sum of their "
-        "variances (errata E2.9). 400 runs each.",
         compound=True,
     )
 
@@ -281,7 +284,12 @@ def _averages(
 
 
 def equation_30() -> StatementResult:
-    """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic."""
+    """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic.
+
+    Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a step, 20 runs. The
+    loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for which L = 1 is no
+    Lipschitz constant (errata E2.3), with the steps of (27) and 30 pairs: it stays below too.
+    """
     best, horizons = np.full(P, 0.3), (30, 100, 300)
     radius = float(np.linalg.norm(best))
 
@@ -320,10 +328,4 @@ def equation_30() -> StatementResult:
     first = first_step_of_27(0.95, best) / radius
     inequalities.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
                        stated(1.0, first)[1], found_at))  # fmt: skip
-    return conclude(
-        *inequalities,
-        description="Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a "
-        "step, 20 runs. The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, "
-        "for which L = 1 is no Lipschitz constant (errata E2.3), with the steps of (27) and 30 "
-        "pairs: it stays below too.",
-    )
+    return conclude(*inequalities)
