@@ -23,7 +23,15 @@ from rich.text import Text
 
 from . import __version__, privacy
 from .common.completion import SHELLS, completion_script
-from .common.errors import Diverged, InvalidInput, Refused, one_line, require, shortened
+from .common.errors import (
+    Diverged,
+    InvalidInput,
+    Refused,
+    arguments,
+    one_line,
+    require,
+    shortened,
+)
 from .common.extras import how_to_install
 from .common.json_values import to_json
 from .common.secrets import redacted
@@ -201,7 +209,7 @@ def _completion(options) -> None:
     names = {**settings, "describe": [*algorithms.names(), *problems.names()]}
     script = completion_script(_parser(), options.shell, names)
     contents = {"shell": options.shell, "script": script}
-    _emit(options, contents, lambda: print(script, end=""))
+    _emit(options, contents, script.rstrip("\n"))
 
 
 def _defaults() -> dict[str, Any]:
@@ -313,12 +321,23 @@ def _add_data_options(option: Callable) -> None:
     )  # fmt: skip
 
 
-def _emit(options, contents: Mapping[str, Any], show: Callable[[], None]) -> None:
-    """Print the result of a command: as JSON, or by ``show`` for a reader."""
+def _emit(options, contents: Mapping[str, Any], *output: str | Table) -> None:
+    """Print the result of a command as JSON, or as lines and tables.
+
+    Parameters
+    ----------
+    options : Namespace
+        Options of the command; ``json`` selects JSON.
+    contents : mapping
+        The result for JSON.
+    *output : str or Table
+        The result for a reader.
+    """
     if options.json:
         print(to_json(contents))
-    else:
-        show()
+        return
+    for item in output:
+        OUT.print(item) if isinstance(item, Table) else print(item)
 
 
 def _progress() -> Progress:
@@ -338,8 +357,7 @@ def _schema(options) -> None:
     from .common.provenance import write_text
     from .reproduction.experiments.files import schemas
 
-    require("\0" not in options.folder, "folder", options.folder, "a folder")
-    folder, written = Path(options.folder), schemas()
+    folder, written = arguments.path("folder", options.folder, "a folder"), schemas()
     if folder.is_dir():
         files = {path.name for path in folder.iterdir()}
         expected = "a new folder, an empty one, or one with nothing but schemas"
@@ -348,7 +366,7 @@ def _schema(options) -> None:
     for name, schema in written.items():
         write_text(folder / f"{name}.json", json.dumps(schema, indent=1) + "\n")
     files = [folder / f"{name}.json" for name in written]
-    _emit(options, {"files": files}, lambda: print(*files, sep="\n"))
+    _emit(options, {"files": files}, *map(str, files))
 
 
 def _list(options) -> int:
@@ -365,14 +383,11 @@ def _list(options) -> int:
     }
     unusable, collisions = algorithms.unusable(), algorithms.collisions()
 
-    def show() -> None:
-        for title, rows in tables.items():
-            _print_table([title, ""], list(rows.items()))
-        if unusable:
-            _print_table(["entry point that is not used", "reason"], list(unusable.items()))
-
-    plural = {title.replace(" ", "_"): rows for title, rows in tables.items()}
-    _emit(options, {**plural, "unusable": unusable}, show)
+    contents = {title.replace(" ", "_"): rows for title, rows in tables.items()}
+    output = [_table([title, ""], list(rows.items())) for title, rows in tables.items()]
+    if unusable:
+        output.append(_table(["unused entry point", "reason"], list(unusable.items())))
+    _emit(options, {**contents, "unusable": unusable}, *output)
     for name, reason in collisions.items():
         _print_error(f"entry point {name}: {reason}")
     return 1 if collisions else 0
@@ -398,19 +413,13 @@ def _describe(options) -> None:
         "description": "\n\n".join(texts),
         "not_charged": _oracles(name),
     }
+    output = [text + "\n" for text in texts]
+    output += [f"Unaccounted use of private data: {line}" for line in contents["not_charged"]]
     if is_algorithm:
         contents |= {"relation": str(_with_defaults(built).relation), "parameters": defaults}
-
-    def show() -> None:
-        for text in texts:
-            OUT.print(text + "\n", highlight=False, markup=False, soft_wrap=True)
-        for line in contents["not_charged"]:
-            OUT.print(f"Not charged: {line}", highlight=False, markup=False)
-        if is_algorithm:
-            OUT.print(f"\nHides: {contents['relation']}", highlight=False)
-            _print_table(["parameter", "default"], list(defaults.items()))
-
-    _emit(options, contents, show)
+        output.append(f"\nNeighbouring relation: {contents['relation']}")
+        output.append(_table(["parameter", "default"], list(defaults.items())))
+    _emit(options, contents, *output)
 
 
 def _with_defaults(built: type) -> Any:
@@ -466,34 +475,36 @@ def _run(options) -> None:
         "verdict": row["verdict"],
         "diverged": _has_diverged(course["value"].to_numpy()),
     }
-    _emit(options, contents, lambda: _show_run(setting, course, contents))
+    _emit(options, contents, *_run_output(setting, course, contents))
     if contents["diverged"]:
         first, last = course["value"][0], course["value"][-1]
         text = f"{options.algorithm} diverged: {metric} grew from {first:.3g} to {last:.3g}"
         _print_error(f"{text}; expected {_stable_steps(setting)}")
 
 
-def _show_run(setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any]) -> None:
-    """Print setting, measurements and privacy of a run."""
-    _print_setting(setting)
+def _run_output(
+    setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any]
+) -> list[str | Table]:
+    """Return setting, measurements and privacy of a run for a reader."""
     metric, epsilon = contents["metric"], contents["epsilon"]
     rows = course[_log_spaced(course.height, 12)]
-    _print_table(
+    measurements = _table(
         ["t", metric, "standard error"],
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in rows.iter_rows()],
         caption=f"mean of {contents['runs']} runs",
     )
-    lower = f"by a known attack, at least ({contents['lower_by']})"
-    _print_table(
+    formula = "none" if np.isnan(epsilon["formula"]) else f"{epsilon['formula']:.4g}"
+    losses = _table(
         ["privacy", "epsilon"],
         [
             ("claimed", f"{epsilon['claimed']:.4g}"),
-            ("by the paper's formula", _epsilon_text(epsilon["formula"])),
+            ("by the paper's formula", formula),
             (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
-            (lower, f"{epsilon['lower']:.4g}"),
+            (f"by a known attack, at least ({contents['lower_by']})", f"{epsilon['lower']:.4g}"),
         ],
         caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
     )
+    return [*_setting_lines(setting), measurements, losses]
 
 
 GROWTH = 1e6
@@ -577,12 +588,7 @@ def _audit(options) -> int:
         "privacy": result.privacy_verdict,
         "lines": [list(line) for line in result.lines()],
     }
-
-    def show() -> None:
-        _print_setting(setting)
-        _print_table(["audit", ""], result.lines())
-
-    _emit(options, contents, show)
+    _emit(options, contents, *_setting_lines(setting), _table(["audit", ""], result.lines()))
     return 1 if result.flagged else 0
 
 
@@ -606,15 +612,11 @@ def _observers(options) -> None:
             columns = ("agent", "distance")
             rows = by_distance(observed, budget.delta, options.observer)
     keys = (*columns, "formula", "guarantee", "rule")
-
-    def show() -> None:
-        _print_setting(setting)
-        cells = [[_in_short(row[key]) for key in keys] for row in rows]
-        caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
-        if observed.reason:
-            caption += f"; no formula: {observed.reason}"
-        _print_table([*columns, "inputs as given", "guaranteed", "rule"], cells, caption=caption)
-
+    cells = [[_in_short(row[key]) for key in keys] for row in rows]
+    caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
+    if observed.reason:
+        caption += f"; no formula: {observed.reason}"
+    table = _table([*columns, "inputs as given", "guaranteed", "rule"], cells, caption)
     contents = {
         "setting": _setting_contents(setting),
         "delta": budget.delta,
@@ -622,34 +624,36 @@ def _observers(options) -> None:
         "observers": [{key: row[key] for key in keys} for row in rows],
         "no_formula": observed.reason,
     }
-    _emit(options, contents, show)
+    _emit(options, contents, *_setting_lines(setting), table)
 
 
-def _print_setting(setting: tuple[Any, Any, Any, Any, int]) -> None:
-    """Print algorithm, problem, network, budget and horizon, and warn of steps above 2/L.
+def _setting_lines(setting: tuple[Any, Any, Any, Any, int]) -> list[str]:
+    """Return lines with algorithm, problem, network, budget and horizon; warn of steps above 2/L.
 
     Parameters
     ----------
     setting : tuple
         Algorithm, problem, network, budget and horizon.
+
+    Returns
+    -------
+    list of str
     """
     algorithm, problem, _, budget, horizon = setting
     contents = _setting_contents(setting)
     graph = contents["network"]
-    lines = [
-        f"algorithm {contents['algorithm']}: {_assignments(parameters(algorithm))}",
-        f"problem {contents['problem']}: {_assignments(contents['problem_parameters'])}",
-        f"network: {graph['agents']} agents, {graph['edges']} edges",
-        f"budget: epsilon={budget.epsilon:g}, delta={budget.delta:g}; horizon={horizon}",
-    ]
-    for line in lines:
-        OUT.print(line, highlight=False, markup=False, soft_wrap=True)
     for name, (value, largest) in unstable_steps(algorithm, problem).items():
         text = (
             f"warning: {name}={value:.4g} is above 2/L = {largest:.4g}, the largest stable step of "
             f"gradient descent; set a smaller one by --set algorithm.{name}=VALUE"
         )
         print(text, file=sys.stderr)
+    return [
+        f"algorithm {contents['algorithm']}: {_assignments(parameters(algorithm))}",
+        f"problem {contents['problem']}: {_assignments(contents['problem_parameters'])}",
+        f"network: {graph['agents']} agents, {graph['edges']} edges",
+        f"budget: epsilon={budget.epsilon:g}, delta={budget.delta:g}; horizon={horizon}",
+    ]
 
 
 def _setting_contents(setting: tuple[Any, Any, Any, Any, int]) -> dict[str, Any]:
@@ -852,14 +856,10 @@ def _privacy(options) -> None:
         contents = {"scale": scale, "epsilon": options.epsilon, "delta": options.delta}
     texts = {True: "yes", False: "no"}
     rows = [
-        (name, texts[value] if isinstance(value, bool) else _number(value))
+        (name, f"{value:.6g}" if isinstance(value, float) else texts.get(value, value))
         for name, value in contents.items()
     ]
-    _emit(options, contents, lambda: _print_table(["quantity", "value"], rows))
-
-
-def _number(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.6g}"
+    _emit(options, contents, _table(["quantity", "value"], rows))
 
 
 def _counterexample(options) -> None:
@@ -867,8 +867,7 @@ def _counterexample(options) -> None:
 
     if options.id is None:
         rows = {erratum: _about(computation) for erratum, computation in COMPUTATIONS.items()}
-        titles = ["counterexample", "computation"]
-        _emit(options, rows, lambda: _print_table(titles, list(rows.items())))
+        _emit(options, rows, _table(["counterexample", "computation"], list(rows.items())))
         return
     with _waiting(f"counterexample {options.id}"):
         result = compute(options.id)
@@ -880,14 +879,9 @@ def _counterexample(options) -> None:
         "outcome": result.outcome,
         "description": result.description,
     }
-
-    def show() -> None:
-        print(result.description)
-        numbers = f"{result.claimed:.4g} by the text, {result.computed:.4g} computed"
-        print(f"{result.quantity}: {numbers}")
-        print(f"{options.id}: {result.outcome}")
-
-    _emit(options, contents, show)
+    numbers = f"{result.claimed:.4g} by the text, {result.computed:.4g} computed"
+    lines = [result.description, f"{result.quantity}: {numbers}", f"{options.id}: {result.outcome}"]
+    _emit(options, contents, *lines)
 
 
 def _theorem(options) -> None:
@@ -895,11 +889,7 @@ def _theorem(options) -> None:
 
     with _waiting(f"theorem {options.computation}"):
         result = compute(options.computation)
-
-    def show() -> None:
-        print(result.description, *result.parts, sep="\n")
-        print(f"{options.computation}: {result.verdict}")
-
+    lines = [result.description, *map(str, result.parts)]
     contents = {
         "computation": options.computation,
         "parts": [
@@ -909,7 +899,7 @@ def _theorem(options) -> None:
         "description": result.description,
         "verdict": result.verdict,
     }
-    _emit(options, contents, show)
+    _emit(options, contents, *lines, f"{options.computation}: {result.verdict}")
 
 
 def _data(options) -> None:
@@ -921,12 +911,8 @@ def _data(options) -> None:
     acquisition.check()
     with _waiting("data sets"):
         rows = summary(acquisition)
-
-    def show() -> None:
-        for row in rows:
-            _print_table([row["dataset"], row["title"]], _card(row))
-
-    _emit(options, {"data_sets": rows}, show)
+    tables = [_table([row["dataset"], row["title"]], _card(row)) for row in rows]
+    _emit(options, {"data_sets": rows}, *tables)
 
 
 def _new_algorithm(options) -> None:
@@ -941,7 +927,7 @@ def _new_algorithm(options) -> None:
         f"private-consensus rank {options.name} --scale smoke",
     ]
     lines = [*map(str, files), *(f"next: {step}" for step in steps)]
-    _emit(options, {"files": files, "next": steps}, lambda: print(*lines, sep="\n"))
+    _emit(options, {"files": files, "next": steps}, *lines)
 
 
 def _rank(options) -> None:
@@ -955,15 +941,10 @@ def _rank(options) -> None:
             prepared=lambda names: _prepared_data(names, options),
             progress=lambda problem: bar.update(task, description=problem),
         )  # fmt: skip
-
-    def show() -> None:
-        for line in result.absent:
-            OUT.print(f"not entered: {line}", highlight=False, markup=False)
-        _print_table(result.heads, result.rows, caption=result.caption)
-
     rows = [dict(zip(result.heads, row, strict=True)) for row in result.rows]
     contents = {"ranking": rows, "caption": result.caption, "not_entered": result.absent}
-    _emit(options, contents, show)
+    lines = [f"not entered: {line}" for line in result.absent]
+    _emit(options, contents, *lines, _table(result.heads, result.rows, result.caption))
 
 
 def _design(path: str | None) -> str:
@@ -986,7 +967,7 @@ def _compare(options) -> int:
     lines = [f"{key}: {line}" for key, listed in lists.items() for line in listed]
     lines.append(f"{result.compared} values compared {manner}: {counts}")
     contents = {**lists, "compared": result.compared, "same": result.same}
-    _emit(options, contents, lambda: print(*lines, sep="\n"))
+    _emit(options, contents, *lines)
     return 0 if result.same else 1
 
 
@@ -1001,22 +982,15 @@ def _migrate(options) -> None:
             write_text(file, new)
             rewritten.append(str(file))
     lines = [f"{file}: rewritten" for file in rewritten] or ["all files are up to date"]
-    _emit(options, {"rewritten": rewritten}, lambda: print(*lines, sep="\n"))
+    _emit(options, {"rewritten": rewritten}, *lines)
 
 
 def _profile(options) -> None:
     from .reproduction.publishing import beyond_limits, profile_table
 
-    table = profile_table(options.run, options.count)
-    sentences = list(beyond_limits(options.run))
-    text = table + "".join(f"{sentence}\n" for sentence in sentences)
+    table, sentences = profile_table(options.run, options.count), beyond_limits(options.run)
     contents = {"table": table, "beyond_limits": sentences}
-    _emit(options, contents, lambda: print(text, end=""))
-
-
-def _epsilon_text(epsilon: float) -> str:
-    """Return an epsilon for a table; a missing one, which is NaN, as the word none."""
-    return "none" if np.isnan(epsilon) else f"{epsilon:.4g}"
+    _emit(options, contents, table.rstrip("\n"), *sentences)
 
 
 def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -1050,9 +1024,9 @@ def _log_spaced(count: int, at_most: int) -> list[int]:
     return [int(i) for i in spaced]
 
 
-def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
+def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> Table:
     columns = [Column(title, overflow="fold") for title in titles]
     table = Table(*columns, caption=caption or None, caption_justify="left")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    OUT.print(table)
+    return table

@@ -108,5 +108,5 @@ def test_an_entry_point_has_the_name_of_an_algorithm(installed, name):
 @pytest.mark.parametrize("name", [None, 3, [], ["dgd"], "nope", b"dgd"])
 def test_what_is_no_name_of_an_algorithm_is_refused(name):
     for call in (algorithms.load, algorithms.module_of):
-        with pytest.raises(InvalidInput, match=r"algorithm\.name: found"):
+        with pytest.raises(InvalidInput, match=r"algorithm\.name: (found|missing)"):
             call(name)
