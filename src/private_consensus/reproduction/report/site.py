@@ -111,7 +111,8 @@ def write_runtime(path: Path) -> None:
     """Write the Vega runtime, which draws the interactive charts."""
     import vl_convert
 
-    write_text(path, vl_convert.javascript_bundle())
+    # The stub lacks the default of the snippet.
+    write_text(path, vl_convert.javascript_bundle())  # ty: ignore[missing-argument]
 
 
 def write_downloads(
