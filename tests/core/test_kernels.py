@@ -41,7 +41,7 @@ OUTSIDE = """
 import numpy as np
 from private_consensus.core.kernels.compiling import compiled
 from private_consensus.core.kernels.vectors import LANES, load, load_everywhere, load_first
-from private_consensus.core.kernels.vectors import store, turn
+from private_consensus.core.kernels.vectors import store
 
 @compiled
 def write(a, i): store(a, i, load(a, 0))
@@ -50,14 +50,11 @@ def first(a, i): store(a, 0, load_first(a, i, 3))
 @compiled
 def everywhere(a, i): store(a, 0, load_everywhere(a, i))
 @compiled
-def turned(a, i): turn(a, i, LANES, a, 0, LANES)
-@compiled
 def plain(a, i): a[i] = 1
 
 a = np.zeros(LANES * LANES, np.float32)
-last = {"write": a.size - LANES, "first": a.size - 3, "everywhere": a.size - 1, "turned": 0,
-        "plain": a.size - 1}
-for function in (write, first, everywhere, turned, plain):
+last = {"write": a.size - LANES, "first": a.size - 3, "everywhere": a.size - 1, "plain": a.size - 1}
+for function in (write, first, everywhere, plain):
     end = last[function.__name__]
     function(a, end)
     for index in (end + 1, -a.size - 1):

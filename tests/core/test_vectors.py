@@ -1,4 +1,4 @@
-"""Vectors of compiled loops against NumPy: operators, views, halves, turns, divergence."""
+"""Vectors of compiled loops against NumPy: operators, views, halves, divergence."""
 
 import numpy as np
 import pytest
@@ -26,8 +26,7 @@ from private_consensus.core.kernels.vectors import (
     singles,
     store,
     total_of,
-    turn,
-    where_positive,
+    where_greater,
     widened,
     words,
 )
@@ -131,7 +130,7 @@ def chosen(a, b, low, high, where):
     x, y = load(a, 0), load(b, 0)
     store(low, 0, least(x, y))
     store(high, 0, greatest(x, y))
-    store(where, 0, where_positive(x, y, -y))
+    store(where, 0, where_greater(x, 0.0, y, -y))
 
 
 @pytest.mark.parametrize("kind", FLOATS)
@@ -160,18 +159,6 @@ def test_a_vector_is_widened_and_narrowed_again():
     halves(a, out, rounded)
     assert (out == a.astype(float)).all()
     assert (rounded == a + np.float32(2)).all()
-
-
-@compiled
-def turned_block(a, out):
-    turn(out, 0, LANES, a, 3, 40)
-
-
-def test_a_block_is_turned():
-    a = RNG.normal(size=(LANES, 40)).astype(np.float32)
-    out = np.empty((LANES, LANES), np.float32)
-    turned_block(np.pad(a.ravel(), (0, 3)), out.ravel())
-    assert (out == a[:, 3 : 3 + LANES].T).all()
 
 
 @compiled

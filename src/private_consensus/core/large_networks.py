@@ -28,6 +28,15 @@ ROUNDING = 1e-9
 
 
 def require_graph(graph: csr_array, agents: int) -> None:
+    """Raise :class:`.InvalidInput` unless a matrix is the adjacency of an undirected graph.
+
+    Parameters
+    ----------
+    graph : csr_array, shape (n, n)
+        1 for an edge; without self-loops.
+    agents : int
+        Required n.
+    """
     _require_matrix("network.graphs", graph, agents)
     sorted_once = bool(graph.has_canonical_format)
     require(sorted_once, "network.graphs", "unsorted or repeated entries", "each link once, sorted")
@@ -38,6 +47,15 @@ def require_graph(graph: csr_array, agents: int) -> None:
 
 
 def require_weights(matrix: csr_array, graph: csr_array) -> None:
+    """Raise :class:`.InvalidInput` unless a matrix is a mixing matrix of a graph.
+
+    Parameters
+    ----------
+    matrix : csr_array, shape (n, n)
+        Symmetric, with rows that sum to 1, and weights >= 0 on edges only.
+    graph : csr_array, shape (n, n)
+        Adjacency matrix.
+    """
     agents = graph.shape[0]
     _require_matrix("network.weights", matrix, agents)
     even = _equal(matrix, matrix.T.tocsr())

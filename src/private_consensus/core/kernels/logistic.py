@@ -40,7 +40,7 @@ from .vectors import (
     longs,
     store,
     total_of,
-    where_positive,
+    where_greater,
 )
 
 LANES = DOUBLE_LANES
@@ -609,7 +609,7 @@ def _misclassified(records, points, least_margin, wrong, x, products, margins):
         for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
             for j in range(_margins_from(first, records, x, products, margins)):
                 short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
-                total = total + where_positive(short, everywhere(1.0), everywhere(0.0))
+                total = total + where_greater(short, 0.0, everywhere(1.0), everywhere(0.0))
         store(products, 0, total)
         for lane in range(lanes):
             wrong[begin + lane] = products[lane]
@@ -910,8 +910,8 @@ def _remember(walk, memory, slot, accepted, has_step, product):
         total = total + moved * changed
         store(memory.moved, slot * size + k, moved)
         store(memory.changed, slot * size + k, changed)
-        store(walk.x_before, k, where_positive(load(accepted, 0), x, x_before))
-        gradient = where_positive(load(accepted, 0), gradient, gradient_before)
+        store(walk.x_before, k, where_greater(load(accepted, 0), 0.0, x, x_before))
+        gradient = where_greater(load(accepted, 0), 0.0, gradient, gradient_before)
         store(walk.gradient_before, k, gradient)
     store(product, 0, total)
     for lane in range(LANES):
@@ -975,7 +975,7 @@ def _move(walk, accepted, product):
             walk.slope[lane] = product[lane]
             walk.length[lane] = 1.0
     for k in range(0, size, LANES):
-        step = where_positive(load(accepted, 0), load(walk.scratch, k), load(walk.step, k))
+        step = where_greater(load(accepted, 0), 0.0, load(walk.scratch, k), load(walk.step, k))
         store(walk.step, k, step)
         store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
 

@@ -55,7 +55,6 @@ from .vectors import (
     narrowed,
     singles,
     store,
-    turn,
     where_less,
     widened,
     words,
@@ -304,7 +303,7 @@ def _solve_runs(
                 _draw(
                     scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
-                _lay_in_rows(scratch)
+                _lay_in_rows(scratch, dim)
                 _sum_over_directions(scratch, samples, dim)
                 share = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
@@ -360,12 +359,12 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
 
 
 @inlined
-def _lay_in_rows(scratch):
+def _lay_in_rows(scratch, dim):
     """Transpose the directions, so that sums over directions are sums of vectors."""
     lanes, columns = scratch.own.size, scratch.pushed.size
-    for j in range(0, lanes, LANES):
-        for c in range(0, columns, LANES):
-            turn(scratch.rows, j * columns + c, columns, scratch.m, c * lanes + j, lanes)
+    for j in range(lanes):
+        for i in range(dim):
+            scratch.rows[j * columns + i] = scratch.m[i * lanes + j]
 
 
 @inlined

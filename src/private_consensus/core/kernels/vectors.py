@@ -319,57 +319,14 @@ def store_first(typing, array, index, count, vector):
     return types.void(array, types.int64, types.int64, vector), generate
 
 
-@intrinsic
-def turn(typing, out, to, out_stride, array, at, stride):
-    """Transpose a block of ``LANES`` rows and columns.
-
-    For i, l < ``LANES``: ``out[to + i out_stride + l] = array[at + l stride + i]``.
-
-    Parameters
-    ----------
-    typing : numba context
-        Typing context.
-    out, to, out_stride : numba type
-        Types of the target, its offset and its stride.
-    array, at, stride : numba type
-        Types of the source, its offset and its stride.
-    """
-
-    def generate(context, builder, sig, args):
-        out, to, out_stride, array, at, stride = args
-        (kind,) = _SINGLES[:1]
-
-        def place(argument, array, begin, stride, i):
-            index = builder.add(begin, builder.mul(stride, ir.Constant(begin.type, i)))
-            _check(context, builder, sig.args[argument], array, index, LANES)
-            return _place(context, builder, sig.args[argument], array, index, kind)
-
-        rows = [builder.load(place(3, array, at, stride, i), align=4) for i in range(LANES)]
-        for i, row in enumerate(_turned(builder, rows)):
-            builder.store(row, place(0, out, to, out_stride, i), align=4)
-        return context.get_dummy_value()
-
-    long = types.int64
-    return types.void(out, long, long, array, long, long), generate
-
-
-def _turned(builder, rows):
-    """Transpose rows: exchange blocks of 8, then of 4, 2 and 1 across the diagonal."""
-    word = ir.IntType(32)
-    lanes, half = range(LANES), LANES // 2
-    while half:
-        lower = [lane if not lane & half else LANES + lane - half for lane in lanes]
-        upper = [lane + half if not lane & half else LANES + lane for lane in lanes]
-        after = list(rows)
-        for i in (i for i in lanes if not i & half):
-            for row, indices in ((i, lower), (i + half, upper)):
-                mask = ir.Constant(ir.VectorType(word, LANES), indices)
-                after[row] = builder.shuffle_vector(rows[i], rows[i + half], mask)
-        rows, half = after, half // 2
-    return rows
-
-
 # --- Functions --------------------------------------------------------------------------------
+
+
+def _emitted(emit):
+    """Return the code generator of a function of the builder, the resulting type and the values."""
+    return lambda context, builder, sig, args: emit(
+        builder, context.get_value_type(sig.return_type), *args
+    )
 
 
 def _spreading(registers):
@@ -397,11 +354,8 @@ def counted_from(typing, first):
         Type of the first number.
     """
     kind = _kind(first, 2)
-
-    def generate(context, builder, sig, args):
-        return builder.add(args[0], ir.Constant(args[0].type, list(range(kind.lanes))))
-
-    return kind(kind), generate
+    numbers = list(range(kind.lanes))
+    return kind(kind), _emitted(lambda builder, t, a: builder.add(a, ir.Constant(t, numbers)))
 
 
 @intrinsic
@@ -415,13 +369,10 @@ def narrowed(typing, lower, upper):
     lower, upper : numba type
         Types of the vectors for the lower and the upper half.
     """
-
-    def generate(context, builder, sig, args):
-        both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
-        double = builder.shuffle_vector(*args, both)
-        return builder.fptrunc(double, context.get_value_type(sig.return_type))
-
-    return _SINGLES[0](lower, upper), generate
+    both = ir.Constant(ir.VectorType(ir.IntType(32), LANES), list(range(LANES)))
+    return _SINGLES[0](lower, upper), _emitted(
+        lambda builder, t, a, b: builder.fptrunc(builder.shuffle_vector(a, b, both), t)
+    )
 
 
 @intrinsic
@@ -446,10 +397,9 @@ def widened(typing, a):
 
 
 def _select(order):
-    def generate(context, builder, sig, args):
-        return builder.select(builder.fcmp_ordered(order, *args), *args)
-
-    return generate
+    return _emitted(
+        lambda builder, t, a, b: builder.select(builder.fcmp_ordered(order, a, b), a, b)
+    )
 
 
 @intrinsic
@@ -482,25 +432,6 @@ def greatest(typing, a, b):
     return kind(kind, kind), _select(">")
 
 
-@intrinsic
-def where_positive(typing, condition, a, b):
-    """Return a in lanes with ``which > 0``, else b.
-
-    Parameters
-    ----------
-    typing : numba context
-        Typing context.
-    which, a, b : numba type
-        Types of the condition and of the two choices.
-    """
-
-    def generate(context, builder, sig, args):
-        zero = ir.Constant(args[0].type, [0.0] * args[0].type.count)
-        return builder.select(builder.fcmp_ordered(">", args[0], zero), args[1], args[2])
-
-    return condition(condition, condition, condition), generate
-
-
 def _where(compare, order):
     @intrinsic
     def where(typing, a, b, c, d):
@@ -509,15 +440,15 @@ def _where(compare, order):
         Integers are compared as unsigned.
         """
 
-        def generate(context, builder, sig, args):
-            return builder.select(getattr(builder, compare)(order, *args[:2]), *args[2:])
+        def emit(builder, kind, a, b, c, d):
+            return builder.select(getattr(builder, compare)(order, a, b), c, d)
 
-        return c(a, a, c, c), generate
+        return c(a, a, c, c), _emitted(emit)
 
     return where
 
 
-where_less = _where("fcmp_ordered", "<")
+where_less, where_greater = _where("fcmp_ordered", "<"), _where("fcmp_ordered", ">")
 where_unequal = _where("fcmp_unordered", "!=")
 where_reached = _where("icmp_unsigned", ">=")
 where_same = _where("icmp_unsigned", "==")
@@ -579,11 +510,8 @@ def lowest_bit(typing, word):
     word : numba type
         Type of the word.
     """
-
-    def generate(context, builder, sig, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
-
-    return types.int64(types.uint64), generate
+    never_zero = ir.Constant(ir.IntType(1), 1)
+    return types.int64(types.uint64), _emitted(lambda builder, t, a: builder.cttz(a, never_zero))
 
 
 @intrinsic
@@ -610,11 +538,7 @@ def _view(element):
     @intrinsic
     def view(typing, a):
         """Reinterpret the bits as another type."""
-
-        def generate(context, builder, sig, args):
-            return builder.bitcast(args[0], context.get_value_type(sig.return_type))
-
-        return Vector(element, a.lanes)(a), generate
+        return Vector(element, a.lanes)(a), _emitted(lambda builder, t, a: builder.bitcast(a, t))
 
     return view
 
@@ -634,8 +558,4 @@ def floated(typing, a):
     a : numba type
         Type of the vector.
     """
-
-    def generate(context, builder, sig, args):
-        return builder.sitofp(args[0], context.get_value_type(sig.return_type))
-
-    return Vector(types.float32, a.lanes)(a), generate
+    return Vector(types.float32, a.lanes)(a), _emitted(lambda builder, t, a: builder.sitofp(a, t))
