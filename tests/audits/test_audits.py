@@ -83,7 +83,7 @@ def test_a_bound_above_the_claim_is_published_only_at_the_level_of_the_table():
 
 
 def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
-    text = "a record moves the draw by 2 times the declared sensitivity"
+    text = "a record changes the draw by 2 times the declared sensitivity"
     (row,) = judged(
         pl.DataFrame([setting()]), {}, [audit(verdict=DIFFERS, findings=text)]
     ).to_dicts()

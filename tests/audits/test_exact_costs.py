@@ -369,8 +369,9 @@ def test_stopping_by_messages_is_not_accused(tolerance, problem):
 
 @pytest.mark.parametrize("problem", [means, logistic])
 def test_stopping_by_a_gradient_is_found(problem):
-    found = audited(StopsByGradient(), problem())
-    assert any("carries no noise" in finding.text for finding in found.findings)
+    result = audited(StopsByGradient(), problem())
+    texts = ("carries no noise", "determine a value without noise")
+    assert any(text in finding.text for finding in result.findings for text in texts)
 
 
 @pytest.mark.parametrize("problem", [means, logistic])
@@ -443,8 +444,9 @@ def test_noise_that_cannot_be_chosen_is_inconclusive():
         runs=200, confidence=0.9999, delta=1e-5,
     )  # fmt: skip
     assert not found.contradicted
-    (part,) = (part for part in found.coverage.untested if "uniform" in part.reason)
-    assert part.decisive and part.item == "noise in the messages of agents 0 to 3"
+    gaps = [gap for gap in found.coverage.untested if "uniform" in gap.reason]
+    (part,) = (gap for gap in gaps if gap.decisive)
+    assert part.item == "noise in the messages of agents 0 to 3"
     assert "only Gaussian, Laplace and gamma noise can be chosen" in part.reason
     assert found.flagged or found.verdict == "inconclusive"
 
@@ -456,9 +458,8 @@ class OfAgents(Descent):
     relation = Relation("agent", "replace")
 
 
-def test_a_claim_for_all_data_of_an_agent_is_not_tested_by_records():
-    (part,) = cost(OfAgents()).untested
-    assert part.decisive and "all data of an agent" in part.item
+def test_a_claim_for_all_data_of_an_agent_is_tested_with_all_records_replaced():
+    assert cost(OfAgents()).findings
 
 
 # --- Messages without noise in some runs, and batches -------------------------------------------

@@ -113,7 +113,7 @@ def test_a_branch_on_equal_records_is_reached_by_some_pair():
         return np.array_equal(*(algorithm.noised_step(one, x, draw)[0, 0, 1] for draw in draws))
 
     assert not silent(problem)
-    pairs = find_attacks(algorithm, problem, network, 3, agents=[1], most=4)
+    pairs = find_attacks(algorithm, problem, network, 3, agents=[1], max_pairs=4)
     assert {attack.agent for attack in pairs} == {1}
     assert any(silent(one) for attack in pairs for one in attack.pair)
 
@@ -122,24 +122,24 @@ def test_the_strongest_pair_comes_first_and_the_same_seed_finds_it_again():
     problem, network = examples.logistic_regression(), examples.complete(3)
     algorithm = Descent().calibrate(BUDGET, problem, network, 3)
     assert is_foreign(algorithm)
-    pairs = find_attacks(algorithm, problem, network, 3, agents=[0, 2], most=3)
+    pairs = find_attacks(algorithm, problem, network, 3, agents=[0, 2], max_pairs=3)
     scores = [coupled_difference(algorithm, attack, 3) for attack in pairs]
     assert [attack.agent for attack in pairs] == [0, 0, 0, 2, 2, 2]
     assert scores[0] == max(scores[:3]) and scores[3] == max(scores[3:])
-    again = find_attacks(algorithm, problem, network, 3, agents=[0, 2], most=3)
+    again = find_attacks(algorithm, problem, network, 3, agents=[0, 2], max_pairs=3)
     assert [attack.name for attack in again] == [attack.name for attack in pairs]
 
 
 def test_rows_of_foreign_attacks_are_real_and_those_of_the_registry_may_be_compressed():
     problem, network = examples.logistic_regression(), examples.complete(3)
     foreign = Descent().calibrate(BUDGET, problem, network, 3)
-    for attack in find_attacks(foreign, problem, network, 3, most=20):
+    for attack in find_attacks(foreign, problem, network, 3, max_pairs=20):
         assert {type(one) for one in attack.pair} == {type(problem)}
         assert attack.pair[0].features.shape == problem.features.shape
     (example,) = examples.examples("p_admm")
     known = example.algorithm.calibrate(example.budget, *example.world[1:3], example.horizon)
     assert not is_foreign(known)
-    names = [a.name for a in find_attacks(known, *example.world[1:3], example.horizon, most=9)]
+    names = [a.name for a in find_attacks(known, *example.world[1:3], example.horizon, max_pairs=9)]
     assert sorted(names) == ["label", "rows at 0.3", "rows at 0.6", "rows at 0.9"]
 
 

@@ -31,7 +31,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(name):
     """With other numbers, and, where there are iterations, of other lengths."""
     one = prepared(name)
     other = one.algorithm if name in ONE_LENGTH else None
-    conformance.batch_equals_its_settings(one, other=other, exact=name in EXACT)
+    conformance.batch_equals_its_settings(one, variant=other, exact=name in EXACT)
 
 
 @pytest.mark.parametrize("name", NAMES)

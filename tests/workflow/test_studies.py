@@ -148,7 +148,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
 
     done = call(study, ["python", AUDIT.format(paths=paths(study), name=NAME)])
     assert "ended with 1" in done.stdout, said(done)
-    fault = re.compile(r"moves the draw by [2-9]\.\d+ times the declared sensitivity")
+    fault = re.compile(r"changes the draw by [2-9]\.\d+ times the declared sensitivity")
     assert fault.search(re.sub(r"[\s│]+", " ", done.stdout))
     assert "differs from its declaration" in done.stdout.split("verdict")[1]
 

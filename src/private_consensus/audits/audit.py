@@ -270,7 +270,7 @@ def audit(
                 [
                     *(finding for tested in results for finding in tested.findings),
                     *against_accountant(declared, claimed),
-                    *(finding for one in noise for finding in one.as_findings()),
+                    *(finding for site_noise in noise for finding in site_noise.as_findings()),
                     *report.findings,
                 ]
             )
@@ -279,7 +279,7 @@ def audit(
             agents=plan.attacks[0].network.n_agents, iterations=horizon,
             attacked=plan.agents, pairs=plan.pairs,
             outputs=("released and exchanged messages", *report.outputs),
-            sites=(*(f"noise of the {one.site}" for one in noise), *report.sites),
+            sites=(*(f"noise of the {site_noise.site}" for site_noise in noise), *report.sites),
             untested=(*limits, *plan.untested, *report.untested),
         ),
     )  # fmt: skip
@@ -319,9 +319,9 @@ def _plan(
 ) -> _Plan:  # fmt: skip
     """Compute the exact costs of every agent, and select the agents that statistics attack."""
     if attack is not None:
-        others = [i for i in range(attack.network.n_agents) if i != attack.agent]
+        other_agents = [i for i in range(attack.network.n_agents) if i != attack.agent]
         reason = "the pair of data sets was given"
-        untested = (Untested(listed(others), reason, False),) if others else ()
+        untested = (Untested(listed(other_agents), reason, False),) if other_agents else ()
         return _Plan((attack,), (), (), CheckReport(), (attack.agent,), (attack.name,), untested)
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
@@ -335,22 +335,28 @@ def _plan(
     if missing:
         reason = "the problem states no neighbours for them"
         untested.append(Untested(listed(missing), reason, not recovers_noise_itself(noisy)))
-    if any(part.decisive for part in exact.untested):
+    if any(gap.decisive for gap in exact.untested):
         selected = list(pairs)[:MAX_ATTACKED]
     else:
         selected = [agents[0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
-    every = {
+    strongest_pairs = {
         agent: strongest(noisy, pairs[agent], horizon)
         for agent in dict.fromkeys([*selected, *list(pairs)[:MAX_ATTACKED]])
     }
-    chosen = [every[agent] for agent in selected]
+    attacked_pairs = [strongest_pairs[agent] for agent in selected]
     of_outputs = [
         pair
-        for agent, strong in every.items()
+        for agent, strong in strongest_pairs.items()
         for pair in pairs_of_outputs(noisy, pairs[agent], strong, horizon)
     ]
     return _Plan(
-        chosen, tuple(every.values()), of_outputs, exact, tuple(pairs), names, tuple(untested)
+        attacked_pairs,
+        tuple(strongest_pairs.values()),
+        of_outputs,
+        exact,
+        tuple(pairs),
+        names,
+        tuple(untested),
     )
 
 
@@ -375,14 +381,14 @@ class _Tested(NamedTuple):
 
     def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
         """Lower bounds of epsilon for several partitions of the same runs."""
-        more = [
+        later_bounds = [
             judge(
                 *self.worlds, claimed, declared,
                 delta=delta, confidence=1.0 - level * self.share, seed=seed + later,
             ).lower.epsilon
             for later in range(1, SEEDS)
         ]  # fmt: skip
-        return [self.judged.lower.epsilon, *more]
+        return [self.judged.lower.epsilon, *later_bounds]
 
 
 def _tested(
@@ -393,13 +399,21 @@ def _tested(
     worlds: list[Evidence] = []
     done = 0
     for look in looks:
-        more = look.runs - done
-        parts = [observed(noisy, attack, horizon, done, more, world, seed) for world in (0, 1)]
-        worlds = [a.joined(b) for a, b in zip(worlds, parts, strict=True)] if worlds else parts
+        additional_runs = look.runs - done
+        new_evidence = [
+            observed(noisy, attack, horizon, done, additional_runs, world, seed) for world in (0, 1)
+        ]
+        worlds = (
+            [a.joined(b) for a, b in zip(worlds, new_evidence, strict=True)]
+            if worlds
+            else new_evidence
+        )
         done = look.runs
         progress(done)
-        spent = 1.0 - level * look.share
-        judged = judge(*worlds, claimed, declared, delta=delta, confidence=spent, seed=seed)
+        look_confidence = 1.0 - level * look.share
+        judged = judge(
+            *worlds, claimed, declared, delta=delta, confidence=look_confidence, seed=seed
+        )
         if judged.findings:
             break
     return _Tested(attack, worlds, judged, done, look.share)
@@ -415,9 +429,11 @@ def _check(runs, confidence, delta, budget, observer) -> None:
     arguments.number("confidence", confidence, "a number in (0, 1)", lambda v: 0 < v < 1)
     arguments.number("delta", delta, "a number in [0, 1)", lambda v: 0 <= v < 1)
     require(delta >= budget.delta, "delta", delta, f"at least the budget's, {budget.delta:g}")
-    known = isinstance(observer, Observer) or (isinstance(observer, str) and observer in OBSERVERS)
+    is_known = isinstance(observer, Observer) or (
+        isinstance(observer, str) and observer in OBSERVERS
+    )
     expected = f"one of {', '.join(OBSERVERS)}, or an observer of privacy.observers"
-    require(known, "observer", observer, expected)
+    require(is_known, "observer", observer, expected)
 
 
 def _check_setting(algorithm, problem, network, budget, horizon, seed) -> None:
@@ -433,8 +449,8 @@ def _stated(noisy, world, relation) -> tuple[Algorithm, float]:
     statements = noisy.statements(*world)
     if relation is None:
         return statements[0]
-    for one, claimed in statements:
-        if one.relation == relation:
-            return one, claimed
-    known = ", ".join(str(one.relation) for one, _ in statements)
-    raise InvalidInput("relation", str(relation), f"one of {known}")
+    for candidate, claimed in statements:
+        if candidate.relation == relation:
+            return candidate, claimed
+    relations = ", ".join(str(candidate.relation) for candidate, _ in statements)
+    raise InvalidInput("relation", str(relation), f"one of {relations}")

@@ -39,35 +39,51 @@ SLACK = 1e-4
 
 
 def noise_found(
-    sites: Sequence[NoiseSite], one: Evidence, other: Evidence, *, confidence: float
+    sites: Sequence[NoiseSite], first: Evidence, second: Evidence, *, confidence: float
 ) -> Iterator[NoiseFound]:
-    """Recovered noise of both data sets at every site, tested for law, scale and independence."""
-    tested = [site for site in sites if site.name in one.noise]
+    """Test the recovered noise of both data sets at every site.
+
+    Parameters
+    ----------
+    sites : sequence of NoiseSite
+    first, second : Evidence
+        Executions on the two data sets.
+    confidence : float
+        Probability that no test of correct noise fails.
+
+    Yields
+    ------
+    NoiseFound
+        Distribution, scale and independence of the noise of one site.
+    """
+    tested = [site for site in sites if site.name in first.noise]
     for site in tested:
         level = (1.0 - confidence) / len(tested)
-        worlds = _alike(*(world.noise[site.name] for world in (one, other)))
+        worlds = _truncate_to_common(*(world.noise[site.name] for world in (first, second)))
         if site.selected:
             yield _selected(site, worlds, level)
             continue
         views = _views(np.concatenate(worlds), site.law)
-        looked_at = [_alike(*map(view, worlds, range(2))) for view in views]
-        looked_at = [pair for pair in looked_at if pair[0].size]
-        found = [
-            noise_test(a, 1.0, law=site.law, confidence=1.0 - level / len(looked_at), other=b)
-            for a, b in looked_at
+        pairs = [_truncate_to_common(*map(view, worlds, range(2))) for view in views]
+        pairs = [pair for pair in pairs if pair[0].size]
+        tests = [
+            noise_test(
+                of_first, 1.0, law=site.law, confidence=1.0 - level / len(pairs), other=of_second
+            )
+            for of_first, of_second in pairs
         ]
-        texts = tuple(_text(finding) for one in found for finding in one.findings)
-        if found:
-            yield NoiseFound(site.name, found[0].estimate, found[0].low, found[0].high, texts)
+        texts = tuple(_text(finding) for test in tests for finding in test.findings)
+        if tests:
+            yield NoiseFound(site.name, tests[0].estimate, tests[0].low, tests[0].high, texts)
 
 
 def _selected(site: NoiseSite, worlds: Sequence[np.ndarray], level: float) -> NoiseFound:
     """Test noise that determines which of its values are visible; its scale stays unknown."""
     both = np.concatenate(worlds)
-    found = ()
+    tests = ()
     if np.isfinite(both).all(-1).any():
-        found = selected_noise_test(both, law=site.law, confidence=1.0 - level)
-    return NoiseFound(site.name, math.nan, math.nan, math.nan, tuple(map(_text, found)))
+        tests = selected_noise_test(both, law=site.law, confidence=1.0 - level)
+    return NoiseFound(site.name, math.nan, math.nan, math.nan, tuple(map(_text, tests)))
 
 
 def _text(finding) -> str:
@@ -119,10 +135,10 @@ def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
     return np.where(np.isfinite(noise), noise, fresh)
 
 
-def _alike(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _truncate_to_common(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Truncate both to the smaller number of runs and iterations."""
-    runs, times = (min(sizes) for sizes in zip(one.shape[:2], other.shape[:2], strict=True))
-    return one[:runs, :times], other[:runs, :times]
+    runs, times = (min(sizes) for sizes in zip(first.shape[:2], second.shape[:2], strict=True))
+    return first[:runs, :times], second[:runs, :times]
 
 
 def silent_messages(
@@ -148,10 +164,10 @@ def silent_messages(
     """
     streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
     again = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
-    world, other = ((problem, attack.network) for problem in attack.pair)
+    world, second_world = ((problem, attack.network) for problem in attack.pair)
     first = execute(algorithm, *world, streams, horizon).sent
-    changed = execute(algorithm, *other, streams, horizon).sent
-    repeated = [execute(algorithm, *world, one, horizon).sent for one in again]
+    changed = execute(algorithm, *second_world, streams, horizon).sent
+    repeated = [execute(algorithm, *world, group, horizon).sent for group in again]
     if any(sent.shape != first.shape for sent in (changed, *repeated)):
         return CheckReport()
     size = 1e-9 * np.abs(first).max(initial=0.0)
@@ -175,10 +191,10 @@ def silent_messages(
 
 def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
     """Findings where more iterations release something than the horizon that is declared."""
-    most = max(world.iterations for world in worlds)
-    if most <= horizon:
+    iterations = max(world.iterations for world in worlds)
+    if iterations <= horizon:
         return []
-    return [Finding(DIFFERS, f"{most} iterations let something out, {horizon} are declared")]
+    return [Finding(DIFFERS, f"{iterations} iterations let something out, {horizon} are declared")]
 
 
 def sites_and_releases(
@@ -188,12 +204,14 @@ def sites_and_releases(
     some of them are left out. A measurement enters one message alone."""
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
-    one = algorithm.relation.unit == "measurement"
-    told = [Release(s.law, np.max(s.moved) if one else _observed(s), 1.0) for s in sites]
-    spent = account(told, delta).epsilon
-    if spent <= declared * (1.0 + SLACK_OF_COST):
+    is_of_measurement = algorithm.relation.unit == "measurement"
+    observed_releases = [
+        Release(s.law, np.max(s.moved) if is_of_measurement else _observed(s), 1.0) for s in sites
+    ]
+    cost = account(observed_releases, delta).epsilon
+    if cost <= declared * (1.0 + SLACK_OF_COST):
         return []
-    text = f"its noise in all iterations is worth epsilon {spent:.4g}, its releases {declared:.4g}"
+    text = f"its noise in all iterations is worth epsilon {cost:.4g}, its releases {declared:.4g}"
     return [Finding(DIFFERS, text)]
 
 
@@ -222,49 +240,71 @@ def messages_declared(sites: Sequence[NoiseSite], worlds: Sequence[Evidence]) ->
         noise = [world.noise[site.name] for world in worlds if site.name in world.noise]
         if site.max_observed is None or site.name != "message" or not noise:
             continue
-        most = max(int(np.isfinite(one).any(-1).sum(1).max()) for one in noise)
-        if most > site.max_observed:
-            text = f"an agent sends {most} messages, {site.max_observed} are declared"
+        max_messages = max(
+            int(np.isfinite(noise_of_world).any(-1).sum(1).max()) for noise_of_world in noise
+        )
+        if max_messages > site.max_observed:
+            text = f"an agent sends {max_messages} messages, {site.max_observed} are declared"
             findings.append(Finding(DIFFERS, text))
     return findings
 
 
 def sensitivity_reached(
     sites: Sequence[NoiseSite],
-    one: Evidence,
-    other: Evidence,
+    first: Evidence,
+    second: Evidence,
     declared: float,
     delta: float,
     agent: int = 0,
     factor: float = 1.0,
 ) -> tuple[float, list[Finding]]:
-    """Largest change of what is noised over the declared one, and whether it, or what all changes
-    cost together, is above what is declared: an epsilon at ``delta``.
+    """Compare the largest change of the noised values with the declared sensitivity.
 
-    Where changes are declared together and not round by round, those of single runs are summed.
+    If changes are declared for all rounds together, those of a run are summed.
+
+    Parameters
+    ----------
+    sites : sequence of NoiseSite
+    first, second : Evidence
+        Executions on the two data sets.
+    declared : float
+        Epsilon of the declared releases at ``delta``.
+    delta : float
+    agent : int
+        The attacked agent.
+    factor : float
+        Declared sensitivities that the two data sets are apart.
+
+    Returns
+    -------
+    fraction : float
+        Largest change over the declared sensitivity; NaN if it is not known.
+    findings : list of Finding
     """
-    worlds = [world for world in (one, other) if world.moved is not None]
+    worlds = [world for world in (first, second) if world.moved is not None]
     if not worlds or len(sites) != 1:
         return math.nan, []
     (site,) = sites
     by_round = not np.isnan(site.moved).all()
     if by_round:
-        share, most = _reached(site, [world.moved for world in worlds if world.moved is not None])
+        share, largest_changes = _reached(
+            site, [world.moved for world in worlds if world.moved is not None]
+        )
         share /= factor
     else:
         together = (world.together for world in worlds if world.together is not None)
-        share, most = math.nan, reduce(longer, together)
+        share, largest_changes = math.nan, reduce(longer, together)
     texts = []
     if share > 1.0 + SLACK:
         texts.append(
-            f"a record of agent {agent} moves the {site.name} by {share:.4g} times the declared "
+            f"a record of agent {agent} changes the {site.name} by {share:.4g} times the declared "
             "sensitivity"
         )
-    spent = account([Release(site.law, np.nan_to_num(most), 1.0)], delta).epsilon
-    if spent > declared * (1.0 + SLACK_OF_COST):
+    cost = account([Release(site.law, np.nan_to_num(largest_changes), 1.0)], delta).epsilon
+    if cost > declared * (1.0 + SLACK_OF_COST):
         texts.append(
-            f"{np.count_nonzero(most)} messages are moved by so much by a record of agent {agent} "
-            f"that they cost epsilon {spent:.4g}, declared is {declared:.4g}"
+            f"a record of agent {agent} changes {np.count_nonzero(largest_changes)} messages so "
+            f"much that they cost epsilon {cost:.4g}, declared is {declared:.4g}"
         )
     return share, [Finding(DIFFERS, text) for text in texts]
 
@@ -272,10 +312,10 @@ def sensitivity_reached(
 def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.ndarray]:
     """Largest change over the declared one, and the largest change of each round."""
     times = min(len(site.moved), *map(len, moved))
-    most = np.max([changes[:times] for changes in moved], axis=0)
+    largest_changes = np.max([changes[:times] for changes in moved], axis=0)
     allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return float(np.nanmax(most / allowed)), most
+        return float(np.nanmax(largest_changes / allowed)), largest_changes
 
 
 def unrecovered_noise(
@@ -296,7 +336,7 @@ def unrecovered_noise(
     CheckReport
         Without findings: a message without noise is one of ``exact``.
     """
-    decisive = bool(exact.untested) and any(part.decisive for part in exact.untested)
+    decisive = bool(exact.untested) and any(gap.decisive for gap in exact.untested)
     missing = []
     for site in sites:
         if site.name not in evidence.noise:

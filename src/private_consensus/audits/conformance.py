@@ -63,24 +63,39 @@ def check(name: str) -> None:
     InvalidInput
         For an algorithm without an example.
     """
-    one = world_of(name)
+    world = world_of(name)
     for test in CHECKS:
-        test(one)
+        test(world)
 
 
 def batch_equals_its_settings(
-    one: World, *, other: Algorithm | None = None, exact: bool = False
+    world: World, *, variant: Algorithm | None = None, exact: bool = False
 ) -> None:
-    """A batch of settings, with other numbers and, where there are iterations, of other lengths,
-    equals the settings one by one."""
-    second = varied(one.algorithm) if other is None else other
-    settings = [one.algorithm, second, one.algorithm]
-    horizons = [max(1, one.horizon - 1), one.horizon, one.horizon]
-    together = shown(one, settings, horizons, RUNS)
+    """Check that a batch of settings equals the settings one by one.
+
+    Parameters
+    ----------
+    world : World
+    variant : Algorithm, optional
+        Second setting of the batch; default: one with other numbers.
+    exact : bool
+        Whether results have to be byte-identical.
+
+    Raises
+    ------
+    AssertionError
+        States the quantity and iteration that differ.
+    """
+    second = varied(world.algorithm) if variant is None else variant
+    settings = [world.algorithm, second, world.algorithm]
+    horizons = [max(1, world.horizon - 1), world.horizon, world.horizon]
+    together = shown(world, settings, horizons, RUNS)
     for index, (setting, horizon) in enumerate(zip(settings, horizons, strict=True)):
-        alone = shown(one, [setting], [horizon], RUNS)
-        own = {key[1:] for key in together if key[0] == index}
-        assert own == {key[1:] for key in alone}, f"setting {index} shows other quantities alone"
+        alone = shown(world, [setting], [horizon], RUNS)
+        keys_of_setting = {key[1:] for key in together if key[0] == index}
+        assert keys_of_setting == {key[1:] for key in alone}, (
+            f"setting {index} shows other quantities alone"
+        )
         for (_, t, quantity), values in alone.items():
             batched = together[index, t, quantity]
             text = f"{quantity} at {t}"
@@ -88,9 +103,11 @@ def batch_equals_its_settings(
             assert not exact or np.array_equal(batched, values), text
 
 
-def more_runs_change_nothing(one: World) -> None:
+def more_runs_change_nothing(world: World) -> None:
     """Runs are what they were when there are more of them."""
-    few, many = (shown(one, [one.algorithm], [one.horizon], runs) for runs in (RUNS, RUNS + 2))
+    few, many = (
+        shown(world, [world.algorithm], [world.horizon], runs) for runs in (RUNS, RUNS + 2)
+    )
     assert few.keys() == many.keys(), "more runs show other quantities"
     for key, values in few.items():
         if len(values) == RUNS:
@@ -98,23 +115,27 @@ def more_runs_change_nothing(one: World) -> None:
             np.testing.assert_allclose(again, values, rtol=RTOL, atol=ATOL, err_msg=str(key))
 
 
-def seeds_are_all_randomness(one: World, *, noisy: bool = True) -> None:
+def seeds_are_all_randomness(world: World, *, noisy: bool = True) -> None:
     """The same bytes again; with another seed other messages, if there is any noise."""
-    first, again, other = (
-        shown(one, [one.algorithm], [one.horizon], RUNS, root) for root in (ROOT, ROOT, ROOT + 1)
+    first, again, other_seed = (
+        shown(world, [world.algorithm], [world.horizon], RUNS, root)
+        for root in (ROOT, ROOT, ROOT + 1)
     )
-    bytes_of = [{key: values.tobytes() for key, values in each.items()} for each in (first, again)]
+    bytes_of = [
+        {key: values.tobytes() for key, values in observables.items()}
+        for observables in (first, again)
+    ]
     assert bytes_of[0] == bytes_of[1], "the same seed gives other numbers"
-    differ = any(first[key].tobytes() != other[key].tobytes() for key in first)
+    differ = any(first[key].tobytes() != other_seed[key].tobytes() for key in first)
     assert differ or not noisy, "another seed gives the same numbers"
-    assert not (differ and one.algorithm.deterministic), "it draws, and says that it does not"
+    assert not (differ and world.algorithm.deterministic), "it draws, and says that it does not"
 
 
 ATTAINED_SLACK = 1e-5
 """Relative; rounding of the noise that leads to equal messages."""
 
 
-def attained_shares_are_executed(one: World) -> None:
+def attained_shares_are_executed(world: World) -> None:
     """An executed attack reaches the share of the sensitivity that releases state as attained.
 
     One pair of data sets is executed with equal messages (:mod:`.replay`). In every noised
@@ -124,7 +145,7 @@ def attained_shares_are_executed(one: World) -> None:
 
     Parameters
     ----------
-    one : World
+    world : World
         A calibrated algorithm and where it runs.
 
     Raises
@@ -132,38 +153,38 @@ def attained_shares_are_executed(one: World) -> None:
     AssertionError
         If no known pair of data sets reaches what a release states.
     """
-    releases = one.algorithm.releases(one.problem, one.network, one.horizon)
+    releases = world.algorithm.releases(world.problem, world.network, world.horizon)
     attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
-    if len(attacked) != 1 or not isinstance(one.algorithm, Iterative):
+    if len(attacked) != 1 or not isinstance(world.algorithm, Iterative):
         return
     (release,) = attacked
     if release.mechanism not in DENSITIES or release.sampling or release.attained is None:
         return
     stated = np.broadcast_to(release.attained * release.losses(), release.losses().shape)
     stated = np.repeat(stated, release.count)
-    network = one_graph(one.network)
-    change = one.algorithm.largest_change
+    network = one_graph(world.network)
+    change = world.algorithm.largest_change
     candidates = [
         attack
         for nearby in (False, True)  # with the problem's other records, and with empty ones
-        for attack in attacks(one.problem, network, change, nearby=nearby)
+        for attack in attacks(world.problem, network, change, nearby=nearby)
         if attack.network.n_agents == network.n_agents
     ]
-    executed = [_executed_losses(one, attack) for attack in candidates]
+    executed = [_executed_losses(world, attack) for attack in candidates]
     reached = [
         losses
         for losses in executed
         if len(losses) >= np.count_nonzero(stated)
         and (losses[: len(stated)] >= stated[: len(losses)] * (1 - ATTAINED_SLACK)).all()
     ]
-    name = type(one.algorithm).__name__
+    name = type(world.algorithm).__name__
     text = f"{name} states that {stated} is attained, executed attacks reach {executed}"
     assert reached, text
 
 
-def _executed_losses(one: World, attack: Attack) -> np.ndarray:
+def _executed_losses(world: World, attack: Attack) -> np.ndarray:
     """Return by noised iteration the least length of the change of unit noise, of all runs."""
-    trace = replays(one.algorithm, attack, one.horizon, seed=ROOT).neighbour
+    trace = replays(world.algorithm, attack, world.horizon, seed=ROOT).neighbour
     if trace is None:
         return np.zeros(0)
     lengths = [np.linalg.norm(shift, axis=-1).min() for _, shift in sorted(trace.shifts.items())]
@@ -177,20 +198,20 @@ CHECKS: tuple[Callable[[World], None], ...] = (
 
 
 def shown(
-    one: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
+    world: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
 ) -> Shown:
     """Return the observables of settings in some runs."""
-    found: Shown = {}
+    observables_by_key: Shown = {}
 
     def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
-        for place, setting in enumerate(active):
+        for position, setting in enumerate(active):
             for quantity, values in observables.items():
-                found[int(setting), t, quantity] = np.array(values[place])
+                observables_by_key[int(setting), t, quantity] = np.array(values[position])
 
     streams = Streams(root, tuple(range(runs)))
-    problem = one.problem.repeated(runs)
-    stack(settings).run(problem, one.network, streams, np.array(horizons), keep)
-    return found
+    problem = world.problem.repeated(runs)
+    stack(settings).run(problem, world.network, streams, np.array(horizons), keep)
+    return observables_by_key
 
 
 def varied(algorithm: Algorithm) -> Algorithm:

@@ -91,20 +91,23 @@ def _differences(runs: Replays, neighbour: Trace, attack: Attack) -> Iterator[st
         shapes = [_shapes(trace, t) for trace in (recorded, neighbour)]
         if shapes[0] == shapes[1]:
             continue
-        known = loud is not None and louder is not None
-        if known and shapes == [_shapes(trace, t) for trace in (loud, louder)]:
+        has_loud = loud is not None and louder is not None
+        if has_loud and shapes == [_shapes(trace, t) for trace in (loud, louder)]:
             counts = f"{len(shapes[0])} and {len(shapes[1])}"
             text = f"the number of exchanges of iteration {t} ({counts}) depends on the data "
             yield text + of_agent
         return
 
 
-def _changes_with_noise(runs: Replays, part) -> bool:
+def _changes_with_noise(runs: Replays, property_of) -> bool:
     """Return True if a part of either execution is another one with loud noise."""
     if runs.loud is None or runs.loud_neighbour is None or runs.neighbour is None:
         return True
-    here, there = part(runs.recorded) != part(runs.loud), part(runs.neighbour)
-    return here or there != part(runs.loud_neighbour)
+    first_changes, of_neighbour = (
+        property_of(runs.recorded) != property_of(runs.loud),
+        property_of(runs.neighbour),
+    )
+    return first_changes or of_neighbour != property_of(runs.loud_neighbour)
 
 
 def _shapes(trace: Trace, t: int) -> list[tuple[int, ...]]:
@@ -117,13 +120,16 @@ def _branches(runs: Replays, neighbour: Trace) -> Iterator[tuple[int, list[str]]
     for t, lines in runs.recorded.lines.items():
         if not neighbour.replayed.get(t, False):
             return
-        there = neighbour.lines.get(t, empty)
+        neighbour_lines = neighbour.lines.get(t, empty)
         noisy = [
-            trace.lines.get(t, empty) ^ own
-            for trace, own in ((runs.loud, lines), (runs.loud_neighbour, there))
+            trace.lines.get(t, empty) ^ lines_without_noise
+            for trace, lines_without_noise in (
+                (runs.loud, lines),
+                (runs.loud_neighbour, neighbour_lines),
+            )
             if trace is not None
         ]
-        differing = sorted((lines ^ there).difference(*noisy))
+        differing = sorted((lines ^ neighbour_lines).difference(*noisy))
         if differing:
             yield t, [f"{Path(file).name}:{line}" for file, line in differing[:MAX_LISTED]]
             return

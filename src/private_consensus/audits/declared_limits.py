@@ -75,10 +75,10 @@ def audit_horizon(
     limits = list(_in_source(algorithm, problem, network))
     limits += _in_releases(algorithm, horizon, problem, network)
     limits += _in_messages(algorithm, horizon, problem, network, {name for name, _ in limits})
-    most = max(horizon, MAX_ITERATIONS)
-    reached = [limit.iterations for limit in limits if limit.iterations <= most]
+    max_horizon = max(horizon, MAX_ITERATIONS)
+    reached = [limit.iterations for limit in limits if limit.iterations <= max_horizon]
     extended = max([horizon, *reached])
-    missing = sorted({limit.name for limit in limits if limit.iterations > most})
+    missing = sorted({limit.name for limit in limits if limit.iterations > max_horizon})
     reason = f"not reached in {extended} iterations"
     return extended, tuple(Untested(name, reason) for name in missing)
 
@@ -101,9 +101,9 @@ def _in_releases(algorithm: Algorithm, horizon: int, problem, network) -> Iterat
     except (AttributeError, InvalidInput, TypeError, ValueError):
         return  # releases with a privacy profile, or for this horizon only
     grows = np.diff([0.0, *costs]) > 1e-12 * max(costs)
-    seen = set(grows[:horizon].tolist())
+    tested_values = set(grows[:horizon].tolist())
     for index in range(horizon, len(grows)):
-        if grows[index] not in seen:
+        if grows[index] not in tested_values:
             yield Limit("declared releases", index + 1 + MARGIN)
             return
 
@@ -183,14 +183,14 @@ def _name_of(node: ast.expr, value: int) -> str:
 
 
 def _in_messages(
-    algorithm: Algorithm, horizon: int, problem: Any, network: Any, known: set[str]
+    algorithm: Algorithm, horizon: int, problem: Any, network: Any, known_names: set[str]
 ) -> Iterator[Limit]:
     """Yield whole-number parameters that change messages only after the audit's horizon."""
-    whole = _whole_numbers(parameters(algorithm))
+    whole_numbers = _whole_numbers(parameters(algorithm))
     larger = {
         name: value
-        for name, value in whole.items()
-        if value >= horizon and f"parameter {name} = {value}" not in known
+        for name, value in whole_numbers.items()
+        if value >= horizon and f"parameter {name} = {value}" not in known_names
     }
     if not larger:
         return

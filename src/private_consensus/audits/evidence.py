@@ -70,7 +70,7 @@ class Evidence:
             key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
         }
         return Evidence(
-            _if_both(lambda *parts: np.concatenate(parts), self.ratio, later.ratio),
+            _if_both(lambda *arrays: np.concatenate(arrays), self.ratio, later.ratio),
             np.concatenate([self.projected, later.projected]),
             np.concatenate([self.whole, later.whole]),
             both,
@@ -83,10 +83,10 @@ class Evidence:
 
 
 def _if_both(
-    join: Callable[..., np.ndarray], one: np.ndarray | None, other: np.ndarray | None
+    join: Callable[..., np.ndarray], first: np.ndarray | None, second: np.ndarray | None
 ) -> np.ndarray | None:
     """Join two arrays; None if either is unknown."""
-    return None if one is None or other is None else join(one, other)
+    return None if first is None or second is None else join(first, second)
 
 
 def observed(
@@ -97,26 +97,26 @@ def observed(
     Each world and each part of its runs has randomness of its own; nothing is carried over.
     """
     problem, network = attack.pair[world], attack.network
-    most = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
-    parts: list[Evidence] = []
-    for begin in range(first, first + runs, most):
-        count = min(most, first + runs - begin)
+    max_runs = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
+    blocks: list[Evidence] = []
+    for begin in range(first, first + runs, max_runs):
+        count = min(max_runs, first + runs - begin)
         streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
         needed = 0 if begin else _explained(count, horizon * problem.n_agents * problem.dim)
-        one = execute(algorithm, problem, network, streams, horizon, internal_of=needed)
-        noise = {} if begin else recovered(algorithm, problem, network, streams, one)
-        parts.append(_looked_at(algorithm, attack, streams, one, noise))
-    return reduce(Evidence.joined, parts)
+        execution = execute(algorithm, problem, network, streams, horizon, internal_of=needed)
+        noise = {} if begin else recovered(algorithm, problem, network, streams, execution)
+        blocks.append(_looked_at(algorithm, attack, streams, execution, noise))
+    return reduce(Evidence.joined, blocks)
 
 
-def _looked_at(algorithm, attack: Attack, streams, one: Execution, noise) -> Evidence:
-    ratio, changes = likelihood_ratio(algorithm, attack, streams, one)
+def _looked_at(algorithm, attack: Attack, streams, execution: Execution, noise) -> Evidence:
+    ratio, changes = likelihood_ratio(algorithm, attack, streams, execution)
     moved, together = (None, None) if changes is None else (changes.max(0), _longest(changes))
-    lengths = projected(one, attack)
-    scalars = repeats(one, attack) | single_messages(one, attack)
-    count = one.messages.shape[1]
-    own, iterations = whole(one, attack), one.sent.shape[1]
-    return Evidence(ratio, lengths, own, scalars, noise, moved, together, count, iterations)
+    lengths = projected(execution, attack)
+    scalars = repeats(execution, attack) | single_messages(execution, attack)
+    count = execution.messages.shape[1]
+    coordinates, iterations = whole(execution, attack), execution.sent.shape[1]
+    return Evidence(ratio, lengths, coordinates, scalars, noise, moved, together, count, iterations)
 
 
 def _longest(changes: np.ndarray) -> np.ndarray:
@@ -124,65 +124,74 @@ def _longest(changes: np.ndarray) -> np.ndarray:
     return changes[(changes**2).sum(1).argmax()]
 
 
-def longer(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def longer(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """The one of two vectors with the larger sum of squares."""
-    return max(one, other, key=lambda changes: float((changes**2).sum()))
+    return max(first, second, key=lambda changes: float((changes**2).sum()))
 
 
 def recovered(
-    algorithm: Algorithm, problem: Any, network: Network, streams: AuditStreams, one: Execution
+    algorithm: Algorithm,
+    problem: Any,
+    network: Network,
+    streams: AuditStreams,
+    execution: Execution,
 ) -> dict[str, np.ndarray]:
     """Noise in units of its scale, recovered from messages and data, by declared site."""
-    kept = len(one.sent if one.internal is None else one.internal)
-    count = min(kept, _explained(len(one.sent), int(np.prod(one.sent.shape[1:]))))
-    one = one.first(count)
-    known: Any = KnownMinimisers(problem.repeated(count), one.sent)
-    found: dict[str, list[np.ndarray]] = {}
-    for units in recovery_of(algorithm).residuals(known, network, streams.first(count), one):
+    available_runs = len(execution.sent if execution.internal is None else execution.internal)
+    count = min(
+        available_runs, _explained(len(execution.sent), int(np.prod(execution.sent.shape[1:])))
+    )
+    execution = execution.first(count)
+    cached_problem: Any = KnownMinimisers(problem.repeated(count), execution.sent)
+    noise_by_site: dict[str, list[np.ndarray]] = {}
+    for units in recovery_of(algorithm).residuals(
+        cached_problem, network, streams.first(count), execution
+    ):
         for site, unit in units.items():
-            found.setdefault(site, []).append(unit)
-    return {site: np.stack(units, axis=1) for site, units in found.items()}
+            noise_by_site.setdefault(site, []).append(unit)
+    return {site: np.stack(units, axis=1) for site, units in noise_by_site.items()}
 
 
-def _explained(runs: int, each: int) -> int:
+def _explained(runs: int, numbers_per_run: int) -> int:
     """Return the number of runs in which noise is recovered, for a number of values per run."""
-    return min(runs, max(50, NOISE_NUMBERS // each))
+    return min(runs, max(50, NOISE_NUMBERS // numbers_per_run))
 
 
 def likelihood_ratio(
-    algorithm: Algorithm, attack: Attack, streams: AuditStreams, one: Execution
+    algorithm: Algorithm, attack: Attack, streams: AuditStreams, execution: Execution
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
     """Log-likelihood ratio of D to D', [runs], and how far they move what is noised, [runs,
     iterations].
 
     As an observer computes it: neither noise is known nor what else is hidden.
     """
-    known, public = streams.without("noise"), one.public()
-    releases = algorithm.releases(attack.pair[0], attack.network, one.sent.shape[1])
+    public_streams, public = streams.without("noise"), execution.public()
+    releases = algorithm.releases(attack.pair[0], attack.network, execution.sent.shape[1])
     hidden = algorithm.hidden_sampling or any(release.sampling for release in releases)
     if hidden:
-        known = known.without("sampling")
+        public_streams = public_streams.without("sampling")
     data: list[Any] = [
-        KnownMinimisers(problem.repeated(len(one.sent)), one.sent) for problem in attack.pair
+        KnownMinimisers(problem.repeated(len(execution.sent)), execution.sent)
+        for problem in attack.pair
     ]
-    worlds = [(problem, attack.network, known, public) for problem in data]
+    worlds = [(problem, attack.network, public_streams, public) for problem in data]
     recovery = recovery_of(algorithm)
     both = [recovery.log_likelihood(*world) for world in worlds]
     if both[0] is not None:
         return both[0] - both[1], None
-    sites = algorithm.noise_sites(attack.pair[0], attack.network, one.sent.shape[1])
+    sites = algorithm.noise_sites(attack.pair[0], attack.network, execution.sent.shape[1])
     if len(sites) != 1 or hidden:
         return None, None
     (site,) = sites
     density, length = DENSITIES[site.law], LENGTHS[site.norm]
-    ratio, moved = np.zeros(len(one.sent)), []
+    ratio, moved = np.zeros(len(execution.sent)), []
     for units in zip(*(recovery.residuals(*world) for world in worlds), strict=True):
         if any(site.name not in unit for unit in units):
             return None, None
-        here, there = (unit[site.name] for unit in units)
-        ratio += density(here) - density(there)
-        own = (unit[:, attack.agent] for unit in (here, there))
-        moved.append(length(np.nan_to_num(np.subtract(*own))))
+        first_units, second_units = (unit[site.name] for unit in units)
+        ratio += density(first_units) - density(second_units)
+        agent_units = (unit[:, attack.agent] for unit in (first_units, second_units))
+        moved.append(length(np.nan_to_num(np.subtract(*agent_units))))
     return (ratio, np.stack(moved, axis=1)) if moved else (None, None)
 
 
@@ -193,53 +202,53 @@ LENGTHS = {
 }
 
 
-def projected(one: Execution, attack: Attack) -> np.ndarray:
+def projected(execution: Execution, attack: Attack) -> np.ndarray:
     """Messages along the direction of the attack: of the agent, and of the others."""
-    along = one.messages @ attack.direction
+    along = execution.messages @ attack.direction
     agent = attack.agent
-    others = np.delete(along, agent, axis=2)
-    if others.shape[2] > OTHERS:
-        others = others.mean(2, keepdims=True)
-    return np.concatenate([along[:, :, [agent]], others], axis=2).reshape(len(along), -1)
+    of_others = np.delete(along, agent, axis=2)
+    if of_others.shape[2] > OTHERS:
+        of_others = of_others.mean(2, keepdims=True)
+    return np.concatenate([along[:, :, [agent]], of_others], axis=2).reshape(len(along), -1)
 
 
-def single_messages(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
+def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """Single messages and sums of messages along the direction, each [runs].
 
     For many agents the sum of each agent's messages is one of them, because :func:`projected` has
     only their mean.
     """
-    along = one.messages @ attack.direction
-    announced = along[:, : one.sent.shape[1]]
-    own = announced[..., attack.agent]
-    found = {
-        "first message": own[:, 0],
-        "last message": own[:, -1],
-        "sum of messages": own.sum(1),
+    along = execution.messages @ attack.direction
+    announced = along[:, : execution.sent.shape[1]]
+    of_agent = announced[..., attack.agent]
+    statistics = {
+        "first message": of_agent[:, 0],
+        "last message": of_agent[:, -1],
+        "sum of messages": of_agent.sum(1),
     }
     if announced.shape[2] - 1 > OTHERS:
-        others = (agent for agent in range(announced.shape[2]) if agent != attack.agent)
-        found |= {f"messages of agent {j}": announced[:, :, j].sum(1) for j in others}
-    if one.unannounced.size:
-        found["first exchange"] = along[:, announced.shape[1], attack.agent]
-    return found
+        other_agents = (agent for agent in range(announced.shape[2]) if agent != attack.agent)
+        statistics |= {f"messages of agent {j}": announced[:, :, j].sum(1) for j in other_agents}
+    if execution.unannounced.size:
+        statistics["first exchange"] = along[:, announced.shape[1], attack.agent]
+    return statistics
 
 
-def whole(one: Execution, attack: Attack) -> np.ndarray:
+def whole(execution: Execution, attack: Attack) -> np.ndarray:
     """All coordinates of the agent's messages, or none where there are too many."""
-    own = one.messages[:, :, attack.agent].reshape(len(one.sent), -1)
-    return own if own.shape[1] <= WHOLE else own[:, :0]
+    messages = execution.messages[:, :, attack.agent].reshape(len(execution.sent), -1)
+    return messages if messages.shape[1] <= WHOLE else messages[:, :0]
 
 
-def repeats(one: Execution, attack: Attack) -> dict[str, np.ndarray]:
+def repeats(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
     """Counts a run: exact zeros, values equal to the message before, to another agent's."""
-    sent = one.messages
-    own = sent[:, :, attack.agent]
-    shared = sent == own[:, :, None]
+    sent = execution.messages
+    of_agent = sent[:, :, attack.agent]
+    shared = sent == of_agent[:, :, None]
     shared[:, :, attack.agent] = False  # with itself
-    found = {
-        "zeros": (own == 0).sum((1, 2)),
-        "repeated": (own[:, 1:] == own[:, :-1]).sum((1, 2)),
+    counts = {
+        "zeros": (of_agent == 0).sum((1, 2)),
+        "repeated": (of_agent[:, 1:] == of_agent[:, :-1]).sum((1, 2)),
         "shared": np.array([np.count_nonzero(run) for run in shared]),
     }
-    return {name: values.astype(float) for name, values in found.items()}
+    return {name: values.astype(float) for name, values in counts.items()}

@@ -89,8 +89,8 @@ def exact_costs(
     report = _exact_costs(
         algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=internal
     )
-    noisy = [part for part in report.untested if part.item.startswith("noise in the messages")]
-    if not any(part.decisive for part in noisy):
+    noisy = [gap for gap in report.untested if gap.item.startswith("noise in the messages")]
+    if not any(gap.decisive for gap in noisy):
         return report
     of_messages = _exact_costs(
         algorithm, attacks, horizon, releases, declared, delta, seed=seed, internal=None
@@ -116,12 +116,12 @@ def _tested(
     first: list[Fault] | None = None
     reasons: list[str] = []
     index = 0
-    for index, parts in enumerate(solutions):
-        if isinstance(parts, str):
-            reasons.append(parts)
+    for index, solutions_at_base in enumerate(solutions):
+        if isinstance(solutions_at_base, str):
+            reasons.append(solutions_at_base)
             continue
-        faults = [fault for part in parts for fault in faults_of(part)]
-        if any(part.is_certain for part in parts):
+        faults = [fault for solution in solutions_at_base for fault in faults_of(solution)]
+        if any(solution.is_certain for solution in solutions_at_base):
             return faults, ""
         if not faults:
             return [], ""
@@ -129,10 +129,10 @@ def _tested(
             first = faults
         elif first is None:
             reasons.append(NO_BASE)
-    for part in constant():
-        if part is None:
+    for solution in constant():
+        if solution is None:
             break
-        if faults := list(faults_of(part)):
+        if faults := list(faults_of(solution)):
             return faults, ""
     else:
         return [], ""
@@ -160,8 +160,8 @@ def _exact_costs(
         faults, reason = _tested(
             tested.shifts(attack),
             lambda pair=attack: tested.constant_shifts(pair),
-            lambda part, pair=attack: _faults(
-                algorithm, pair, part, layout, releases, declared, delta
+            lambda solution, pair=attack: _faults(
+                algorithm, pair, solution, layout, releases, declared, delta
             ),
         )
         findings += faults
@@ -252,7 +252,10 @@ class _Pairs:
         if near[0].rows != near[1].rows:
             yield "the number of messages depends on the data"
             return
-        if all(one.affine and one.precision <= EXACT for one in near):
+        if all(
+            response_of_data.affine and response_of_data.precision <= EXACT
+            for response_of_data in near
+        ):
             yield self._of_affine(near)
             return
         solved, differs = 0, self._noise_differs(both, near[1].rows)
@@ -263,11 +266,11 @@ class _Pairs:
             if shift is None:
                 yield NOT_SMOOTH
                 continue
-            parts = [shift]
+            solutions = [shift]
             if differs:
                 reverse = self._certain_at(both[::-1], near[0], start, base)
-                parts += [] if reverse is None else [reverse]
-            yield parts
+                solutions += [] if reverse is None else [reverse]
+            yield solutions
         if not solved:
             yield self._rough(both)
 
@@ -341,13 +344,13 @@ class _Pairs:
 
     def _of_affine(self, near: list[Response]) -> list[Shift] | str:
         equal = near[0].matrix is near[1].matrix
-        found = []
-        for one, other in ((0, 1),) if equal else ((0, 1), (1, 0)):
-            part = shift(near[other], near[one].base - near[other].base)
-            if not part.unique and not self._gaussian(part):
+        solutions = []
+        for first, second in ((0, 1),) if equal else ((0, 1), (1, 0)):
+            solution = shift(near[second], near[first].base - near[second].base)
+            if not solution.unique and not self._gaussian(solution):
                 return "a message has several draws of noise that is not Gaussian"
-            found.append(part)
-        return found
+            solutions.append(solution)
+        return solutions
 
     def _solved(
         self, executed: Executed, near: Response, target: np.ndarray, start: np.ndarray
@@ -356,8 +359,8 @@ class _Pairs:
             self.blocks = Blocks.of(near)
         if not is_continuous(executed, near, start):
             return None
-        part = solved_by_blocks(executed, self.blocks, target, start)
-        return solved_in_order(executed, near, target, start) if part is None else part
+        solution = solved_by_blocks(executed, self.blocks, target, start)
+        return solved_in_order(executed, near, target, start) if solution is None else solution
 
     def _rough(self, both: list[Executed]) -> list[Shift] | str:
         try:
@@ -370,23 +373,23 @@ class _Pairs:
         shorter = (1.0 - rough.error / length) * rough.shift.units
         return [rough.shift._replace(units=shorter)]
 
-    def _gaussian(self, part: Shift) -> bool:
-        moved = np.abs(part.units) > 0
+    def _gaussian(self, solution: Shift) -> bool:
+        moved = np.abs(solution.units) > 0
         return bool((self.layout.laws[moved] == "gaussian").all())
 
     def _response(self, executed: Executed) -> Response:
         """The response on a data set: an earlier one if it fits, else a new one."""
-        known = self.near
-        if known is not None and known.affine:
-            units = known.matrix.shape[1]
+        earlier = self.near
+        if earlier is not None and earlier.affine:
+            units = earlier.matrix.shape[1]
             probes = FAR * np.sin(1.0 + np.arange(2 * units) ** 1.2).reshape(2, units)
             values, rows = executed.messages(np.concatenate([np.zeros((1, units)), probes]))
-            if rows == known.rows and _predicted(known, values, probes):
-                return known._replace(base=values[0])
-        elif known is not None:
-            values, rows = executed.messages(np.zeros((1, known.matrix.shape[1])))
-            if rows == known.rows:
-                return known._replace(base=values[0])
+            if rows == earlier.rows and _predicted(earlier, values, probes):
+                return earlier._replace(base=values[0])
+        elif earlier is not None:
+            values, rows = executed.messages(np.zeros((1, earlier.matrix.shape[1])))
+            if rows == earlier.rows:
+                return earlier._replace(base=values[0])
         near = response(executed)
         self.near = self.near or near
         return near
@@ -411,18 +414,18 @@ class Fault(NamedTuple):
 
 
 def _faults(
-    algorithm, attack: Attack, part: Shift, layout: Layout, releases, declared, delta
+    algorithm, attack: Attack, solution: Shift, layout: Layout, releases, declared, delta
 ) -> Iterator[Fault]:
-    if np.any(part.unexplained):
-        yield Fault(attack.agent, _leak(part, attack.agent), np.inf)
+    if np.any(solution.unexplained):
+        yield Fault(attack.agent, _leak(solution, attack.agent), np.inf)
         return
-    yield from _excess(algorithm, attack, part, layout, releases, declared, delta)
+    yield from _excess(algorithm, attack, solution, layout, releases, declared, delta)
 
 
-def _leak(part: Shift, attacked: int) -> str:
+def _leak(solution: Shift, attacked: int) -> str:
     """Name the first message that changes with the data and has no noise to hide it."""
-    silent = np.isinf(part.unexplained)
-    rows: Sequence[Row] = part.rows
+    silent = np.isinf(solution.unexplained)
+    rows: Sequence[Row] = solution.rows
     if silent.any():
         row = rows[int(np.flatnonzero(silent)[0])]
         same = [
@@ -436,7 +439,7 @@ def _leak(part: Shift, attacked: int) -> str:
             f"the {row.kind} of agent {agent} in iteration {row.iteration} carries no noise{where} "
             "and changes with a record of agent {agent}"
         )
-    row = _first_unexplained(part)
+    row = _first_unexplained(solution)
     agent = "{agent}" if row.agent == attacked else str(row.agent)
     return (
         f"the messages up to iteration {row.iteration} determine a value without noise that "
@@ -445,13 +448,15 @@ def _leak(part: Shift, attacked: int) -> str:
     )
 
 
-def _first_unexplained(part: Shift) -> Row:
+def _first_unexplained(solution: Shift) -> Row:
     """The row of the shortest prefix of messages that no draws explain."""
-    if not (part.near.affine and part.near.precision <= EXACT):  # solved iteration by iteration
-        return part.rows[int(np.flatnonzero(part.unexplained)[0])]
-    change, near = part.change, part.near
-    times = sorted({row.iteration for row in part.rows})
-    of_rows = np.array([row.iteration for row in part.rows])
+    if not (
+        solution.near.affine and solution.near.precision <= EXACT
+    ):  # solved iteration by iteration
+        return solution.rows[int(np.flatnonzero(solution.unexplained)[0])]
+    change, near = solution.change, solution.near
+    times = sorted({row.iteration for row in solution.rows})
+    of_rows = np.array([row.iteration for row in solution.rows])
     low, high = 0, len(times) - 1
     while low < high:
         middle = (low + high) // 2
@@ -461,51 +466,59 @@ def _first_unexplained(part: Shift) -> Row:
         else:
             low = middle + 1
     within = of_rows <= times[low]
-    left = shift(near.prefix(within), change[within]).unexplained
-    last = np.where(of_rows[within] == times[low], left, 0.0)
-    return [row for row, kept in zip(part.rows, within, strict=True) if kept][int(last.argmax())]
+    unexplained = shift(near.prefix(within), change[within]).unexplained
+    last = np.where(of_rows[within] == times[low], unexplained, 0.0)
+    return [row for row, is_within in zip(solution.rows, within, strict=True) if is_within][
+        int(last.argmax())
+    ]
 
 
 def _excess(
-    algorithm, attack: Attack, part: Shift, layout: Layout, releases, declared: Declaration, delta
+    algorithm,
+    attack: Attack,
+    solution: Shift,
+    layout: Layout,
+    releases,
+    declared: Declaration,
+    delta,
 ) -> Iterator[Fault]:
     """A fault if the shift costs more than the declared releases."""
     if any(release.sampling or release.profile for release in releases):
         return
     # replacing a record is one removal and one addition
-    parts = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    shifted = list(_as_releases(part.units / parts, layout))
+    changes_per_pair = 2.0 if algorithm.relation.change == "add_remove" else 1.0
+    shifted = list(_as_releases(solution.units / changes_per_pair, layout))
     if not shifted:
         return
     gaussian = all(release.mechanism == "gaussian" for release in shifted)
     if gaussian and np.isfinite(declared.mu):
-        length = float(np.linalg.norm(part.units / parts))
+        length = float(np.linalg.norm(solution.units / changes_per_pair))
         if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
             text = (
                 f"{length:.4g} standard deviations of their noise, the declared releases permit "
                 f"{declared.mu:.4g}"
             )
-            yield Fault(attack.agent, _shifted(text, part, layout), length / declared.mu)
+            yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
         return
     for epsilon, at in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, at).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
             text = f"epsilon {cost:.4g} at delta {at:g}, the declared releases permit {epsilon:.4g}"
-            yield Fault(attack.agent, _shifted(text, part, layout), cost / max(epsilon, 1e-300))
+            yield Fault(attack.agent, _shifted(text, solution, layout), cost / max(epsilon, 1e-300))
             return
 
 
-def _shifted(text: str, part: Shift, layout: Layout) -> str:
+def _shifted(text: str, solution: Shift, layout: Layout) -> str:
     sizes: dict[int, float] = {}
     for draws in layout.draws.values():
-        units = part.units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        units = solution.units[draws.offset : draws.offset + int(np.prod(draws.shape))]
         square = sizes.get(draws.iteration, 0.0) + float((units**2).sum())
         sizes[draws.iteration] = square
-    most = max(sizes, key=lambda t: sizes[t])
+    largest = max(sizes, key=lambda t: sizes[t])
     return (
         f"a record of agent {{agent}} shifts the messages by {text} (the noise is smaller or the "
-        f"effect of a record is larger than declared, most in iteration {most}: "
-        f"{np.sqrt(sizes[most]):.4g} deviations)"
+        f"effect of a record is larger than declared, most in iteration {largest}: "
+        f"{np.sqrt(sizes[largest]):.4g} deviations)"
     )
 
 
@@ -514,11 +527,11 @@ def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
     tiny = 1e-9 * max(1.0, float(np.abs(units).max(initial=0.0)))
     lengths: dict[str, list[float]] = {}
     for draws in layout.draws.values():
-        part = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        of_draws = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
         if draws.law == "gamma_norm":
-            moved = np.linalg.norm(part.reshape(-1, draws.shape[-1]), axis=-1)
+            moved = np.linalg.norm(of_draws.reshape(-1, draws.shape[-1]), axis=-1)
         else:
-            moved = np.abs(part)
+            moved = np.abs(of_draws)
         lengths.setdefault(draws.law, []).extend(moved[moved > tiny].tolist())
     for law, values in lengths.items():
         if values and law == "gaussian":
@@ -531,12 +544,12 @@ def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
     """The largest fault of each agent; agents with equal faults share a finding."""
     largest: dict[int, Fault] = {}
     for fault in faults:
-        known = largest.get(fault.attacked)
-        if known is None or fault.excess > known.excess:
+        earlier = largest.get(fault.attacked)
+        if earlier is None or fault.excess > earlier.excess:
             largest[fault.attacked] = fault
     agents: dict[str, list[int]] = {}
     for agent, fault in sorted(largest.items()):
         agents.setdefault(fault.text, []).append(agent)
     for text, of_text in agents.items():
-        others = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
-        yield Finding(DIFFERS, text.format(agent=of_text[0]) + others)
+        also = "" if len(of_text) == 1 else f" (also {listed(of_text[1:])})"
+        yield Finding(DIFFERS, text.format(agent=of_text[0]) + also)

@@ -89,8 +89,8 @@ def _stated(name: str, example: Any) -> Maker:
     require(not unknown, f"{name}.EXAMPLE", ", ".join(map(str, unknown)), expected)
     agents, horizon = stated.get("agents", AGENTS), stated.get("horizon", HORIZON)
     for key, value in {"agents": agents, "horizon": horizon}.items():
-        whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-        require(whole, f"{name}.EXAMPLE.{key}", value, "a whole number >= 1")
+        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        require(is_whole, f"{name}.EXAMPLE.{key}", value, "a whole number >= 1")
     options = stated.get("parameters", {})
     expected = "a mapping from parameters of the algorithm to values"
     require(isinstance(options, Mapping), f"{name}.EXAMPLE.parameters", options, expected)

@@ -56,14 +56,14 @@ class Execution:
     def at(self, t: int) -> Execution:
         """Iteration t = 1, 2, ... alone, without the axis of iterations."""
         internal, links = (
-            None if part is None else part[:, t - 1] for part in (self.internal, self.links)
+            None if array is None else array[:, t - 1] for array in (self.internal, self.links)
         )
         return Execution(self.sent[:, t - 1], self.unannounced, internal, links)
 
     def first(self, runs: int) -> Execution:
         """The first runs alone."""
         internal, links = (
-            None if part is None else part[:runs] for part in (self.internal, self.links)
+            None if array is None else array[:runs] for array in (self.internal, self.links)
         )
         return Execution(self.sent[:runs], self.unannounced[:runs], internal, links)
 
@@ -124,11 +124,11 @@ def execute(
         For an algorithm that neither releases nor exchanges anything.
     """
     recording = RecordingNetwork.on(network)
-    heard = _Heard(recording, len(streams.runs), internal_of)
-    run_batch(algorithm, problem, recording, streams, horizon, heard)
+    messages = _Heard(recording, len(streams.runs), internal_of)
+    run_batch(algorithm, problem, recording, streams, horizon, messages)
     expected = "an algorithm whose agents exchange or release something"
-    require(bool(heard.sent), "algorithm", type(algorithm).__name__, expected)
-    return heard.execution()
+    require(bool(messages.sent), "algorithm", type(algorithm).__name__, expected)
+    return messages.execution()
 
 
 class _Heard:
@@ -148,21 +148,21 @@ class _Heard:
         if "internal" in observables and self.internal_of:
             self.internal[t] = np.array(observables["internal"][0][: self.internal_of])
         exchanged = self.network.taken(self.runs)
-        most = EXCHANGES
+        max_exchanges = EXCHANGES
         if LINKS in observables:
             links = _by_receiver(exchanged, observables[LINKS][0])
             if links is not None:
                 self.links[t] = links
-                most += links.shape[-2]
-        exchanged = exchanged[:most]
+                max_exchanges += links.shape[-2]
+        exchanged = exchanged[:max_exchanges]
         if exchanged and t not in self.sent:
             self.sent[t] = exchanged.pop(0)  # nothing is announced: what is exchanged is released
         self._listen(exchanged)
 
     def _listen(self, exchanged: list[np.ndarray]) -> None:
-        known = list(self.sent.values())[-2:]
+        recent = list(self.sent.values())[-2:]
         for values in exchanged:
-            fresh = not any(_same(values, other) for other in (*known, *self.unannounced[-2:]))
+            fresh = not any(_same(values, earlier) for earlier in (*recent, *self.unannounced[-2:]))
             if fresh:
                 self.unannounced.append(values)
 
@@ -171,20 +171,22 @@ class _Heard:
         extra = [values for values in self.unannounced if values.shape == sent[:, 0].shape]
         none = sent[:, :0]
         internal, links = (
-            np.stack(list(kept.values()), axis=1) if len(kept) == len(self.sent) else None
-            for kept in (self.internal, self.links)
+            np.stack(list(by_iteration.values()), axis=1)
+            if len(by_iteration) == len(self.sent)
+            else None
+            for by_iteration in (self.internal, self.links)
         )
         return Execution(sent, np.stack(extra, axis=1) if extra else none, internal, links)
 
 
-def _by_receiver(exchanged: list[np.ndarray], told: np.ndarray) -> np.ndarray | None:
+def _by_receiver(exchanged: list[np.ndarray], declared_links: np.ndarray) -> np.ndarray | None:
     """Return the exchanged values by receiving agent, or None if their shape differs."""
-    receivers = told.shape[-2]
+    receivers = declared_links.shape[-2]
     if len(exchanged) < receivers:
         return None
     links = np.stack(exchanged[:receivers], axis=-2)
-    return links if links.shape == told.shape else None
+    return links if links.shape == declared_links.shape else None
 
 
-def _same(one: np.ndarray, other: np.ndarray) -> bool:
-    return one.shape == other.shape and np.array_equal(one, other)
+def _same(first: np.ndarray, second: np.ndarray) -> bool:
+    return first.shape == second.shape and np.array_equal(first, second)

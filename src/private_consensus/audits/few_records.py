@@ -49,11 +49,11 @@ class FewRecords(LogisticRegression):
         return np.matvec(self._signed, x)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        holders, found = slice(0, self._holders), self.ridge * x
+        holders, gradient = slice(0, self._holders), self.ridge * x
         rows = self._signed[holders]
         share = self.counts * expit(-np.matvec(rows, x[..., holders, :]))
-        found[..., holders, :] -= self.weight * np.vecmat(share, rows)
-        return found
+        gradient[..., holders, :] -= self.weight * np.vecmat(share, rows)
+        return gradient
 
     def objective(self, x: np.ndarray) -> np.ndarray:
         losses = (self.counts * np.logaddexp(0.0, -self._margins(x))).sum(-1)
@@ -64,8 +64,8 @@ class FewRecords(LogisticRegression):
         bound = np.asarray(bound)
         losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)
         empty = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
-        rest = (self.total - self.counts.sum()) * empty
-        return ((self.counts * losses).sum(-1) + rest) / self.total
+        empty_losses = (self.total - self.counts.sum()) * empty
+        return ((self.counts * losses).sum(-1) + empty_losses) / self.total
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         share = expit(-self._margins(x))
@@ -122,9 +122,9 @@ class FewRecords(LogisticRegression):
         curvature = np.asarray(penalty) + self.ridge
         base = (penalty * centre - linear) / curvature
         holders = slice(0, self._holders)
-        found = base + 0.0
-        found[..., holders, :] += self._pulled(base[..., holders, :], _of(holders, curvature))
-        return found
+        minimiser = base + 0.0
+        minimiser[..., holders, :] += self._pulled(base[..., holders, :], _of(holders, curvature))
+        return minimiser
 
     @cached_property
     def _holders(self) -> int:
@@ -174,10 +174,10 @@ def _descended(
     at: _Place, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
 ) -> _Place:
     """Take a step that is halved until the objective decreases."""
-    most, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
+    upper_bound, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
     after = _Place.of(at.s - ahead, margins, gram, pull)
     for _ in range(HALVINGS):
-        worse = after.value > most
+        worse = after.value > upper_bound
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)

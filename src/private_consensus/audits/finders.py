@@ -72,7 +72,7 @@ class Universe(ABC):
 
     def random_record(self, rng: np.random.Generator) -> Record:
         """Return one random record."""
-        return tuple(part[0] for part in self.random_records(rng, 1))
+        return tuple(array[0] for array in self.random_records(rng, 1))
 
     @abstractmethod
     def problem_with(
@@ -108,31 +108,31 @@ class Universe(ABC):
         -------
         tuple of ndarray
         """
-        parts = tuple(np.array(part, float) for part in pair.background)
-        for part, first, second in zip(parts, pair.first, pair.second, strict=True):
-            part[agent, 1 : 1 + count], part[agent, 1 + count :] = first, second
-        return parts
+        arrays = tuple(np.array(array, float) for array in pair.background)
+        for array, first, second in zip(arrays, pair.first, pair.second, strict=True):
+            array[agent, 1 : 1 + count], array[agent, 1 + count :] = first, second
+        return arrays
 
     def direction(self, first: Record, second: Record) -> np.ndarray:
         """Return the unit vector along which two records differ, or a diagonal if they do not."""
-        apart = np.ravel(np.asarray(self.location(first)) - np.asarray(self.location(second)))
-        length = np.linalg.norm(apart)
+        difference = np.ravel(np.asarray(self.location(first)) - np.asarray(self.location(second)))
+        length = np.linalg.norm(difference)
         dim = self.problem.dim
-        return apart / length if length > 0 else np.full(dim, dim**-0.5)
+        return difference / length if length > 0 else np.full(dim, dim**-0.5)
 
     def filled(self, background: Background, record: Record, agent: int) -> Background:
         """Return a data set in which every record of one agent is ``record``."""
-        parts = tuple(np.array(part, float) for part in background)
-        for part, value in zip(parts, record, strict=True):
-            part[agent] = value
-        return parts
+        arrays = tuple(np.array(array, float) for array in background)
+        for array, value in zip(arrays, record, strict=True):
+            array[agent] = value
+        return arrays
 
     def second_record(self, background: Background, agent: int) -> Record | None:
         """Return the record of an agent that follows the replaced one, None if there is none."""
         rows = background[0][agent]
         if self.problem.records < 2 or len(rows) != self.problem.records:
             return None
-        return tuple(part[agent, 1] for part in background)
+        return tuple(array[agent, 1] for array in background)
 
     def resized(self, agents: int, dim: int, rng: np.random.Generator) -> Any | None:
         """Return a problem of random data with other numbers of agents and coordinates.
@@ -153,12 +153,12 @@ class Universe(ABC):
     def location(self, record: Record) -> np.ndarray:
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
 
-    def blend(self, here: Background, there: Background, rng: np.random.Generator) -> Background:
-        """Return a data set with a random part of the records of ``there``."""
-        taken = rng.random(here[0].shape[:2]) < rng.random()
-        parts = zip(here, there, strict=True)
-        return tuple(np.where(taken.reshape(taken.shape + (1,) * (a.ndim - 2)), b, a)
-                     for a, b in parts)  # fmt: skip
+    def blend(self, first: Background, second: Background, rng: np.random.Generator) -> Background:
+        """Return a data set with a random part of the records of ``second``."""
+        is_second = rng.random(first[0].shape[:2]) < rng.random()
+        pairs = zip(first, second, strict=True)
+        return tuple(np.where(is_second.reshape(is_second.shape + (1,) * (a.ndim - 2)), b, a)
+                     for a, b in pairs)  # fmt: skip
 
     def attack(self, pair: Pair, network: Network, agent: int, index: int = 0) -> Attack:
         """Return the neighbouring problems of a pair.
@@ -198,10 +198,10 @@ class LogisticUniverse(Universe):
     def records(self) -> dict[str, tuple[Record, Record]]:
         dim = self.problem.dim
         diagonal, axis = np.full(dim, dim**-0.5), np.eye(dim)[0]
-        other = np.eye(dim)[-1] if self.positive_rows else -axis
+        opposite = np.eye(dim)[-1] if self.positive_rows else -axis
         return {
             "label": ((diagonal, 1.0), (diagonal, self.negative)),
-            "distant rows": ((axis, 1.0), (other, 1.0)),
+            "distant rows": ((axis, 1.0), (opposite, 1.0)),
             "empty row": ((axis, 1.0), (0.0 * axis, 1.0)),
             "short row": ((diagonal, 1.0), (diagonal / 2, 1.0)),
         }
@@ -233,8 +233,8 @@ class LogisticUniverse(Universe):
         rows = np.abs(rows) if self.positive_rows else rows
         rows *= 0.5 / np.linalg.norm(rows, axis=-1, keepdims=True)
         labels = rng.choice([1.0, self.negative], rows.shape[:2])
-        parts = {"features": rows, "labels": labels, "sizes": None}
-        return replace(self.problem, **parts, test_features=rows[0], test_labels=labels[0])
+        data = {"features": rows, "labels": labels, "sizes": None}
+        return replace(self.problem, **data, test_features=rows[0], test_labels=labels[0])
 
     def location(self, record: Record) -> np.ndarray:
         row, label = record
@@ -243,12 +243,12 @@ class LogisticUniverse(Universe):
     def problem_with(
         self, background: Background, record: Record, agent: int, index: int = 0
     ) -> Any:
-        features, labels = (np.array(part, float) for part in background)
+        features, labels = (np.array(array, float) for array in background)
         features[agent, index], labels[agent, index] = record
         tests = self.problem.test_features.reshape(-1, *self.problem.test_features.shape[-2:])[0]
         answers = self.problem.test_labels.reshape(-1, self.problem.test_labels.shape[-1])[0]
-        parts = {"test_features": tests, "test_labels": answers}
-        return replace(self.problem, features=features, labels=labels, **parts)
+        test_data = {"test_features": tests, "test_labels": answers}
+        return replace(self.problem, features=features, labels=labels, **test_data)
 
 
 class MeanUniverse(Universe):
@@ -280,9 +280,9 @@ class MeanUniverse(Universe):
         return (corners * rng.choice([1.0, rng.random()]),)
 
     def between(self, pair: Pair, agent: int, count: int) -> Background:
-        means, others = np.array(pair.background[0], float), max(1, self.problem.records - 1)
+        means, other_records = np.array(pair.background[0], float), max(1, self.problem.records - 1)
         first, second = pair.first[0], pair.second[0]
-        means[agent] = (count * first + (others - count) * second) / others
+        means[agent] = (count * first + (other_records - count) * second) / other_records
         return (means,)
 
     def second_record(self, background: Background, agent: int) -> Record | None:
@@ -295,9 +295,9 @@ class MeanUniverse(Universe):
     def location(self, record: Record) -> np.ndarray:
         return record[0]
 
-    def blend(self, here: Background, there: Background, rng: np.random.Generator) -> Background:
-        share = rng.random((len(here[0]), 1))
-        return ((1.0 - share) * here[0] + share * there[0],)
+    def blend(self, first: Background, second: Background, rng: np.random.Generator) -> Background:
+        share = rng.random((len(first[0]), 1))
+        return ((1.0 - share) * first[0] + share * second[0],)
 
     def problem_with(
         self, background: Background, record: Record, agent: int, index: int = 0
@@ -344,7 +344,7 @@ class LassoUniverse(Universe):
     def problem_with(
         self, background: Background, record: Record, agent: int, index: int = 0
     ) -> Any:
-        features, responses = (np.array(part, float) for part in background)
+        features, responses = (np.array(array, float) for array in background)
         features[agent, index], responses[agent, index] = record
         return replace(self.problem, features=features[None], responses=responses[None])
 
@@ -432,11 +432,11 @@ class FairUniverse(Universe):
     ) -> Any:
         problem = self.problem
         features, labels = np.array(problem.features, float), np.array(problem.labels)
-        features[self.training], labels[self.training] = (part[0] for part in background)
+        features[self.training], labels[self.training] = (array[0] for array in background)
         row = self.training[index]
         features[row], labels[row] = record
-        parts = features, labels, problem.protected, problem.test[:1], problem.columns
-        return FairClassification(*parts)
+        arguments = features, labels, problem.protected, problem.test[:1], problem.columns
+        return FairClassification(*arguments)
 
 
 UNIVERSES: dict[type, Callable[[Any], Universe]] = {
@@ -548,5 +548,7 @@ def random_pair(universe: Universe, rng: np.random.Generator, number: int = 0) -
     """Return two random records on a blend of two random backgrounds."""
     first, second = universe.random_record(rng), universe.random_record(rng)
     backgrounds = list(universe.backgrounds(first, rng).values())
-    here, there = (backgrounds[i] for i in rng.integers(0, len(backgrounds), 2))
-    return Pair(universe.blend(here, there, rng), first, second, f"random data {number}")
+    background, other_background = (backgrounds[i] for i in rng.integers(0, len(backgrounds), 2))
+    return Pair(
+        universe.blend(background, other_background, rng), first, second, f"random data {number}"
+    )

@@ -94,9 +94,9 @@ def _sampled(
     """Return released messages [runs, agents, dim] of the first iterations."""
     messages: dict[int, np.ndarray] = {}
 
-    def keep(t: int, active: np.ndarray, seen: Any) -> None:
-        if RELEASED in seen and t <= ITERATIONS and t not in messages:
-            values = np.array(seen[RELEASED][0])
+    def keep(t: int, active: np.ndarray, observables: Any) -> None:
+        if RELEASED in observables and t <= ITERATIONS and t not in messages:
+            values = np.array(observables[RELEASED][0])
             if values.ndim == 3 and values.dtype.kind == "f":
                 messages[t] = values
 
@@ -148,27 +148,27 @@ class _Responses:
 
 def _responses(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) -> _Responses:
     responses = _Responses()
-    _run(with_step(algorithm, responses), attack, horizon, seed, lambda *seen: None)
+    _run(with_step(algorithm, responses), attack, horizon, seed, lambda *arguments: None)
     return responses
 
 
 def _scaled(draw: Any, factor: float, shape: tuple[int, ...]) -> Any:
     """Return a copy of the draw with all vectors of the shape of messages multiplied."""
-    for place in noise_places(draw, shape):
-        draw = with_array(draw, place, factor * at_place(draw, place))
+    for path in noise_places(draw, shape):
+        draw = with_array(draw, path, factor * at_place(draw, path))
     return copy.deepcopy(draw)
 
 
 def _is_coarse(agent: int, released: np.ndarray, changes: Any, is_first: bool) -> bool:
     """Return True if the noise of one agent is coarser than its messages."""
-    own = released[:, agent]
-    if _is_rounded(own):
+    messages = released[:, agent]
+    if _is_rounded(messages):
         return False
     if changes is not None and _is_unresponsive(*(values[:, agent] for values in changes)):
         return True
     if not is_first:  # afterwards the hidden values of several runs differ
         return False
-    return any(_differs_by_a_grid(values) for values in own.T)
+    return any(_differs_by_a_grid(values) for values in messages.T)
 
 
 def _differs_by_a_grid(values: np.ndarray) -> bool:

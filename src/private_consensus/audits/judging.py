@@ -84,7 +84,7 @@ def declaration(releases: Sequence[Release], delta: float) -> Declaration:
 
 
 def judge(
-    one: Evidence, other: Evidence, claimed: float, declared: Declaration, *,
+    first: Evidence, second: Evidence, claimed: float, declared: Declaration, *,
     delta: float, confidence: float, seed: int,
 ) -> Judged:  # fmt: skip
     """Test every statistic of two executions against the claim and the declaration.
@@ -92,14 +92,14 @@ def judge(
     Events are chosen for the claim and for the declaration; all that they say of either holds
     together at ``confidence``.
     """
-    found = audit_statistics(
-        *_features(one, other), statistics=_scalars(one, other), delta=delta,
+    bounds = audit_statistics(
+        *_features(first, second), statistics=_scalars(first, second), delta=delta,
         confidence=confidence, seed=seed, orderings=ORDERINGS,
     )  # fmt: skip
-    pvalue = claim_p_value(found, {"epsilon": claimed})
-    findings = list(_against_claim(found, pvalue, claimed, confidence))
-    findings += _against_declaration(found, declared, confidence)
-    return Judged(tuple(found), pvalue, tuple(findings))
+    pvalue = claim_p_value(bounds, {"epsilon": claimed})
+    findings = list(_against_claim(bounds, pvalue, claimed, confidence))
+    findings += _against_declaration(bounds, declared, confidence)
+    return Judged(tuple(bounds), pvalue, tuple(findings))
 
 
 def _against_claim(bounds: list[Bound], pvalue: float, claimed: float, confidence: float):
@@ -124,8 +124,8 @@ def _against_declaration(
         claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence
     ):
         worst = max(bounds, key=lambda bound: bound.mu)
-        found = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
-        yield Finding(DIFFERS, f"messages need mu {found}")
+        comparison = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
+        yield Finding(DIFFERS, f"messages need mu {comparison}")
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
@@ -136,25 +136,27 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     return [Finding(NOT_PROVEN, text)]
 
 
-def _features(one: Evidence, other: Evidence) -> tuple[np.ndarray, np.ndarray]:
+def _features(first: Evidence, second: Evidence) -> tuple[np.ndarray, np.ndarray]:
     """Projections and whole messages side by side, as many as both data sets have."""
     blocks = []
     for name in ("projected", "whole"):
-        here, there = getattr(one, name), getattr(other, name)
-        width = min(here.shape[1], there.shape[1])
-        blocks.append((here[:, :width], there[:, :width]))
-    own, others = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
-    return own, others
+        of_first, of_second = getattr(first, name), getattr(second, name)
+        width = min(of_first.shape[1], of_second.shape[1])
+        blocks.append((of_first[:, :width], of_second[:, :width]))
+    first_features, second_features = (
+        np.concatenate(arrays, axis=1) for arrays in zip(*blocks, strict=True)
+    )
+    return first_features, second_features
 
 
-def _scalars(one: Evidence, other: Evidence) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    shared = one.scalars.keys() & other.scalars.keys()
-    found = {name: (one.scalars[name], other.scalars[name]) for name in sorted(shared)}
-    if one.messages != other.messages:
-        own, others = (
-            np.full(len(world.projected), float(world.messages)) for world in (one, other)
+def _scalars(first: Evidence, second: Evidence) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    shared = first.scalars.keys() & second.scalars.keys()
+    statistics = {name: (first.scalars[name], second.scalars[name]) for name in sorted(shared)}
+    if first.messages != second.messages:
+        first_counts, second_counts = (
+            np.full(len(world.projected), float(world.messages)) for world in (first, second)
         )
-        found["number of messages"] = own, others
-    if one.ratio is not None and other.ratio is not None:
-        found[RATIO] = one.ratio, other.ratio
-    return found
+        statistics["number of messages"] = first_counts, second_counts
+    if first.ratio is not None and second.ratio is not None:
+        statistics[RATIO] = first.ratio, second.ratio
+    return statistics

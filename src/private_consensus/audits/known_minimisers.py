@@ -54,31 +54,31 @@ class KnownMinimisers:
         centre: np.ndarray,
         start: np.ndarray,
         *options: Any,
-        **named: Any,
+        **keywords: Any,
     ) -> np.ndarray:
         """Solve the problem's proximal step; the last solution is cached for an equal call."""
-        asked = (linear, penalty, centre)
-        asked_before = self._asked is not None and all(map(np.array_equal, asked, self._asked))
+        request = (linear, penalty, centre)
+        asked_before = self._asked is not None and all(map(np.array_equal, request, self._asked))
         if asked_before and self._answer is not None:
             return self._answer
-        found = self._sent_minimum(*asked)
-        if found is None:
-            found = self._problem.proximal(linear, penalty, centre, start, *options, **named)
-        self._asked, self._answer = tuple(map(np.copy, asked)), found
-        return found
+        minimiser = self._sent_minimum(*request)
+        if minimiser is None:
+            minimiser = self._problem.proximal(linear, penalty, centre, start, *options, **keywords)
+        self._asked, self._answer = tuple(map(np.copy, request)), minimiser
+        return minimiser
 
     def _sent_minimum(
         self, linear: np.ndarray, penalty: ArrayLike, centre: np.ndarray
     ) -> np.ndarray | None:
         if self._missed >= ENOUGH:
             return None
-        for place in range(self._next, min(self._next + 2, self._sent.shape[1])):
-            x = self._sent[:, place]
+        for iteration in range(self._next, min(self._next + 2, self._sent.shape[1])):
+            x = self._sent[:, iteration]
             pull = linear + penalty * (x - centre)
             slope = self._problem.gradient(x)
             size = 1.0 + np.abs(pull).max()
             if np.abs(slope + pull).max() <= NEAR * size:
-                self._next = place + 1
+                self._next = iteration + 1
                 return np.broadcast_to(x, np.shape(pull)).copy()
         self._missed += not self._next
         return None

@@ -210,15 +210,15 @@ def _few(
         if push is not None:
             features[:, 1:] = push
         features[agent, 0], labels[agent, 0] = row, label
-        parts: dict[str, Any] = {
+        arrays: dict[str, Any] = {
             "features": features, "labels": labels,
             "test_features": features[agent], "test_labels": labels[agent], "sizes": None,
         }  # fmt: skip
         if not compressed:
-            return replace(problem, **parts)
+            return replace(problem, **arrays)
         counts = np.array([1.0] if push is None else [1.0, problem.records - 1.0])
         constants = {f.name: getattr(problem, f.name) for f in fields(LogisticRegression)}
-        return FewRecords(**(constants | parts), counts=counts, total=problem.records)
+        return FewRecords(**(constants | arrays), counts=counts, total=problem.records)
 
     first, second = (holding(*record) for record in records)
     return first, second
@@ -242,13 +242,13 @@ def _(
         for side in (1.0, -1.0):
             responses = np.zeros(shape)
             responses[0, agent, 0] = side * far
-            parts: dict[str, Any] = {"features": features, "responses": responses}
+            data: dict[str, Any] = {"features": features, "responses": responses}
             if compressed:
                 constants = {f.name: getattr(problem, f.name) for f in fields(Lasso)}
                 constants |= {"total": problem.records, "agent": agent}
-                pair.append(FewResponses(**(constants | parts)))
+                pair.append(FewResponses(**(constants | data)))
             else:
-                pair.append(replace(problem, **parts))
+                pair.append(replace(problem, **data))
         yield Attack((pair[0], pair[1]), graph, np.eye(problem.dim)[0], agent)
 
 
@@ -297,13 +297,13 @@ def _(
     require(change is not None, "largest_change", change, expected)
     constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation)}
     selected = [None] if agents is None else _attacked(network, agents)
-    for wanted in selected:
+    for selected_agent in selected:
         for at in range(3):
             rows = np.abs(problem.matrices(at)).sum(-1)
-            if wanted is None:
+            if selected_agent is None:
                 agent, row = map(int, np.unravel_index(rows.argmax(), rows.shape))
             else:
-                agent, row = wanted, int(rows[wanted].argmax())
+                agent, row = selected_agent, int(rows[selected_agent].argmax())
             length = np.linalg.norm(problem.matrices(at)[agent, row])
             if length == 0.0:
                 continue

@@ -640,9 +640,9 @@ def _largest(values: np.ndarray) -> float:
     return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
 
 
-def _agree(values: np.ndarray, others: np.ndarray, tolerance: float) -> bool:
+def _agree(values: np.ndarray, second: np.ndarray, tolerance: float) -> bool:
     """Return True if no two numbers differ by more than a tolerance; NaN equals any number."""
-    return not (np.abs(values - others) > tolerance).any()
+    return not (np.abs(values - second) > tolerance).any()
 
 
 def _ratio(noise: np.ndarray, added: np.ndarray) -> np.ndarray:

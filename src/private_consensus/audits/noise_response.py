@@ -105,14 +105,19 @@ class Layout:
     @property
     def laws(self) -> np.ndarray:
         """Distribution of each unit."""
-        parts = [np.full(int(np.prod(d.shape)), d.law, object) for d in self.draws.values()]
-        return np.concatenate(parts) if parts else np.zeros(0, object)
+        arrays = [np.full(int(np.prod(d.shape)), d.law, object) for d in self.draws.values()]
+        return np.concatenate(arrays) if arrays else np.zeros(0, object)
 
 
 def _law_of(law: str | Law) -> str | None:
     """Name of an additive distribution; None for any other."""
     return next(
-        (name for name, known in LAWS.items() if known.unit is law or known.unit == law), None
+        (
+            name
+            for name, noise_law in LAWS.items()
+            if noise_law.unit is law or noise_law.unit == law
+        ),
+        None,
     )
 
 
@@ -142,13 +147,13 @@ class ControlledStreams(Streams):
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
         """Return an endless iterator of unit draws ``(runs, *shape)``."""
-        known = _law_of(law) if purpose == "noise" else None
-        if known is None:
+        additive_law = _law_of(law) if purpose == "noise" else None
+        if additive_law is None:
             if purpose == "noise":
                 self.layout.uncontrolled.add(f"noise with the distribution {law}")
             return self._equal(purpose, law, shape, name)
         self.opened.append(name)
-        return self._chosen(len(self.opened) - 1, known, shape)
+        return self._chosen(len(self.opened) - 1, additive_law, shape)
 
     def _equal(self, purpose, law, shape, name) -> Iterator[np.ndarray]:
         streams = Streams(self.root, self.runs[:1], self.groups)
@@ -165,12 +170,12 @@ class ControlledStreams(Streams):
         self, stream: int, position: int, law: str, shape: tuple[int, ...], runs: slice
     ) -> np.ndarray:
         """Return the chosen draws of one position of a stream, ``(runs, *shape)``."""
-        part = self.layout.at(stream, position, law, shape)
+        draws = self.layout.at(stream, position, law, shape)
         size = int(np.prod(shape))
         count = len(self.runs[runs])
-        if self.values is None or part.offset + size > self.values.shape[1]:
+        if self.values is None or draws.offset + size > self.values.shape[1]:
             return np.zeros((count, *shape))
-        values = self.values[runs, part.offset : part.offset + size]
+        values = self.values[runs, draws.offset : draws.offset + size]
         return values.reshape((count, *shape)).copy()
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
@@ -201,8 +206,8 @@ class ChosenGenerator(np.random.Generator):
 
     def _unit(self, law: str, size: Any) -> Any:
         shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-        here = slice(self._run, self._run + 1)
-        unit = self._streams.chosen(self._stream, self._position, law, shape, here)[0]
+        run = slice(self._run, self._run + 1)
+        unit = self._streams.chosen(self._stream, self._position, law, shape, run)[0]
         self._position += 1
         return float(unit) if size is None else unit
 
@@ -224,8 +229,8 @@ class ChosenGenerator(np.random.Generator):
         return loc + scale * self._unit("laplace", size)
 
     def __getattribute__(self, name: str) -> Any:
-        known = ("standard_normal", "normal", "laplace")
-        if not name.startswith("_") and name not in known:
+        controlled = ("standard_normal", "normal", "laplace")
+        if not name.startswith("_") and name not in controlled:
             streams = super().__getattribute__("_streams")
             streams.layout.uncontrolled.add(f"noise that is drawn by {name} of a generator")
         return super().__getattribute__(name)
@@ -354,16 +359,16 @@ class Executed:
         """
         width = max(1, self.layout.units)
         varied = FAR * np.cos(np.arange(2 * width)).reshape(2, width)
-        rows, found = (), []
-        most = max(8, NUMBERS_AT_ONCE // max(1, self._numbers_of_run))
-        for begin in range(0, len(values), most):
-            part = values[begin : begin + most]
-            padded = np.zeros((len(part), width))
-            padded[:, : part.shape[1]] = part
-            one = self._execute(np.concatenate([padded, varied]), last)
-            rows = one.rows
-            found.append(one.values[:-2])
-        return Transcripts(np.concatenate(found), rows)
+        rows, blocks = (), []
+        max_runs = max(8, NUMBERS_AT_ONCE // max(1, self._numbers_of_run))
+        for begin in range(0, len(values), max_runs):
+            block = values[begin : begin + max_runs]
+            padded = np.zeros((len(block), width))
+            padded[:, : block.shape[1]] = block
+            transcripts = self._execute(np.concatenate([padded, varied]), last)
+            rows = transcripts.rows
+            blocks.append(transcripts.values[:-2])
+        return Transcripts(np.concatenate(blocks), rows)
 
     def values(self, units: np.ndarray, rows: tuple[Row, ...], last: float = np.inf) -> np.ndarray:
         """Return the numbers of ``rows`` for unit noise [runs, units].
@@ -385,10 +390,10 @@ class Executed:
         OtherMessages
             If the algorithm sends other messages than ``rows``.
         """
-        found = self.messages(units, last)
-        if found.rows != rows:
+        transcripts = self.messages(units, last)
+        if transcripts.rows != rows:
             raise OtherMessages
-        return found.values
+        return transcripts.values
 
     @property
     def _numbers_of_run(self) -> int:
@@ -403,22 +408,24 @@ class Executed:
         )  # fmt: skip
         with suppress(_LastIteration):
             run_batch(self.algorithm, self.problem, recording, streams, self.horizon, recorder)
-        columns = [np.zeros((runs, 0))] + [part.reshape(runs, -1) for *_, part in recorder.parts]
+        columns = [np.zeros((runs, 0))] + [
+            recorded.reshape(runs, -1) for *_, recorded in recorder.parts
+        ]
         flat = np.concatenate(columns, axis=1)
         sizes = (
-            (t, kind, part.shape[1], int(np.prod(part.shape[2:])))
-            for t, kind, part in recorder.parts
+            (t, kind, recorded.shape[1], int(np.prod(recorded.shape[2:])))
+            for t, kind, recorded in recorder.parts
         )
         # NaN: nothing is sent
         return Transcripts(np.where(np.isfinite(flat), flat, 0.0), _rows(tuple(sizes)))
 
 
 @lru_cache(maxsize=256)
-def _rows(parts: tuple[tuple[int, str, int, int], ...]) -> tuple[Row, ...]:
+def _rows(blocks: tuple[tuple[int, str, int, int], ...]) -> tuple[Row, ...]:
     """Return the rows of values: iteration, kind, number of agents and of coordinates of each."""
     return tuple(
         Row(t, agent, coordinate, kind)
-        for t, kind, agents, coordinates in parts
+        for t, kind, agents, coordinates in blocks
         for agent in range(agents)
         for coordinate in range(coordinates)
     )
@@ -449,9 +456,9 @@ class Response(NamedTuple):
 
     def prefix(self, rows: np.ndarray) -> Response:
         """The response of selected rows, a boolean array."""
-        kept = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
+        selected = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
         return self._replace(
-            base=self.base[rows], matrix=self.matrix[rows], rows=kept, scale=self.scale[rows]
+            base=self.base[rows], matrix=self.matrix[rows], rows=selected, scale=self.scale[rows]
         )
 
 
@@ -472,8 +479,8 @@ def response(executed: Executed, at: np.ndarray | None = None) -> Response:
     probes = FAR * np.cos(1.0 + np.arange(3 * units) ** 1.1).reshape(3, units)
     probes[2] /= FAR
     values = np.concatenate([np.zeros((1, units)), probes, np.eye(units)])
-    found = executed.messages(values if at is None else values + at)
-    base, far, near = found.values[0], found.values[1:4], found.values[4:]
+    transcripts = executed.messages(values if at is None else values + at)
+    base, far, near = transcripts.values[0], transcripts.values[1:4], transcripts.values[4:]
     matrix = (near - base).T
     predicted = base + probes @ matrix.T
     size = np.abs(probes) @ np.abs(matrix).T + np.abs(base)
@@ -482,7 +489,7 @@ def response(executed: Executed, at: np.ndarray | None = None) -> Response:
     scale = np.linalg.norm(matrix, axis=1)
     noisy = (np.abs(far - base) > PRECISION * np.abs(base)).any(0)
     scale = np.where(noisy, np.maximum(scale, 1e-300), scale)
-    return Response(base, matrix, found.rows, worst <= AFFINE, max(worst, PRECISION), scale)
+    return Response(base, matrix, transcripts.rows, worst <= AFFINE, max(worst, PRECISION), scale)
 
 
 class Shift(NamedTuple):
@@ -538,15 +545,15 @@ def shift(near: Response, change: np.ndarray) -> Shift:
     unexplained = np.where(~noisy & (np.abs(change) > 1e2 * tolerance), np.inf, 0.0)
     units, unique = np.zeros(near.matrix.shape[1]), True
     weights = np.divide(1.0, near.scale, out=np.zeros_like(near.scale), where=noisy)
-    scaled, wanted = near.matrix * weights[:, None], change * weights
+    scaled, goals = near.matrix * weights[:, None], change * weights
     for rows, columns in _components(scaled):
-        part, goal = scaled[np.ix_(rows, columns)], wanted[rows]
+        block, goal = scaled[np.ix_(rows, columns)], goals[rows]
         if not np.any(goal):
             continue
-        solved, _, rank, _ = lstsq(part, goal, cond=10 * near.precision, lapack_driver="gelsy")
+        solved, _, rank, _ = lstsq(block, goal, cond=10 * near.precision, lapack_driver="gelsy")
         units[columns] = solved
         unique &= bool(rank == len(columns))
-        gap = np.abs(part @ solved - goal)
+        gap = np.abs(block @ solved - goal)
         rounding = near.precision * (np.abs(near.base[rows]) * weights[rows] + np.abs(goal))
         allowed = 1e2 * np.sqrt(len(rows)) * (near.precision * max(1.0, np.abs(solved).max()))
         unexplained[rows] = np.where(gap > allowed + 1e2 * rounding, gap, 0.0)
@@ -588,21 +595,21 @@ class Blocks(NamedTuple):
     def of(cls, near: Response) -> Blocks:
         """The blocks of a response."""
         times, first = _order(near)
-        parts, unique = [], True
+        blocks, unique = [], True
         for t in np.unique(times):
             rows, columns = np.flatnonzero(times == t), np.flatnonzero(first == t)
             rows = rows[near.scale[rows] > 0]
             block = near.matrix[np.ix_(rows, columns)] / near.scale[rows, None]
             unique &= not len(columns) or int(np.linalg.matrix_rank(block, 1e-6)) == len(columns)
-            parts.append((rows, columns, np.linalg.pinv(block, rcond=1e-6)))
-        return cls(near, *map(tuple, zip(*parts, strict=True)), unique)
+            blocks.append((rows, columns, np.linalg.pinv(block, rcond=1e-6)))
+        return cls(near, *map(tuple, zip(*blocks, strict=True)), unique)
 
     def solve(self, gap: np.ndarray) -> np.ndarray:
         """Return draws that change the messages by ``gap``, [rows], by forward substitution."""
         units = np.zeros(self.near.matrix.shape[1])
         for rows, columns, inverse in zip(self.rows, self.columns, self.inverses, strict=True):
-            left = gap[rows] - self.near.matrix[rows] @ units
-            units[columns] = inverse @ (left / self.near.scale[rows])
+            remainder = gap[rows] - self.near.matrix[rows] @ units
+            units[columns] = inverse @ (remainder / self.near.scale[rows])
         return units
 
 
@@ -747,11 +754,11 @@ def solved_in_order(
     for t, following in zip(iterations, [*iterations[1:], np.inf], strict=True):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero((first == t) & ~is_solved)
         last = following if in_order else np.inf
-        part = _Part(executed, near, target, values, rows, last)
-        step = _solved_step(part, units, columns, near.scale[rows], floor)
+        iteration = _Part(executed, near, target, values, rows, last)
+        step = _solved_step(iteration, units, columns, near.scale[rows], floor)
         if step is None or step.unexplained.any():
             columns, scale = _entering(executed, near, units, is_solved, t)
-            step = _solved_step(part, units, columns, scale, floor)
+            step = _solved_step(iteration, units, columns, scale, floor)
             if step is None:
                 return None
         units, values, floor = step.units, step.values, step.floor
@@ -819,29 +826,29 @@ class _Step(NamedTuple):
 
 
 def _solved_step(
-    part: _Part, units: np.ndarray, columns: np.ndarray, scale: np.ndarray, floor: float
+    iteration: _Part, units: np.ndarray, columns: np.ndarray, scale: np.ndarray, floor: float
 ) -> _Step | None:
     """Solve for the messages of one iteration with the draws ``columns``."""
     units, size = units.copy(), np.where(scale > 0, scale, 1e-300)
-    rows, goal, values = part.rows, part.target[part.rows], part.values
+    rows, goal, values = iteration.rows, iteration.target[iteration.rows], iteration.values
     gap = goal - values[rows]
     error, previous_error, rank = np.inf, np.inf, 0
     has_noise = np.zeros(len(rows), bool)
     for _ in range(NEWTON_STEPS if len(columns) else 0):
-        matrix = _slopes(part, units, columns)[rows] / size[:, None]
+        matrix = _slopes(iteration, units, columns)[rows] / size[:, None]
         has_noise = np.abs(matrix).max(1, initial=0.0) > 1e-6
         step, _, rank, _ = lstsq(matrix[has_noise], gap[has_noise] / size[has_noise], cond=1e-6)
         if rank < len(columns) or not np.isfinite(step).all():
             return None
         units[columns] += step
-        values = part.values_at(units[None])[0]
+        values = iteration.values_at(units[None])[0]
         gap = goal - values[rows]
         previous_error = error
         error = float(np.abs(gap[has_noise] / size[has_noise]).max(initial=0.0))
         if error <= FINE or not error < 0.5 * previous_error:
             break
     if not len(columns):
-        error, values = 0.0, part.values_at(units[None])[0]
+        error, values = 0.0, iteration.values_at(units[None])[0]
     excess = has_noise.sum() > rank and np.isfinite(previous_error)
     if error > CONVERGED and not excess:
         return None
@@ -850,14 +857,14 @@ def _solved_step(
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(part: _Part, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _slopes(iteration: _Part, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     if not len(columns):
-        return np.zeros((len(part.near.rows), 0))
+        return np.zeros((len(iteration.near.rows), 0))
     single = np.zeros((len(columns), len(units)))
     single[np.arange(len(columns)), columns] = STEP_OF_NEWTON
     both = units + np.concatenate([single, -single])
-    ahead, behind = np.split(part.values_at(both), 2)
+    ahead, behind = np.split(iteration.values_at(both), 2)
     return (ahead - behind).T / (2 * STEP_OF_NEWTON)
 
 
@@ -886,8 +893,8 @@ def _entering(
         Standard deviation of the noise in each message of iteration ``t``.
     """
     times = np.array([row.iteration for row in near.rows])
-    everything = _Part(executed, near, near.base, near.base, np.arange(len(times)), np.inf)
-    matrix = _slopes(everything, units, np.arange(len(units)))
+    all_rows = _Part(executed, near, near.base, near.base, np.arange(len(times)), np.inf)
+    matrix = _slopes(all_rows, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]
     enters = responds[times == t].any(0) & ~responds[times < t].any(0) & ~is_solved
@@ -973,7 +980,7 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     wide = pair[0].messages(np.concatenate([far, -far, np.zeros((1, units))]))
     ahead, behind, base = np.split(wide.values, [units, 2 * units])
     matrix = (ahead - behind).T / (2 * FAR)
-    all_values = [one.values(draws, wide.rows) for one in pair]
+    all_values = [executed.values(draws, wide.rows) for executed in pair]
     constant = np.all([(values == all_values[0][0]).all(0) for values in all_values], axis=0)
     matrix, base = matrix[~constant], base[:, ~constant]
     scale = np.linalg.norm(matrix, axis=1)
@@ -990,12 +997,12 @@ def solved_on_average(pair: tuple[Executed, Executed], seed: int) -> Rough | Non
     difference = changes[0] - changes[1]
     change = difference.mean(0)
     near = Response(base[0], matrix, rows, True, PRECISION, scale)
-    part = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
-    gap = np.abs(matrix @ part.units - change) / scale
+    solution = shift(near, change)._replace(unexplained=np.zeros(len(scale)))
+    gap = np.abs(matrix @ solution.units - change) / scale
     allowed = 6.0 * worst / np.sqrt(AVERAGED)
     if (gap > max(1e-2, allowed)).any():
         return None
     moved = np.linalg.pinv(matrix / scale[:, None], rcond=1e-6)
-    direction = part.units / max(1e-300, float(np.linalg.norm(part.units)))
+    direction = solution.units / max(1e-300, float(np.linalg.norm(solution.units)))
     error = 6.0 * worst / np.sqrt(AVERAGED) * float(np.linalg.norm(direction @ moved))
-    return Rough(part, error)
+    return Rough(solution, error)

@@ -63,13 +63,13 @@ def audit_other_size(
         Without decisive parts: an algorithm need not run on every problem.
     """
     universe, network = universe_of(problem), irregular_graph()
-    other = None
+    resized = None
     if universe is not None:
-        other = universe.resized(network.n_agents, DIM, np.random.default_rng(seed))
-    if other is None:
+        resized = universe.resized(network.n_agents, DIM, np.random.default_rng(seed))
+    if resized is None:
         return CheckReport()
     smaller = Budget(FRACTION * budget.epsilon, budget.delta)
-    world = other, network, min(horizon, HORIZON)
+    world = resized, network, min(horizon, HORIZON)
     size = (
         f"{network.n_agents} agents on an irregular graph, {DIM} coordinates, "
         f"epsilon {smaller.epsilon:g}"
@@ -80,7 +80,7 @@ def audit_other_size(
         declared = declaration(releases, delta)
         pairs = list(
             attacks(
-                other, network, noisy.largest_change, nearby=False,
+                resized, network, noisy.largest_change, nearby=False,
                 agents=range(network.n_agents), compressed=False,
             )
         )  # fmt: skip

@@ -85,10 +85,10 @@ def audit_outputs(
         elif carries_noise:
             noisy.append(name)
     if noisy:
-        more, missing = _noisy_outputs(algorithm, attack, horizon, noisy, level, seed)
-        findings += more
+        statistical, missing = _noisy_outputs(algorithm, attack, horizon, noisy, level, seed)
+        findings += statistical
         untested += missing
-    missing = {part.item for part in untested}
+    missing = {gap.item for gap in untested}
     outputs = tuple(name for name in tested if f"output {name!r}" not in missing)
     return CheckReport(tuple(findings), outputs=outputs, untested=tuple(untested))
 
@@ -106,10 +106,10 @@ def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:
         if quantity != name or neighbour is None:
             continue
         when = "at the end" if t == "end" else f"of iteration {t}"
-        other = neighbour.outputs.get((name, t))
-        if other is None:
+        of_neighbour = neighbour.outputs.get((name, t))
+        if of_neighbour is None:
             return f"the output {name!r} {when} is missing on one of two data sets", False
-        if equal(values, other, tolerance_until(neighbour, t)):
+        if equal(values, of_neighbour, tolerance_until(neighbour, t)):
             continue
         if not _lacks_noise(runs, name, t, values):
             carries_noise = True
@@ -122,16 +122,18 @@ def _dependence(name: str, runs: Replays, agent: int) -> tuple[str, bool]:
 def _lacks_noise(runs: Replays, name: str, t: Any, values: np.ndarray) -> bool:
     """Return True if an output depends on data and not on noise, while messages are equal.
 
-    If loud noise leaves messages equal that the data change, the output says nothing.
+    If no noise makes a message equal, the output may differ because of this message.
     """
     loud, neighbour = runs.loud, runs.neighbour
     if loud is None or neighbour is None or (name, t) not in loud.outputs:
         return False
-    for time, replayed in loud.replayed.items():
-        if replayed and not neighbour.replayed.get(time, False) and (t == "end" or time <= t):
-            return False
-    other = neighbour.outputs[name, t]
-    return lacks_noise(values, other, loud.outputs[name, t], loud)
+    replayed = (
+        is_equal for time, is_equal in neighbour.replayed.items() if t == "end" or time <= t
+    )
+    if not all(replayed):
+        return False
+    of_neighbour = neighbour.outputs[name, t]
+    return lacks_noise(values, of_neighbour, loud.outputs[name, t], loud)
 
 
 def _noisy_outputs(
@@ -150,13 +152,13 @@ def _noisy_outputs(
     ]
     findings, untested = [], []
     for name in names:
-        here, there = (sample.get(name) for sample in samples)
-        if here is None or there is None or here.shape != there.shape:
+        first, second = (sample.get(name) for sample in samples)
+        if first is None or second is None or first.shape != second.shape:
             reason = "it carries noise, and its values are not one array per run"
             untested.append(Untested(f"output {name!r}", reason))
             continue
         bounds = audit_statistics(
-            here, there, statistics={}, delta=DELTAS[0],
+            first, second, statistics={}, delta=DELTAS[0],
             confidence=1.0 - level / len(names), seed=seed,
         )  # fmt: skip
         if claim_p_value(bounds, {"profile": Profile(points)}) <= level / len(names):
@@ -171,16 +173,16 @@ def _sampled(
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """Return the values [runs, features] of outputs; the first and last of too many."""
     streams = AuditStreams.labelled(f"outputs of data set {index}", runs, seed)
-    shown: dict[str, list[np.ndarray]] = {}
+    values_by_name: dict[str, list[np.ndarray]] = {}
 
     def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
         for name in names:
             if name in observables:
-                shown.setdefault(name, []).append(np.array(observables[name][0], float))
+                values_by_name.setdefault(name, []).append(np.array(observables[name][0], float))
 
     run_batch(algorithm, problem, network, streams, horizon, keep)
     samples = {}
-    for name, values in shown.items():
+    for name, values in values_by_name.items():
         if all(value.ndim and len(value) == runs for value in values):
             flat = np.concatenate([value.reshape(runs, -1) for value in values], axis=1)
             half = MAX_FEATURES // 2
@@ -191,7 +193,7 @@ def _sampled(
 
 
 def pairs_of_outputs(
-    algorithm: Algorithm, candidates: Sequence[Attack], chosen: Attack, horizon: int
+    algorithm: Algorithm, candidates: Sequence[Attack], tested: Attack, horizon: int
 ) -> list[Attack]:
     """Return the pairs of data sets that change single outputs most.
 
@@ -204,30 +206,32 @@ def pairs_of_outputs(
         Calibrated.
     candidates : sequence of Attack
         Pairs of one agent.
-    chosen : Attack
+    tested : Attack
         The pair on which all outputs are tested anyway.
     horizon : int
 
     Returns
     -------
     list of Attack
-        At most :data:`OUTPUT_PAIRS`, without ``chosen``. Pairs for outputs that ``chosen`` does not
+        At most :data:`OUTPUT_PAIRS`, without ``tested``. Pairs for outputs that ``tested`` does not
         change come first.
     """
-    known = output_changes(algorithm, chosen, horizon)
-    others = [one for one in candidates if one is not chosen] if known else []
-    changes = [output_changes(algorithm, one, horizon) for one in others]
+    known_changes = output_changes(algorithm, tested, horizon)
+    candidates_left = (
+        [candidate for candidate in candidates if candidate is not tested] if known_changes else []
+    )
+    changes = [output_changes(algorithm, candidate, horizon) for candidate in candidates_left]
     votes: dict[int, tuple[bool, int]] = {}
-    for name in sorted({name for change in (known, *changes) for name in change}):
+    for name in sorted({name for change in (known_changes, *changes) for name in change}):
         sizes = [change.get(name, 0.0) for change in changes]
         best = int(np.argmax(sizes)) if sizes else -1
-        if best < 0 or sizes[best] <= max(LEAST_CHANGE, known.get(name, 0.0)):
+        if best < 0 or sizes[best] <= max(LEAST_CHANGE, known_changes.get(name, 0.0)):
             continue
         is_first, number = votes.get(best, (False, 0))
-        is_unchanged = known.get(name, 0.0) <= LEAST_CHANGE
+        is_unchanged = known_changes.get(name, 0.0) <= LEAST_CHANGE
         votes[best] = (is_first or is_unchanged, number + 1)
     ranked = sorted(votes, key=lambda index: votes[index], reverse=True)
-    return [others[index] for index in ranked[:OUTPUT_PAIRS]]
+    return [candidates_left[index] for index in ranked[:OUTPUT_PAIRS]]
 
 
 @np.errstate(divide="ignore", invalid="ignore")
@@ -247,13 +251,15 @@ def output_changes(algorithm: Algorithm, attack: Attack, horizon: int) -> dict[s
         By quantity, the largest difference of all iterations; without messages and outputs that
         are declared internal. It is infinite if one data set does not have the output.
     """
-    here, there = (_outputs(algorithm, problem, attack.network, horizon) for problem in attack.pair)
+    first, second = (
+        _outputs(algorithm, problem, attack.network, horizon) for problem in attack.pair
+    )
     changes: dict[str, float] = {}
-    for key in here.keys() | there.keys():
+    for key in first.keys() | second.keys():
         size = np.inf
-        if key in here and key in there and here[key].shape == there[key].shape:
-            largest = np.nanmax(np.abs(here[key]), initial=0.0)
-            size = float(np.nanmax(np.abs(here[key] - there[key]), initial=0.0))
+        if key in first and key in second and first[key].shape == second[key].shape:
+            largest = np.nanmax(np.abs(first[key]), initial=0.0)
+            size = float(np.nanmax(np.abs(first[key] - second[key]), initial=0.0))
             size = size / largest if largest > 0 else size
         changes[key[0]] = max(changes.get(key[0], 0.0), size)
     return changes
@@ -263,7 +269,7 @@ def _outputs(
     algorithm: Algorithm, problem: Any, network: Network, horizon: int
 ) -> dict[tuple[str, int], np.ndarray]:
     """Return the outputs of two runs by quantity and position among the calls of the observer."""
-    shown: dict[tuple[str, int], np.ndarray] = {}
+    outputs: dict[tuple[str, int], np.ndarray] = {}
     skipped = {*MESSAGES, *algorithm.internal_outputs}
     calls = count()
 
@@ -272,8 +278,8 @@ def _outputs(
         for name in observables.keys() - skipped:
             values = np.asarray(observables[name])
             if values.dtype.kind in "fiub":
-                shown[name, call] = np.array(values, float)
+                outputs[name, call] = np.array(values, float)
 
     streams = AuditStreams.labelled("coupled", COUPLED_RUNS)
     run_batch(algorithm, problem, network, streams, horizon, _keep)
-    return shown
+    return outputs

@@ -68,9 +68,9 @@ def audit_view(
     """
     problem, network = attack.pair[0], attack.network
     _check(network, observer, attack.agent)
-    seen = observation(noisy, problem, network, horizon)
-    found = epsilon_for(seen, observer, attack.agent, delta)
-    look = _look(noisy, network, observer, seen)
+    view = observation(noisy, problem, network, horizon)
+    privacy_loss = epsilon_for(view, observer, attack.agent, delta)
+    look = _look(noisy, network, observer, view)
     views = [_views(noisy, attack, horizon, observer, look, runs, w, seed) for w in (0, 1)]
     require(views[0].shape[1] > 0, "observer", observer, "an observer who is sent something")
     bounds = audit_statistics(
@@ -78,18 +78,19 @@ def audit_view(
         orderings=("epsilon", "mu"),
     )  # fmt: skip
     lower = best_bound(bounds)
-    pvalue = claim_p_value(bounds, {"epsilon": found.guarantee})
+    pvalue = claim_p_value(bounds, {"epsilon": privacy_loss.guarantee})
     findings = ()
     if pvalue <= 1.0 - confidence:
         text = (
             f"the view needs epsilon {lower.epsilon:.4g} at delta {delta:g}, guaranteed is "
-            f"{found.guarantee:.4g} ({found.rule})"
+            f"{privacy_loss.guarantee:.4g} ({privacy_loss.rule})"
         )
         findings = (Finding(CONTRADICTED, text),)
     return AuditResult(
-        claimed=found.guarantee, delta=delta, declared=found.formula, lower=lower.epsilon,
-        ceiling=lower.ceiling, confidence=confidence, relation=str(noisy.relation),
-        observer=str(observer), runs=runs, statistic=lower.statistic, pvalue=min(1.0, pvalue),
+        claimed=privacy_loss.guarantee, delta=delta, declared=privacy_loss.formula,
+        lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
+        relation=str(noisy.relation), observer=str(observer), runs=runs,
+        statistic=lower.statistic, pvalue=min(1.0, pvalue),
         power=detectable_epsilon(runs, delta=delta, confidence=confidence),
         executed=f"{type(noisy).__name__}, {horizon} iterations, {network.n_agents} agents, "
         f"{attack.name}",
@@ -105,14 +106,14 @@ def _check(network, observer: Observer, victim: int) -> None:
     require(outside, "observer.members", observer.members, f"agents without the victim, {victim}")
 
 
-def _weights(seen: Observation, observer: Observer) -> np.ndarray | None:
+def _weights(view: Observation, observer: Observer) -> np.ndarray | None:
     """Return the weights with which agents sum each other's messages, [agents, agents]."""
     if not isinstance(observer, SecureSums):
         return None
-    expected = f"single messages: what is summed is not known ({seen.reason})"
-    if seen.system is None:
+    expected = f"single messages: what is summed is not known ({view.reason})"
+    if view.system is None:
         raise InvalidInput("observer", observer, expected)
-    uses = seen.system.channels[0].rounds[-1].uses
+    uses = view.system.channels[0].rounds[-1].uses
     return uses[:, :: uses.shape[1] // len(uses)]  # of several coordinates the first
 
 
@@ -120,39 +121,39 @@ Look = Callable[[Execution, np.ndarray], np.ndarray]
 """From all runs and a direction to what the observer has along it, [runs, ...]."""
 
 
-def _look(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
+def _look(noisy: Algorithm, network: Network, observer: Observer, view: Observation) -> Look:
     """Return the observed part of messages, and of models after the last round."""
-    models = _models(observer, seen)
+    models = _models(observer, view)
     if isinstance(observer, FinalModels):
         return models
-    messages = _messages(noisy, network, observer, seen)
+    messages = _messages(noisy, network, observer, view)
     if not getattr(observer, "last_states", False):
         return messages
-    return lambda one, along: np.concatenate(
-        [_flat(messages(one, along)), _flat(models(one, along))], axis=1
+    return lambda execution, along: np.concatenate(
+        [_flat(messages(execution, along)), _flat(models(execution, along))], axis=1
     )
 
 
-def _models(observer: Observer, seen: Observation) -> Look:
-    channels = () if seen.system is None else seen.system.channels
-    whole = bool(channels) and channels[0].noised_state
-    asked = isinstance(observer, FinalModels) or getattr(observer, "last_states", False)
+def _models(observer: Observer, view: Observation) -> Look:
+    channels = () if view.system is None else view.system.channels
+    sends_state = bool(channels) and channels[0].noised_state
+    is_needed = isinstance(observer, FinalModels) or getattr(observer, "last_states", False)
     expected = "messages: agents do not send all of their state, and their models are not recorded"
-    require(whole or not asked, "observer", observer, expected)
-    if not asked:
-        return lambda one, along: np.zeros((len(one.sent), 0))
+    require(sends_state or not is_needed, "observer", observer, expected)
+    if not is_needed:
+        return lambda execution, along: np.zeros((len(execution.sent), 0))
     rows = observer.final_rows(channels[0])
-    return lambda one, along: one.sent[:, -1] @ along @ rows.T
+    return lambda execution, along: execution.sent[:, -1] @ along @ rows.T
 
 
-def _messages(noisy: Algorithm, network: Network, observer: Observer, seen: Observation) -> Look:
-    if seen.system is not None and seen.system.channels[0].one_model:
-        return lambda one, along: (one.sent @ along)[..., :1]
+def _messages(noisy: Algorithm, network: Network, observer: Observer, view: Observation) -> Look:
+    if view.system is not None and view.system.channels[0].one_model:
+        return lambda execution, along: (execution.sent @ along)[..., :1]
     if broadcasts(noisy):
-        rows = seen_rows(observer, network.adjacency, _weights(seen, observer))
-        return lambda one, along: one.sent @ along @ rows.T
+        rows = seen_rows(observer, network.adjacency, _weights(view, observer))
+        return lambda execution, along: execution.sent @ along @ rows.T
     rows = seen_links(observer, network.adjacency, network.mixing)
-    return lambda one, along: np.einsum("rtav,kav->rtk", one.links @ along, rows)
+    return lambda execution, along: np.einsum("rtav,kav->rtk", execution.links @ along, rows)
 
 
 def _views(
@@ -160,16 +161,20 @@ def _views(
 ):
     """Return the view of the observer in each run on one data set, [runs, numbers]."""
     streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
-    one = execute(noisy, attack.pair[world], attack.network, streams, horizon)
+    execution = execute(noisy, attack.pair[world], attack.network, streams, horizon)
     along = attack.direction / np.linalg.norm(attack.direction)
-    found = [_flat(look(one, along))]
+    arrays = [_flat(look(execution, along))]
     hidden = isinstance(observer, FinalModels) or registry_name(noisy) in SHARED_NOISE
     if observer.members and hidden:
         world_ = attack.pair[world].repeated(runs), attack.network, streams
         batch: Any = stack([noisy])
         draws = islice(draws_of(batch, *world_), horizon)
-        found += [own @ along for draw in draws for own in drawn_by(observer, draw, attack.network)]
-    return np.concatenate(found, axis=1)
+        arrays += [
+            member_noise @ along
+            for draw in draws
+            for member_noise in drawn_by(observer, draw, attack.network)
+        ]
+    return np.concatenate(arrays, axis=1)
 
 
 def drawn_by(observer: Observer, draw: Any, network: Network) -> list[np.ndarray]:
@@ -180,8 +185,8 @@ def drawn_by(observer: Observer, draw: Any, network: Network) -> list[np.ndarray
     noise, members = getattr(draw, "noise", draw), list(observer.members)
     ends = np.isin(np.arange(network.n_agents), members)
     linked = np.triu(network.adjacency & (ends[:, None] | ends))
-    parts = noise if isinstance(noise, tuple) else (noise,)
-    return [part[:, linked] if part.ndim == 4 else part[:, members] for part in parts]
+    arrays = noise if isinstance(noise, tuple) else (noise,)
+    return [array[:, linked] if array.ndim == 4 else array[:, members] for array in arrays]
 
 
 def _flat(values: np.ndarray) -> np.ndarray:
@@ -198,13 +203,13 @@ def seen_rows(
     eye, members = np.eye(len(adjacency)), list(observer.members)
     if isinstance(observer, Eavesdropper):
         return eye
-    others = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
+    is_other = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
         if weights is None:
             raise InvalidInput("observer", observer, "the weights of its sums")
-        return np.vstack([eye[members], weights[members] * others])
-    heard = adjacency[members].any(0) & (others > 0)
-    return np.vstack([eye[members], eye[heard]])
+        return np.vstack([eye[members], weights[members] * is_other])
+    is_received = adjacency[members].any(0) & (is_other > 0)
+    return np.vstack([eye[members], eye[is_received]])
 
 
 def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -225,6 +230,6 @@ def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -
 
 def _single(links: np.ndarray) -> np.ndarray:
     """Build one row per edge, [links, agents, receivers]."""
-    found = np.zeros((np.count_nonzero(links), *links.shape))
-    found[np.arange(len(found)), *np.nonzero(links)] = 1.0
-    return found
+    rows = np.zeros((np.count_nonzero(links), *links.shape))
+    rows[np.arange(len(rows)), *np.nonzero(links)] = 1.0
+    return rows

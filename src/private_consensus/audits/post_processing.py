@@ -108,8 +108,8 @@ class _Iteration(NamedTuple):
         """
         units = np.repeat(before[None], len(draws), axis=0)
         units[:, self.columns] = draws
-        known = self.near.rows[: self.count]
-        return self.pair[index].values(units, known, self.last)[:, self.rows]
+        rows_so_far = self.near.rows[: self.count]
+        return self.pair[index].values(units, rows_so_far, self.last)[:, self.rows]
 
 
 def constant_shift(
@@ -136,65 +136,73 @@ def constant_shift(
     times = [row.iteration for row in near.rows]
     if times != sorted(times) or len(first) * len(set(times)) > MAX_NUMBERS:
         return None
-    here, there = start.copy(), start.copy()
+    first_draws, second_draws = start.copy(), start.copy()
     try:
         for t in dict.fromkeys(times):
             rows = np.flatnonzero(np.array(times) == t)
             count = bisect_right(times, t)
-            part = _Iteration(pair, near, count, rows, np.flatnonzero(first == t), t)
+            iteration = _Iteration(pair, near, count, rows, np.flatnonzero(first == t), t)
             random = generator(ROOT, "draws that test a shift", t)
-            moved = _shift_of(part, here, there, random)
+            moved = _shift_of(iteration, first_draws, second_draws, random)
             if moved is None:
                 return None
-            there[part.columns] += moved
+            second_draws[iteration.columns] += moved
     except OtherMessages:
         return None
     zeros = np.zeros(len(times))
-    return Shift(there - here, zeros, True, zeros, near)
+    return Shift(second_draws - first_draws, zeros, True, zeros, near)
 
 
 def _shift_of(
-    part: _Iteration, here: np.ndarray, there: np.ndarray, random: np.random.Generator
+    iteration: _Iteration,
+    first_draws: np.ndarray,
+    second_draws: np.ndarray,
+    random: np.random.Generator,
 ) -> np.ndarray | None:
     """Return the shift of the draws of one iteration; None if it is not the same for all draws.
 
     Few draws determine the shift unless most of them are beyond a threshold.
     """
-    columns = len(part.columns)
+    columns = len(iteration.columns)
     grid = random.permuted(np.repeat(GRID[:, None], columns, axis=1), axis=0)
     tested = np.resize(SIZES, (TESTED, 1)) * random.standard_normal((TESTED, columns))
     draws = np.concatenate([tested, grid])
-    target = part.messages(0, here, draws)
+    target = iteration.messages(0, first_draws, draws)
     scale = np.maximum(target.std(0), 1e-3 * np.abs(target).max(0))
     allowed = CLOSE * scale + 1e-9 * np.abs(target)
-    responds = part.messages(0, here, draws + STEP * np.cos(1.0 + np.arange(columns))) != target
+    responds = (
+        iteration.messages(0, first_draws, draws + STEP * np.cos(1.0 + np.arange(columns)))
+        != target
+    )
     for fitted in (np.arange(len(SIZES)), TESTED + np.arange(len(GRID))):
         moved = np.zeros(columns)
         for _ in range(STEPS):
-            gap = target - part.messages(1, there, draws + moved)
+            gap = target - iteration.messages(1, second_draws, draws + moved)
             if (np.abs(gap) <= allowed).all():
                 return moved
             if not columns:
                 return None
             moved += _newton_step(
-                part, there, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
+                iteration, second_draws, draws[fitted] + moved, gap[fitted], scale, responds[fitted]
             )
     return None
 
 
 def _newton_step(
-    part: _Iteration, there: np.ndarray, draws: np.ndarray, gap: np.ndarray, scale: np.ndarray,
-    responds: np.ndarray,
+    iteration: _Iteration, second_draws: np.ndarray, draws: np.ndarray, gap: np.ndarray,
+    scale: np.ndarray, responds: np.ndarray,
 ) -> np.ndarray:  # fmt: skip
     """Return the change of the shift that explains ``gap`` in numbers that respond to noise."""
     columns = draws.shape[1]
     single = STEP * np.eye(columns)[:, None]
     varied = np.concatenate([draws[None], draws + single, draws - single])
-    values = part.messages(1, there, varied.reshape(-1, columns)).reshape(len(varied), *gap.shape)
+    values = iteration.messages(1, second_draws, varied.reshape(-1, columns)).reshape(
+        len(varied), *gap.shape
+    )
     level, ahead, behind = np.split(values, [1, 1 + columns])
-    right, left = (ahead - level) / STEP, (level - behind) / STEP
-    smooth = np.abs(right - left) <= SMOOTH * np.maximum(np.abs(right), np.abs(left))
-    matrix = np.moveaxis((right + left) / 2, 0, -1)
+    right, left_slope = (ahead - level) / STEP, (level - behind) / STEP
+    smooth = np.abs(right - left_slope) <= SMOOTH * np.maximum(np.abs(right), np.abs(left_slope))
+    matrix = np.moveaxis((right + left_slope) / 2, 0, -1)
     used = responds & smooth.all(0) & (matrix != 0).any(-1)
     weights = 1.0 / np.broadcast_to(np.where(scale > 0, scale, 1.0), gap.shape)[used]
     if not used.any():

@@ -83,7 +83,7 @@ def find_attacks(
     *,
     agents: Sequence[int] | None = None,
     seed: int = 0,
-    most: int = 1,
+    max_pairs: int = 1,
 ) -> list[Attack]:
     """Find the pairs of data sets that change the messages of each agent most.
 
@@ -102,13 +102,13 @@ def find_attacks(
         Agents to attack in turn; by default as :func:`.neighbours.attacks`.
     seed : int
         Of the random data.
-    most : int, default 1
+    max_pairs : int, default 1
         Pairs to return per agent, of different kinds, the strongest first.
 
     Returns
     -------
     list of Attack
-        At most ``most`` per attacked agent; none for an agent of which no pair is known.
+        At most ``max_pairs`` per attacked agent; none for an agent of which no pair is known.
     """
     change = algorithm.largest_change
     if not is_foreign(algorithm):
@@ -116,24 +116,24 @@ def find_attacks(
         for attack in attacks(problem, network, change, nearby=False, agents=agents):
             by_agent.setdefault(attack.agent, []).append(attack)
         ranked = (
-            _ranked(lambda one: _effect(algorithm, one, horizon), candidates)
+            _ranked(lambda pair: _effect(algorithm, pair, horizon), candidates)
             for candidates in by_agent.values()
         )
-        return [attack for scored in ranked for _, attack in scored[:most]]
+        return [attack for scored in ranked for _, attack in scored[:max_pairs]]
     strong: list[Attack] = []
     kinds: set[str] = set()
-    places = _places(algorithm, problem, network, horizon)
+    location = _location(algorithm, problem, network, horizon)
     for agent in [0] if agents is None else agents:
         rng = np.random.default_rng([seed, agent])
         pairs = list(_proposed(algorithm, problem, network, agent, rng))
         if kinds:
             pairs = [attack for attack in pairs if attack.name in kinds] or pairs
-        scored = _ranked(lambda one: coupled_difference(algorithm, one, horizon), pairs)
+        scored = _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), pairs)
         kinds = kinds or {attack.name for attack in _distinct(scored, KINDS)}
         scored += _searched(algorithm, problem, network, agent, horizon, rng)
-        later = _located_pairs(problem, network, agent, places, rng)
+        later = _located_pairs(problem, network, agent, location, rng)
         scored += _ranked(lambda pair: coupled_difference(algorithm, pair, horizon), later)
-        strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), most)
+        strong += _distinct(sorted(scored, key=lambda pair: -pair[0]), max_pairs)
     return strong
 
 
@@ -164,10 +164,10 @@ def pairs_of_agents(
     candidates = list(attacks(problem, network, algorithm.largest_change, **options))
     if is_foreign(algorithm):
         strong = find_attacks(
-            algorithm, problem, network, horizon, agents=agents, seed=seed, most=PAIRS
+            algorithm, problem, network, horizon, agents=agents, seed=seed, max_pairs=PAIRS
         )
         extreme = {(attack.agent, attack.name) for attack in candidates}
-        candidates += [one for one in strong if (one.agent, one.name) not in extreme]
+        candidates += [pair for pair in strong if (pair.agent, pair.name) not in extreme]
     pairs: dict[int, list[Attack]] = {}
     for attack in candidates:
         pairs.setdefault(attack.agent, []).append(attack)
@@ -178,31 +178,32 @@ def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
     """Yield the pairs of all finders; of whole agents if the guarantee hides an agent."""
-    place = problem, network, agent, rng
+    arguments = problem, network, agent, rng
     if algorithm.relation.unit == "agent":
-        yield from agent_data(*place)
-    yield from extreme_data(*place, algorithm.largest_change)
-    yield from observed_data(*place, algorithm.largest_change)
-    yield from special_data(*place)
-    yield from random_data(*place)
+        yield from agent_data(*arguments)
+    yield from extreme_data(*arguments, algorithm.largest_change)
+    yield from observed_data(*arguments, algorithm.largest_change)
+    yield from special_data(*arguments)
+    yield from random_data(*arguments)
 
 
-class _Places(NamedTuple):
+class _Location(NamedTuple):
     """Position of the replaced record, and number of other records that equal the first one."""
 
     index: int
     count: int
 
 
-def _places(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> _Places:
+def _location(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> _Location:
     """Return where a replaced record changes the noiseless messages of agent 0 most.
 
     A record may have a larger weight at one position than at others. Messages may jump at one of
     the data sets between two extreme ones. Neither shows in pairs of extreme data.
     """
-    universe, records = universe_of(problem), int(problem.records)
-    if universe is None or records < 2:
-        return _Places(0, 0)
+    universe = universe_of(problem)
+    if universe is None or universe.problem.records < 2:
+        return _Location(0, 0)
+    records = universe.problem.records
     pair = _first_pair(universe, np.random.default_rng(0))
     quiet = AuditStreams.labelled("probe", 1).without("noise")
 
@@ -227,7 +228,7 @@ def _places(algorithm: Algorithm, problem: Any, network: Network, horizon: int) 
         steps = [change(*ends) / (b - a) for ends, a, b in zip(
             pairwise(sent), counts[:-1], counts[1:], strict=True)]  # fmt: skip
         low, high = counts[int(np.argmax(steps))], counts[int(np.argmax(steps)) + 1]
-    return _Places(int(indices[int(np.argmax(changes))]), low)
+    return _Location(int(indices[int(np.argmax(changes))]), low)
 
 
 def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:
@@ -237,14 +238,14 @@ def _first_pair(universe: Universe, rng: np.random.Generator) -> Pair:
 
 
 def _located_pairs(
-    problem: Any, network: Network, agent: int, places: _Places, rng: np.random.Generator
+    problem: Any, network: Network, agent: int, location: _Location, rng: np.random.Generator
 ) -> list[Attack]:
-    """Return the pairs of one agent at the position and at the data set of ``places``."""
+    """Return the pairs of one agent at the position and at the data set of ``location``."""
     universe = universe_of(problem)
-    if universe is None or int(problem.records) < 2:
+    if universe is None or universe.problem.records < 2:
         return []
     pair = _first_pair(universe, rng)
-    index, count = places
+    index, count = location
     between = pair._replace(
         background=universe.between(pair, agent, count), name=f"{count} of equal records"
     )
@@ -259,12 +260,14 @@ Scored = tuple[float, Attack]
 
 def _ranked(score: Callable[[Attack], float], candidates: Iterable[Attack]) -> list[Scored]:
     """Return candidates and scores, the highest first; equal scores keep their order."""
-    return sorted(((score(one), one) for one in candidates), key=lambda pair: -pair[0])
+    return sorted(((score(attack), attack) for attack in candidates), key=lambda pair: -pair[0])
 
 
-def _distinct(ranked: Iterable[Scored], most: int) -> list[Attack]:
+def _distinct(ranked: Iterable[Scored], max_pairs: int) -> list[Attack]:
     """Return the first pairs of different scores."""
-    return list({score: attack for score, attack in reversed(list(ranked))}.values())[::-1][:most]
+    return list({score: attack for score, attack in reversed(list(ranked))}.values())[::-1][
+        :max_pairs
+    ]
 
 
 def _searched(
@@ -328,8 +331,8 @@ def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> fl
         if first.shape != second.shape:
             return math.inf
         scale = _least_scale(algorithm, attack, horizon, first.shape[1])
-        apart = np.linalg.norm(first - second, axis=-1).max(-1) / scale
-        difference += float(np.nan_to_num((apart**2).sum(1).max(), nan=math.inf))
+        lengths = np.linalg.norm(first - second, axis=-1).max(-1) / scale
+        difference += float(np.nan_to_num((lengths**2).sum(1).max(), nan=math.inf))
     return float(f"{difference:.{DIGITS}g}")
 
 
@@ -349,8 +352,8 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
     ]
     least = _least_scale(algorithm, attack, horizon, horizon)
     both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
-    apart = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
-    return float(np.nan_to_num((apart**2).sum()))
+    lengths = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
+    return float(np.nan_to_num((lengths**2).sum()))
 
 
 def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
@@ -370,7 +373,7 @@ def agent_classes(network: Network, agents: Iterable[int]) -> list[list[int]]:
     degrees, mixing = np.asarray(network.degrees), np.asarray(network.mixing)
     classes: dict[tuple, list[int]] = {}
     for agent in agents:
-        around = sorted(int(degrees[other]) for other in network.neighbours_of(agent))
+        around = sorted(int(degrees[neighbour]) for neighbour in network.neighbours_of(agent))
         weights = np.sort(np.round(mixing[agent], 9)).tobytes()
         key = int(degrees[agent]), round(float(mixing[agent, agent]), 9), weights, tuple(around)
         classes.setdefault(key, []).append(agent)

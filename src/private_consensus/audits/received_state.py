@@ -136,13 +136,19 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
             return
     if loud is None:
         return
-    others = {(t, name): rows for t, name, rows in _exchanged(neighbour, agents)}
+    of_neighbour = {(t, name): rows for t, name, rows in _exchanged(neighbour, agents)}
     louder = {(t, name): rows for t, name, rows in _exchanged(loud, agents)}
     for t, name, rows in _exchanged(runs.recorded, agents):
-        there, noisy = others.get((t, name)), louder.get((t, name))
-        if there is None or noisy is None or not rows.shape == there.shape == noisy.shape:
+        neighbour_values, noisy = of_neighbour.get((t, name)), louder.get((t, name))
+        if (
+            neighbour_values is None
+            or noisy is None
+            or not rows.shape == neighbour_values.shape == noisy.shape
+        ):
             continue
-        if _exchanged_without_noise(rows[attacked], there[attacked], noisy[attacked], loud):
+        if _exchanged_without_noise(
+            rows[attacked], neighbour_values[attacked], noisy[attacked], loud
+        ):
             yield (
                 f"agent {attacked} exchanges a value in iteration {t} that carries no noise of "
                 f"its own ({name})"
@@ -153,20 +159,20 @@ def _without_noise(runs: Replays, attacked: int, agents: int) -> Iterator[str]:
 def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agents: int) -> str:
     """Return a text about the first released message that lacks noise on D or on D'."""
     for (name, t), values in runs.recorded.outputs.items():
-        there = neighbour.sampled_release(t)
+        neighbour_values = neighbour.sampled_release(t)
         if name != RELEASED or t == "end" or not _is_per_agent(values, agents):
             continue
-        if there is None or values.shape != there.shape:
+        if neighbour_values is None or values.shape != neighbour_values.shape:
             continue
-        here, there = values[:, attacked], there[:, attacked]
+        values_of_agent, neighbour_values = values[:, attacked], neighbour_values[:, attacked]
         silent, both = [], True
-        for coordinate in np.ndindex(here.shape[1:]):
-            place = slice(None), *coordinate
+        for coordinate in np.ndindex(values_of_agent.shape[1:]):
+            index = slice(None), *coordinate
             missing = [
                 _lacks_noise(*values, trace, t, (slice(None), attacked, *coordinate))
                 for values, trace in (
-                    ((here[place], there[place]), runs.loud),
-                    ((there[place], here[place]), runs.loud_neighbour),
+                    ((values_of_agent[index], neighbour_values[index]), runs.loud),
+                    ((neighbour_values[index], values_of_agent[index]), runs.loud_neighbour),
                 )
             ]
             if any(missing):
@@ -174,44 +180,46 @@ def _released_without_noise(runs: Replays, neighbour: Trace, attacked: int, agen
                 both = both and all(missing)
         if silent:
             listed = ", ".join(str(*coordinate) for coordinate in silent[:MAX_LISTED])
-            where = f" in coordinates {listed}" if len(silent) < here[0].size else ""
+            where = f" in coordinates {listed}" if len(silent) < values_of_agent[0].size else ""
             sets = "" if both else " on one of the two data sets"
             return f"the message of agent {attacked} in iteration {t} carries no noise{where}{sets}"
     return ""
 
 
-def _lacks_noise(here, there, loud: Trace | None, t: int, place: tuple[Any, ...]) -> bool:
+def _lacks_noise(first, second, loud: Trace | None, t: int, index: tuple[Any, ...]) -> bool:
     released = None if loud is None else loud.sampled_release(t)
-    if loud is None or released is None or released.ndim != len(place):
+    if loud is None or released is None or released.ndim != len(index):
         return False
-    return lacks_noise(here, there, released[place], loud)
+    return lacks_noise(first, second, released[index], loud)
 
 
-def _exchanged_without_noise(here, there, noisy, loud: Trace) -> bool:
+def _exchanged_without_noise(first, second, noisy, loud: Trace) -> bool:
     """Return True if exchanged values [..., runs, dim] or [dim] lack noise."""
-    axes = [axis for axis, size in enumerate(np.shape(here)[:-1]) if size == RUNS]
+    axes = [axis for axis, size in enumerate(np.shape(first)[:-1]) if size == RUNS]
     if axes:
-        here, there, noisy = (np.moveaxis(values, axes[-1], 0) for values in (here, there, noisy))
-    return lacks_noise(here, there, noisy, loud)
+        first, second, noisy = (
+            np.moveaxis(values, axes[-1], 0) for values in (first, second, noisy)
+        )
+    return lacks_noise(first, second, noisy, loud)
 
 
 def _differing(
-    runs: Replays, other: Trace, attacked: int, agents: int
+    runs: Replays, replayed: Trace, attacked: int, agents: int
 ) -> list[tuple[int, int, str]]:
     """Return iteration, agent and name of values that differ from the recorded execution."""
     differing = []
-    there = {(t, name): rows for t, name, rows in _values(other, agents)}
+    by_name = {(t, name): rows for t, name, rows in _values(replayed, agents)}
     for t, name, rows in _values(runs.recorded, agents):
-        others = there.get((t, name))
-        if others is None or others.shape != rows.shape:
+        replayed_rows = by_name.get((t, name))
+        if replayed_rows is None or replayed_rows.shape != rows.shape:
             continue  # a matter of control flow
-        tolerance = tolerance_until(other, t)
+        tolerance = tolerance_until(replayed, t)
         scale = float(np.abs(rows).max(initial=0))
         for agent in range(agents):
             if agent == attacked:
                 continue
-            near = np.abs(rows[agent] - others[agent]).max(initial=0) <= tolerance * scale
-            if not near and not equal(rows[agent], others[agent], tolerance):
+            near = np.abs(rows[agent] - replayed_rows[agent]).max(initial=0) <= tolerance * scale
+            if not near and not equal(rows[agent], replayed_rows[agent], tolerance):
                 differing.append((t, agent, name))
     return differing
 

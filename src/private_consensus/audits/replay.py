@@ -260,9 +260,9 @@ class _Recorder:
         after = self._traced(call, algorithm, state, problem, network, draw, t)
         if target is None:
             return after
-        shown = released_of(algorithm, after, problem, t)
-        self._compare(t, shown, target)
-        return self._substituted(after, shown, target, t)
+        released = released_of(algorithm, after, problem, t)
+        self._compare(t, released, target)
+        return self._substituted(after, released, target, t)
 
     def _traced(self, call, algorithm, state, problem, network, draw, t):
         """Take one step and record which lines of the algorithm's own modules are executed."""
@@ -285,26 +285,31 @@ class _Recorder:
             sys.settrace(before)
             self.trace.lines[t] = frozenset(lines)
 
-    def _compare(self, t: int, shown: np.ndarray | None, target: np.ndarray) -> None:
+    def _compare(self, t: int, released: np.ndarray | None, target: np.ndarray) -> None:
         error = np.inf
-        if shown is not None and shown.shape == target.shape:
-            error = _distance(self._row(shown), self._row(target))
+        if released is not None and released.shape == target.shape:
+            error = _distance(self._row(released), self._row(target))
         self.trace.errors[t], self.trace.replayed[t] = error, bool(error <= CLOSE)
 
     def _row(self, values: np.ndarray) -> np.ndarray:
         """Return the values of the agents; all values if there are no agents."""
         return values[:, self.rows] if values.ndim >= 3 else values
 
-    def _substituted(self, state: Any, shown: np.ndarray | None, target: np.ndarray, t: int):
+    def _substituted(self, state: Any, released: np.ndarray | None, target: np.ndarray, t: int):
         """Overwrite the arrays of the state that hold the agent's message with the recorded one."""
         recorded = self.source.states.get(t) if self.source is not None else None
-        if recorded is None or shown is None or shown.shape != target.shape or target.ndim < 3:
+        if (
+            recorded is None
+            or released is None
+            or released.shape != target.shape
+            or target.ndim < 3
+        ):
             return state
         arrays = list(state) if isinstance(state, tuple) else []
         if len(arrays) != len(recorded):
             return state
         for index, (now, before) in enumerate(zip(arrays, recorded, strict=True)):
-            if not _holds(now, shown, self.rows) or not _holds(before, target, self.rows):
+            if not _holds(now, released, self.rows) or not _holds(before, target, self.rows):
                 continue
             changed = np.array(now)
             changed[0][:, self.rows] = target[:, self.rows]
@@ -333,59 +338,59 @@ class _Recorder:
             self.trace.bare[t] = bare
             if _distance(self._row(bare), self._row(target)) <= 1e-14:
                 return draw
-            places = noise_places(draw, target.shape)
-            for place in places:
-                found = _solve(
-                    lambda rows, place=place: self._row(
-                        released_with(_with_rows(draw, place, self.rows, rows))
+            paths = noise_places(draw, target.shape)
+            for path in paths:
+                solution = _solve(
+                    lambda rows, path=path: self._row(
+                        released_with(_with_rows(draw, path, self.rows, rows))
                     ),
-                    np.array(at_place(draw, place)[:, self.rows]),
+                    np.array(at_place(draw, path)[:, self.rows]),
                     self._row(target),
                 )
-                if found is None:
+                if solution is None:
                     continue
-                changed = _with_rows(draw, place, self.rows, found)
+                changed = _with_rows(draw, path, self.rows, solution)
                 after = released_with(changed)
                 if _distance(after, target) <= CLOSE or not self._others_change(after, bare):
-                    self.trace.shifts[t] = found - at_place(draw, place)[:, self.rows]
+                    self.trace.shifts[t] = solution - at_place(draw, path)[:, self.rows]
                     return changed
-            return self._jointly(released_with, draw, places, target, t)
+            return self._jointly(released_with, draw, paths, target, t)
         except (TypeError, ValueError, IndexError, FloatingPointError, np.linalg.LinAlgError):
             return draw
         return draw
 
     def _others_change(self, after: np.ndarray, bare: np.ndarray) -> bool:
         """Return True if the messages of other agents differ."""
-        others = [np.delete(values, self.rows, axis=1) for values in (after, bare)]
-        return _distance(*others) > CLOSE
+        of_others = [np.delete(values, self.rows, axis=1) for values in (after, bare)]
+        return _distance(*of_others) > CLOSE
 
-    def _jointly(self, released_with, draw, places, target, t: int):
+    def _jointly(self, released_with, draw, paths, target, t: int):
         """Return the draw with which all agents release the recorded messages.
 
         The noise of an agent also enters messages of others here. If no noise leads to the
         recorded messages, mark the iteration as unreachable and return the draw unchanged.
         """
         agents = target.shape[1]
-        if not 0 < agents * len(places) <= MAX_JOINT:
+        if not 0 < agents * len(paths) <= MAX_JOINT:
             return draw
         bare = released_with(draw)
         uneven = UNEVEN * np.cos(np.arange(agents))
         columns = []
-        for place in places:
+        for path in paths:
             for agent in range(agents):
-                rows = at_place(draw, place)[:, agent]
-                columns.append(released_with(_with_rows(draw, place, agent, rows + 1.0)) - bare)
+                rows = at_place(draw, path)[:, agent]
+                columns.append(released_with(_with_rows(draw, path, agent, rows + 1.0)) - bare)
         response = np.moveaxis(np.stack(columns, axis=-1), 2, 1)  # [runs, dim, agents, columns]
         missing = np.moveaxis(target - bare, 2, 1)[..., None]
         units = (np.linalg.pinv(response, rcond=1e-9) @ missing)[..., 0]
-        units = np.moveaxis(units.reshape(*units.shape[:2], len(places), agents), 1, -1)
+        units = np.moveaxis(units.reshape(*units.shape[:2], len(paths), agents), 1, -1)
         probe = np.broadcast_to(uneven[:, None], units.shape)
         for added in (probe, units):
             changed = draw
-            for number, place in enumerate(places):
+            for number, path in enumerate(paths):
                 for agent in range(agents):
-                    rows = at_place(draw, place)[:, agent] + added[:, number, agent]
-                    changed = _with_rows(changed, place, agent, rows)
+                    rows = at_place(draw, path)[:, agent] + added[:, number, agent]
+                    changed = _with_rows(changed, path, agent, rows)
             predicted = bare + np.moveaxis((response @ _columns(added))[..., 0], 1, 2)
             after = released_with(changed)
             if _distance(after, predicted) > CLOSE:  # messages are not affine in the noise
@@ -398,8 +403,8 @@ class _Recorder:
 
 def _columns(units: np.ndarray) -> np.ndarray:
     """Return noise [runs, places, agents, dim] as columns [runs, dim, places * agents, 1]."""
-    runs, places, agents, dim = units.shape
-    return np.moveaxis(units, -1, 1).reshape(runs, dim, places * agents, 1)
+    runs, arrays, agents, dim = units.shape
+    return np.moveaxis(units, -1, 1).reshape(runs, dim, arrays * agents, 1)
 
 
 def run_traced(
@@ -483,27 +488,27 @@ def _first(values: Any) -> Any:
 
 
 def _copies(state: Any) -> tuple[Any, ...]:
-    parts = state if isinstance(state, tuple) else ()
-    return tuple(np.array(part) if isinstance(part, np.ndarray) else None for part in parts)
+    arrays = state if isinstance(state, tuple) else ()
+    return tuple(np.array(array) if isinstance(array, np.ndarray) else None for array in arrays)
 
 
 def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
     """Return the released messages of a state of one setting; None if there are none."""
-    shown = algorithm.observables(state, problem, t)
-    return np.array(_first(shown[RELEASED])) if RELEASED in shown else None
+    observables = algorithm.observables(state, problem, t)
+    return np.array(_first(observables[RELEASED])) if RELEASED in observables else None
 
 
-def _holds(array: Any, shown: np.ndarray, rows: int | slice) -> bool:
+def _holds(array: Any, released: np.ndarray, rows: int | slice) -> bool:
     """Return True if an array [1, runs, agents, ...] holds the agents' messages."""
-    if not isinstance(array, np.ndarray) or array.shape != (1, *shown.shape):
+    if not isinstance(array, np.ndarray) or array.shape != (1, *released.shape):
         return False
-    return np.array_equal(array[0][:, rows], shown[:, rows])
+    return np.array_equal(array[0][:, rows], released[:, rows])
 
 
-def _distance(here: np.ndarray, there: np.ndarray) -> float:
+def _distance(first: np.ndarray, second: np.ndarray) -> float:
     """Return the largest difference, relative to the largest value."""
-    scale = max(float(np.abs(here).max(initial=0)), float(np.abs(there).max(initial=0)))
-    largest = float(np.abs(here - there).max(initial=0))
+    scale = max(float(np.abs(first).max(initial=0)), float(np.abs(second).max(initial=0)))
+    largest = float(np.abs(first - second).max(initial=0))
     return largest / scale if scale else largest
 
 
@@ -513,10 +518,10 @@ Place = tuple[int, ...]
 
 def noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
     """Return the places of arrays that have one vector per run and agent; ``noise`` first."""
-    places = [place for place in _places(draw) if np.shape(at_place(draw, place)) == shape]
+    paths = [path for path in _places(draw) if np.shape(at_place(draw, path)) == shape]
     fields = getattr(draw, "_fields", ())
     first = fields.index("noise") if "noise" in fields else -1
-    return sorted(places, key=lambda place: not place or place[0] != first)
+    return sorted(paths, key=lambda path: not path or path[0] != first)
 
 
 def _places(draw: Any, before: Place = ()) -> list[Place]:
@@ -524,30 +529,30 @@ def _places(draw: Any, before: Place = ()) -> list[Place]:
         return [before]
     if not isinstance(draw, tuple):
         return []
-    return [place for i, part in enumerate(draw) for place in _places(part, (*before, i))]
+    return [path for i, element in enumerate(draw) for path in _places(element, (*before, i))]
 
 
-def at_place(draw: Any, place: Place) -> Any:
+def at_place(draw: Any, path: Place) -> Any:
     """Return the array of a draw at a place."""
-    for index in place:
+    for index in path:
         draw = draw[index]
     return draw
 
 
-def with_array(draw: Any, place: Place, array: np.ndarray) -> Any:
+def with_array(draw: Any, path: Place, array: np.ndarray) -> Any:
     """Return a copy of the draw with another array at a place."""
-    if not place:
+    if not path:
         return array
-    parts = list(draw)
-    parts[place[0]] = with_array(parts[place[0]], place[1:], array)
-    return type(draw)(*parts) if hasattr(draw, "_fields") else type(draw)(parts)
+    elements = list(draw)
+    elements[path[0]] = with_array(elements[path[0]], path[1:], array)
+    return type(draw)(*elements) if hasattr(draw, "_fields") else type(draw)(elements)
 
 
-def _with_rows(draw: Any, place: Place, rows: int | slice, values: np.ndarray) -> Any:
+def _with_rows(draw: Any, path: Place, rows: int | slice, values: np.ndarray) -> Any:
     """Return a copy of the draw with other noise of some agents."""
-    changed = np.array(at_place(draw, place))
+    changed = np.array(at_place(draw, path))
     changed[:, rows] = values
-    return with_array(draw, place, changed)
+    return with_array(draw, path, changed)
 
 
 def _solve(
@@ -647,8 +652,10 @@ def replays(algorithm: Algorithm, attack: Any, horizon: int, *, seed: int) -> Re
     Replays
     """
     key = (algorithm, *attack.pair, attack.network, horizon, seed, attack.agent)
-    for known, result in _LAST:
-        if all(a is b or (isinstance(a, int) and a == b) for a, b in zip(known, key, strict=True)):
+    for cached_key, result in _LAST:
+        if all(
+            a is b or (isinstance(a, int) and a == b) for a, b in zip(cached_key, key, strict=True)
+        ):
             return result
     result = _replays(algorithm, attack, horizon, seed)
     _LAST[:] = [(key, result)]
@@ -678,14 +685,14 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     return Replays(recorded, neighbour, of_all, of_agent, of_neighbour, error)
 
 
-def lacks_noise(here: Any, there: Any, loud: Any, trace: Trace) -> bool:
+def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
     """Return True if a value depends on the data set and not on noise, in some run.
 
     Parameters
     ----------
     here, there : array-like
         Values with sampled noise on either data set; the first axis is that of runs, if there is
-        one. ``here`` belongs to the data set of ``loud``.
+        one. ``first`` belongs to the data set of ``loud``.
     loud : array-like
         Values with loud noise.
     trace : Trace
@@ -696,28 +703,28 @@ def lacks_noise(here: Any, there: Any, loud: Any, trace: Trace) -> bool:
     -------
     bool
     """
-    here, there, loud = map(np.asarray, (here, there, loud))
-    if not here.shape == there.shape == loud.shape:
+    first, second, loud = map(np.asarray, (first, second, loud))
+    if not first.shape == second.shape == loud.shape:
         return False
-    differs, same = ~_near(here, there, LEAST_EFFECT), _near(here, loud, EXACT * LOUDNESS)
-    if trace.is_weak or not here.ndim or len(here) != RUNS:
-        discrete = trace.is_weak and 2 * np.unique(here).size <= max(here.size, 3)
+    differs, same = ~_near(first, second, LEAST_EFFECT), _near(first, loud, EXACT * LOUDNESS)
+    if trace.is_weak or not first.ndim or len(first) != RUNS:
+        discrete = trace.is_weak and 2 * np.unique(first).size <= max(first.size, 3)
         return bool(differs.any() and same.all() and not discrete)
     pairs = (differs.reshape(2, RUNS // 2, -1), same.reshape(2, RUNS // 2, -1))
     return bool((pairs[0].any(0) & pairs[1].all(0)).any())
 
 
-def _near(here: np.ndarray, there: np.ndarray, tolerance: float) -> np.ndarray:
+def _near(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
     """Return by entry whether two arrays agree, relative to the largest value."""
-    if not set(here.dtype.kind + there.dtype.kind) <= set("fc"):
-        return np.asarray(here == there)
+    if not set(first.dtype.kind + second.dtype.kind) <= set("fc"):
+        return np.asarray(first == second)
     with np.errstate(invalid="ignore"):
-        scale = np.nanmax(np.abs(here), initial=0.0)
-        near = np.abs(here - there) <= tolerance * scale
-    return near | (here == there) | (np.isnan(here) & np.isnan(there))
+        scale = np.nanmax(np.abs(first), initial=0.0)
+        near = np.abs(first - second) <= tolerance * scale
+    return near | (first == second) | (np.isnan(first) & np.isnan(second))
 
 
-def equal(here: Any, there: Any, tolerance: float) -> bool:
+def equal(first: Any, second: Any, tolerance: float) -> bool:
     """Return True if two arrays agree up to ``tolerance``, relative to the largest value.
 
     Parameters
@@ -731,19 +738,19 @@ def equal(here: Any, there: Any, tolerance: float) -> bool:
     -------
     bool
     """
-    here, there = np.asarray(here), np.asarray(there)
-    if here.shape != there.shape:
+    first, second = np.asarray(first), np.asarray(second)
+    if first.shape != second.shape:
         return False
-    kinds = here.dtype.kind + there.dtype.kind
+    kinds = first.dtype.kind + second.dtype.kind
     if not set(kinds) <= set("fc"):
-        return bool(np.array_equal(here, there))
-    finite = np.isfinite(here)
-    if not np.array_equal(finite, np.isfinite(there)):
+        return bool(np.array_equal(first, second))
+    finite = np.isfinite(first)
+    if not np.array_equal(finite, np.isfinite(second)):
         return False
-    if not np.array_equal(here[~finite], there[~finite], equal_nan=True):
+    if not np.array_equal(first[~finite], second[~finite], equal_nan=True):
         return False
-    coarse = max(np.finfo(values.dtype).eps for values in (here, there))
-    return _distance(here[finite], there[finite]) <= max(tolerance, 1e3 * coarse)
+    coarse = max(np.finfo(values.dtype).eps for values in (first, second))
+    return _distance(first[finite], second[finite]) <= max(tolerance, 1e3 * coarse)
 
 
 def tolerance_until(trace: Trace, t: Any) -> float:

@@ -102,7 +102,7 @@ class Coverage:
     @property
     def is_complete(self) -> bool:
         """Return True if everything that decides the verdict was tested."""
-        return not any(part.decisive for part in self.untested)
+        return not any(gap.decisive for gap in self.untested)
 
     def lines(self) -> list[tuple[str, str]]:
         """The coverage as pairs of a name and a text."""
@@ -116,7 +116,7 @@ class Coverage:
             ("outputs tested", ", ".join(self.outputs)),
             ("noise tested", ", ".join(self.sites) or "none"),
         ]
-        return rows + [("not tested", str(part)) for part in self.untested]
+        return rows + [("not tested", str(gap)) for gap in self.untested]
 
 
 @dataclass(frozen=True)
@@ -300,11 +300,10 @@ class AuditResult:
         ]
         if not np.isnan(self.sensitivity):
             rows.append(("sensitivity reached", f"{self.sensitivity:.1%} of the declared one"))
-        for found in self.noise:
-            text = (
-                f"{found.estimate:.4g} of the declared scale, {found.low:.4g} to {found.high:.4g}"
-            )
-            rows.append((f"noise of the {found.site}", text))
+        for site_noise in self.noise:
+            interval = f"{site_noise.low:.4g} to {site_noise.high:.4g}"
+            text = f"{site_noise.estimate:.4g} of the declared scale, {interval}"
+            rows.append((f"noise of the {site_noise.site}", text))
         rows += self.coverage.lines()
         rows += [(finding.kind, finding.text) for finding in self.findings]
         rows.append(("verdict", self.verdict))
@@ -326,5 +325,5 @@ def list_numbers(numbers: Sequence[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    parts = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
-    return ", ".join(parts)
+    ranges = [str(a) if a == b else f"{a}, {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
+    return ", ".join(ranges)

@@ -54,14 +54,16 @@ class BatchRecorder:
         return self
 
     def clipped_gradient(
-        self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **named: Any
+        self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **keywords: Any
     ) -> np.ndarray:
         """Compute the problem's clipped gradient and record the batch."""
-        taken = np.arange(rows.shape[-1]) < sizes[:, None]
-        own = self._problem.rows_of(0)
-        each = zip(own, rows, taken, strict=True)
-        self.batches.append(np.stack([np.isin(mine, some[which]) for mine, some, which in each]))
-        return self._problem.clipped_gradient(x, rows, sizes, *options, **named)
+        is_sampled = np.arange(rows.shape[-1]) < sizes[:, None]
+        agent_rows = self._problem.rows_of(0)
+        by_agent = zip(agent_rows, rows, is_sampled, strict=True)
+        self.batches.append(
+            np.stack([np.isin(mine, indices[is_taken]) for mine, indices, is_taken in by_agent])
+        )
+        return self._problem.clipped_gradient(x, rows, sizes, *options, **keywords)
 
 
 def sampling_found(
@@ -78,8 +80,8 @@ def sampling_found(
     execute(algorithm, recorder, attack.network, streams, horizon)
     if len(recorder.batches) != horizon * runs:
         return _inclusion(algorithm, attack, horizon, samplings.pop(), level, seed)
-    taken = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
-    results = list(_tested(taken, samplings.pop()))
+    batches = np.stack(recorder.batches).reshape(horizon, runs, *recorder.batches[0].shape)
+    results = list(_tested(batches, samplings.pop()))
     return CheckReport(
         tuple(
             Finding(DIFFERS, f"batches: {text}")
@@ -103,23 +105,27 @@ def _inclusion(
     if moved is not None:
         pairs.append(moved)
     firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
-    known = [first for first in firsts if first is not None]
-    begin = min((int(first.min()) for first in known), default=horizon)
+    first_changes = [first for first in firsts if first is not None]
+    begin = min((int(first.min()) for first in first_changes), default=horizon)
     if begin >= horizon:
         text = "no message shows which records are in a batch"
         return CheckReport(untested=(Untested("batches of records", text),))
     results = [
-        result for first in known for result in _hazards(first, declared.rate, begin, horizon)
+        result
+        for first in first_changes
+        for result in _hazards(first, declared.rate, begin, horizon)
     ]
-    if len(known) == 2:
-        results.append(_together(known[0], known[1], begin, declared, attack.pair[0].records))
+    if len(first_changes) == 2:
+        results.append(
+            _together(first_changes[0], first_changes[1], begin, declared, attack.pair[0].records)
+        )
     findings = tuple(
         Finding(DIFFERS, f"batches of agent {attack.agent}: {text}")
         for text, p_value in results
         if p_value * len(results) <= level
     )
     untested = ()
-    if len(known) < 2:
+    if len(first_changes) < 2:
         text = "the problem has no rows that can be exchanged"
         untested = (Untested("dependence of two records in a batch", text),)
     return CheckReport(findings, sites=("batches of replaced records",), untested=untested)
@@ -127,14 +133,14 @@ def _inclusion(
 
 def _second_record(attack: Attack) -> tuple[Any, Any] | None:
     """The pair with the replaced record and another one exchanged; None without rows."""
-    one, other = attack.pair
+    first, second = attack.pair
     if not all(
         isinstance(getattr(problem, name, None), np.ndarray)
         for problem in attack.pair
         for name in ("features", "labels")
     ):
         return None
-    features, labels = (one.features, other.features), (one.labels, other.labels)
+    features, labels = (first.features, second.features), (first.labels, second.labels)
     if features[0].ndim < 3 or labels[0].shape != features[0].shape[:-1]:
         return None
     rows = np.moveaxis(features[0], -3, 0)[attack.agent]
@@ -154,7 +160,7 @@ def _second_record(attack: Attack) -> tuple[Any, Any] | None:
         signs[..., attack.agent, :] = problem.labels[..., attack.agent, order]
         return replace(problem, features=rows, labels=signs)
 
-    return exchanged(one), exchanged(other)
+    return exchanged(first), exchanged(second)
 
 
 def _first_changes(
@@ -164,14 +170,14 @@ def _first_changes(
     none does.
     """
     streams = AuditStreams.labelled("inclusion of a record", INCLUSIONS, seed)
-    one, other = (
+    first_sent, second_sent = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
         for problem in pair
     )
-    if one.shape != other.shape:
+    if first_sent.shape != second_sent.shape:
         return None
-    size = 1e-9 * (1.0 + np.abs(one).max())
-    differs = (np.abs(one - other) > size).any(-1)
+    size = 1e-9 * (1.0 + np.abs(first_sent).max())
+    differs = (np.abs(first_sent - second_sent) > size).any(-1)
     return np.where(differs.any(1), differs.argmax(1), horizon)
 
 
@@ -183,21 +189,23 @@ def _hazards(
     Messages before iteration ``begin``, from 0, depend on no batch.
     """
     for t in range(begin, horizon):
-        at_risk, taken = int((first >= t).sum()), int((first == t).sum())
-        text = f"a record is in {taken} of {at_risk} batches of iteration {t + 1}, rate {rate:.3g}"
-        yield text, _binomial(taken, at_risk, rate)
+        at_risk, included = int((first >= t).sum()), int((first == t).sum())
+        text = (
+            f"a record is in {included} of {at_risk} batches of iteration {t + 1}, rate {rate:.3g}"
+        )
+        yield text, _binomial(included, at_risk, rate)
 
 
 def _together(
-    one: np.ndarray, other: np.ndarray, begin: int, declared: Sampling, records: int
+    first: np.ndarray, second: np.ndarray, begin: int, declared: Sampling, records: int
 ) -> tuple[str, float]:
     """P-value of the number of first batches that hold both of two records."""
-    both = int(((one == begin) & (other == begin)).sum())
+    both = int(((first == begin) & (second == begin)).sum())
     rate = declared.rate**2
     if declared.kind == "fixed_size" and records > 1:
         rate = declared.rate * (declared.rate * records - 1) / (records - 1)
-    text = f"two records are together in {both} of {len(one)} batches, expected are "
-    return text + f"{rate * len(one):.3g}", _binomial(both, len(one), max(0.0, rate))
+    text = f"two records are together in {both} of {len(first)} batches, expected are "
+    return text + f"{rate * len(first):.3g}", _binomial(both, len(first), max(0.0, rate))
 
 
 def _binomial(count: int, trials: int, rate: float) -> float:
@@ -217,8 +225,8 @@ def sampled_record_change(
     Noise of earlier rounds may be in that message, too: what is found is then less than the truth.
     """
     # a record that is replaced is one that is removed and one that is added
-    apart = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    allowed = apart * max(map(_mu_if_sampled, releases), default=0.0)
+    factor = 2.0 if algorithm.relation.change == "add_remove" else 1.0
+    allowed = factor * max(map(_mu_if_sampled, releases), default=0.0)
     if not 0 < allowed < np.inf:
         return CheckReport()
     streams = AuditStreams.labelled("a record in a batch", min(runs, RUNS), seed)
@@ -296,38 +304,41 @@ def _least_change(changes: np.ndarray, noise: np.ndarray, level: float) -> float
     """
     lengths = np.linalg.norm(changes, axis=-1)
     first = np.where(lengths.any(1), (lengths > 0).argmax(1), -1)
-    found = [0.0]
+    ratios = [0.0]
     for t in np.unique(first[first >= 0]):
         drawn = noise[:, t][noise[:, t] != 0]
         if drawn.size:
             # of n normal numbers the sum of squares is chi-squared with n degrees of freedom
             variance = (drawn**2).sum() / 2 / (2 * gammaincinv(drawn.size / 2, level))
-            found.append(float(lengths[first == t, t].max() / np.sqrt(variance)))
-    return max(found)
+            ratios.append(float(lengths[first == t, t].max() / np.sqrt(variance)))
+    return max(ratios)
 
 
-def _tested(taken: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:
+def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:
     """P-values of what is said of batches [rounds, runs, agents, records]."""
-    sizes, records = taken.sum(-1), taken.shape[-1]
+    sizes, records = batches.sum(-1), batches.shape[-1]
     rate = sizes.mean() / records
     spread = sizes.std() / records / np.sqrt(sizes.size)
     if declared.kind == "poisson":
-        spread = np.sqrt(declared.rate * (1 - declared.rate) / taken.size)
+        spread = np.sqrt(declared.rate * (1 - declared.rate) / batches.size)
     yield f"records are taken at the rate {rate:.3g}", _two_sided(rate - declared.rate, spread)
     if declared.kind == "poisson":
         expected = records * declared.rate * (1 - declared.rate)
         error = expected * np.sqrt(2 / sizes.size + 1 / (expected * sizes.size))
         yield "sizes do not vary as declared", _two_sided(sizes.var() - expected, error)
     share = sizes[..., None] / records
-    counts, each = taken.sum((0, 1)), np.broadcast_to(share, taken.shape)
-    apart = _two_sided(counts - each.sum((0, 1)), np.sqrt((each * (1 - each)).sum((0, 1))))
-    yield "some records are taken more often", min(1.0, float(apart.min()) * apart.size)
-    if len(taken) < 2:
+    counts, probabilities = batches.sum((0, 1)), np.broadcast_to(share, batches.shape)
+    p_values = _two_sided(
+        counts - probabilities.sum((0, 1)),
+        np.sqrt((probabilities * (1 - probabilities)).sum((0, 1))),
+    )
+    yield "some records are taken more often", min(1.0, float(p_values.min()) * p_values.size)
+    if len(batches) < 2:
         return
-    both = (taken[:-1] & taken[1:]).sum(-1)
-    one, other = sizes[:-1], sizes[1:]
-    mean = one * other / records
-    variance = mean * (records - one) * (records - other) / (records * (records - 1))
+    both = (batches[:-1] & batches[1:]).sum(-1)
+    earlier, later = sizes[:-1], sizes[1:]
+    mean = earlier * later / records
+    variance = mean * (records - earlier) * (records - later) / (records * (records - 1))
     error = np.sqrt(variance.sum())
     yield "a batch is like the one before it", _two_sided((both - mean).sum(), error)
 

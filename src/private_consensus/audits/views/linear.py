@@ -107,8 +107,8 @@ def registry_name(algorithm: Any) -> str | None:
     """Return the registry's name of an algorithm; None for a class outside the registry."""
     module = type(algorithm).__module__
     package, _, name = module.rpartition(".")
-    known = package == algorithms.__name__ or algorithms.ANALYSES.get(name) == module
-    return name if known else None
+    is_registered = package == algorithms.__name__ or algorithms.ANALYSES.get(name) == module
+    return name if is_registered else None
 
 
 def broadcasts(algorithm: Any) -> bool:
