@@ -3,7 +3,7 @@
 Every function takes one generator a run and returns indices ``[runs, agents, size]`` (equal sizes)
 or, where sizes differ, indices padded with ``UNUSED`` and the counts. A run depends on its own
 generator only, so adding runs changes none of the earlier ones. Records that no agent has are
-unused; :func:`rest` names them, for tests.
+unused.
 """
 
 from __future__ import annotations
@@ -123,28 +123,6 @@ def partition_dirichlet(
         for generator in generators
     ]
     return _padded(runs)
-
-
-def rest(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
-    """Return the rows that no agent holds, in ascending order.
-
-    Parameters
-    ----------
-    labels : ndarray [rows]
-        Only its length is used.
-    agent_rows : ndarray of int [runs, agents, size]
-        Indices of each agent's rows, padded with ``UNUSED``.
-
-    Returns
-    -------
-    ndarray of int [runs, rows - assigned]
-    """
-    runs = []
-    for rows in agent_rows.reshape(len(agent_rows), -1):
-        free = np.ones(len(labels), bool)
-        free[rows[rows != UNUSED]] = False
-        runs.append(np.flatnonzero(free))
-    return np.stack(runs)
 
 
 def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
