@@ -96,7 +96,7 @@ def test_every_yaml_file_of_the_project_is_read_and_no_key_is_said_twice():
 
 
 def floors(requirements) -> dict[str, str]:
-    found = (re.match(r"([\w.-]+)>=([\w.]+)$", text) for text in requirements)
+    found = (re.match(r"([\w.-]+)>=([\w.,<]+)$", text) for text in requirements)
     return {match[1].lower(): match[2] for match in found if match}
 
 
