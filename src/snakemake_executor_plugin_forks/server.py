@@ -44,8 +44,9 @@ def serve(connection: Connection) -> None:
     from private_consensus.core.kernels.forks import end_with_parent
 
     def run_job(script: str, content: bytes) -> None:
-        # Jobs hold the connection open: Snakemake sees it close after the last of them has ended.
         """Run a script in a forked process.
+
+        The job holds the connection open: Snakemake sees it close after the last job has ended.
 
         Parameters
         ----------
