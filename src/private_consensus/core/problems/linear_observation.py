@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -221,21 +221,19 @@ class LinearObservation(Problem):
         """
         if metric in self.metrics:
             return super().measure(metric, x)
-        return _coordinate(metric, self.n_agents, self.dim)(x)
+        agent, coordinate = _coordinate(metric, self.n_agents, self.dim)
+        return x[..., agent, coordinate]
 
 
-def _coordinate(metric: str, agents: int, dim: int):
+def _coordinate(metric: str, agents: int, dim: int) -> tuple[int, int]:
+    """Return the indices of agent and coordinate in the name of a metric."""
     name, *numbers = metric.split("_")
     expected = f"squared_error, consensus_error or agent_i_k, i up to {agents}, k up to {dim}"
     require(name == "agent" and len(numbers) == 2, "metric", metric, expected)
     require(all(number.isdigit() for number in numbers), "metric", metric, expected)
     i, k = map(int, numbers)
     require(1 <= i <= agents and 1 <= k <= dim, "metric", metric, expected)
-    return partial(_entry, agent=i - 1, coordinate=k - 1)
-
-
-def _entry(x: np.ndarray, *, agent: int, coordinate: int) -> np.ndarray:
-    return x[..., agent, coordinate]
+    return i - 1, k - 1
 
 
 METRICS = LinearObservation.metrics
