@@ -23,7 +23,7 @@ def setting(claimed=1.0, accounted=0.9, **changes):
 
 
 def erratum(severity="breaks", outcome="confirmed", **changes):
-    words = {"place": "p", "statement": "s", "why": "w", "repair": "r", "affects": ["descent"]}
+    words = {"location": "p", "statement": "s", "why": "w", "repair": "r", "affects": ["descent"]}
     return Erratum(severity=severity, outcome=outcome, **(words | changes))
 
 

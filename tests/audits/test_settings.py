@@ -95,7 +95,7 @@ def test_a_smaller_scale_audits_the_first_settings_that_are_named():
     assert selected_settings(cell, named, 2) == settings[3:5]
     raw = yamls.read(ROOT / "config" / "audits.yaml")
     found = read_audits(raw)
-    assert found.of_settings_at("smoke")["most"] == raw["most"]["smoke"]
+    assert found.of_settings_at("smoke")["max_settings"] == raw["max_settings"]["smoke"]
     assert found.of_settings_at("paper") == {"runs": 1000, "confidence": raw["confidence"]}
-    with pytest.raises(InvalidInput, match=r"most\.smoke"):
-        read_audits({**raw, "most": {"smoke": 0}})
+    with pytest.raises(InvalidInput, match=r"max_settings\.smoke"):
+        read_audits({**raw, "max_settings": {"smoke": 0}})

@@ -284,7 +284,7 @@ def test_errata_and_statements_refer_to_each_other():
     assert by_erratum == by_statement
     assert written.keys() - {number for number, _ in by_erratum} == WITHOUT_STATEMENT
     for number, entry in written.items():
-        missing = named_statements(PAPER_OF[number[1]], entry["place"]) - set(
+        missing = named_statements(PAPER_OF[number[1]], entry["location"]) - set(
             entry.get("statements", ())
         )
         assert not missing, (number, missing)

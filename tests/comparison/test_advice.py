@@ -74,7 +74,7 @@ def test_one_point_contradicts_what_is_said_of_all():
 def test_some_method_of_each_problem_is_enough_where_that_is_said():
     stated = sentence(
         smaller={"method": "others"}, than={"method": "local_training"},
-        where={"epsilon": [1.0]}, quantifier="some", part="problem",
+        where={"epsilon": [1.0]}, quantifier="some", group_by="problem",
     )  # fmt: skip
     assert verdict(CROSSING, stated)["verdict"] == "held"
     none = CROSSING.filter(~((CROSSING["problem"] == "lasso") & (CROSSING["method"] == "talks")))

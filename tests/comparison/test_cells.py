@@ -103,7 +103,7 @@ def test_a_job_is_given_its_part_of_the_design_through_json(scale):
     design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
     parts = [
         Comparison.model_validate(json.loads(json.dumps(design.part(part))))
-        for part in range(design.parts)
+        for part in range(design.jobs)
     ]
     assert {name for part in parts for name in part.methods} == set(design.methods)
     for part in parts:

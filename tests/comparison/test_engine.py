@@ -214,7 +214,7 @@ def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
             "mean_estimation", kind(given.records, given.public, given.box), ["dp_gd"],
         )  # fmt: skip
         engine.tune("dp_gd")
-        chosen.append(engine.chosen)
+        chosen.append(engine.candidates)
     straight, turned = chosen
     assert straight["dp_gd", 1.0, "tuned_paid"] == turned["dp_gd", 1.0, "tuned_paid"]
     assert straight["dp_gd", 1.0, "tuned"] != turned["dp_gd", 1.0, "tuned"]
@@ -384,7 +384,7 @@ def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
         assert row["passed"] and row["points"] == 2 * 8**2
         assert row["ratio"] == pytest.approx(row["tuned"] / row["grid"])
     worst = engine.trials["muffliato_gd", 10.0, "tuned"]
-    engine.chosen["muffliato_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
+    engine.candidates["muffliato_gd", 10.0, "tuned"] = max(worst, key=lambda t: t.loss).candidate
     assert not checked_tuning(engine)[-1]["passed"]
 
 

@@ -117,10 +117,10 @@ def test_bounds_are_computed_once_for_all_budgets():
     for epsilon in (0.1, 1.0, 10.0):
         for copies in (1, 8):
             search.calibrated(algorithm, Budget(epsilon, DELTA), MEANS, RING, HORIZON, copies)
-    assert len(search.known) == 1
+    assert len(search.bounds) == 1
     search.calibrated(algorithm, Budget(1.0, DELTA), MEANS, STAR, HORIZON)
     search.calibrated(algorithm, Budget(1.0, DELTA), MEANS, RING, HORIZON, faults=True)
-    assert len(search.known) == 3
+    assert len(search.bounds) == 3
 
 
 def test_zip_dl_for_a_neighbour_needs_less_noise_than_for_the_eavesdropper():

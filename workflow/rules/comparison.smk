@@ -44,11 +44,11 @@ rule gather_comparison:
     input:
         rows=[
             f"results/{{scale}}/comparison/parts/{part}.parquet"
-            for part in range(COMPARISON.parts)
+            for part in range(COMPARISON.jobs)
         ],
         described=[
             f"results/{{scale}}/comparison/parts/{part}.json"
-            for part in range(COMPARISON.parts)
+            for part in range(COMPARISON.jobs)
         ],
     output:
         results="results/{scale}/comparison/results.parquet",

@@ -11,7 +11,7 @@ asked = snakemake.params.asked
 with job_logging(snakemake.log[0], asked, snakemake.log.usage):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
-    how = asked["runs"], asked["confidence"], asked.get("most")
+    how = asked["runs"], asked["confidence"], asked.get("max_settings")
     rows = [
         row for cell in asked["cells"] for row in audit_cell(cell, asked["entries"], prepared, *how)
     ]

@@ -66,7 +66,7 @@ class Pairwise(Strict):
     """Test that the mean of one side is smaller than that of the other, in each of some cells.
 
     ``quantifier`` states for how many pairs of cell and method this is claimed: each, ``universal``
-    (a single pair contradicts), most, some. With ``part: problem`` it applies to each problem
+    (a single pair contradicts), most, some. With ``group_by: problem`` it applies to each problem
     separately.
     """
 
@@ -76,7 +76,7 @@ class Pairwise(Strict):
     cells: Cells = "base"
     where: dict[str, list[Any]] = Field(default_factory=dict)
     quantifier: Literal["each", "universal", "most", "some"] = "universal"
-    part: Literal["", "problem"] = ""
+    group_by: Literal["", "problem"] = ""
 
 
 class Sentence(Strict):
@@ -197,7 +197,7 @@ def _estimates(
 ) -> Iterator[Estimates]:
     """Yield the estimates of a test, separately for each of its parts."""
     pairs = list(_pairs(test, table, ranked, axis))
-    problems = dict.fromkeys(pair.problem for pair in pairs) if test.part else {"": None}
+    problems = dict.fromkeys(pair.problem for pair in pairs) if test.group_by else {"": None}
     for problem in problems:
         problem_pairs = [pair for pair in pairs if problem in ("", pair.problem)]
         if problem_pairs:

@@ -216,7 +216,7 @@ class Comparison(Strict):
         default_factory=dict, description="names for several problems"
     )
     tuning: Tuning
-    parts: int = Field(default=6, ge=1, description="number of jobs that share the methods")
+    jobs: int = Field(default=6, ge=1, description="number of jobs that share the methods")
     methods: dict[str, Method]
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
@@ -278,7 +278,7 @@ class Comparison(Strict):
                 },
                 "groups": {},
                 "methods": methods,
-                "parts": 1,
+                "jobs": 1,
                 "scales": {},
                 "epsilons": reduced.epsilons,
                 "runs": reduced.runs,
@@ -305,8 +305,8 @@ class Comparison(Strict):
         return sorted({name for name in names if name})
 
     def part(self, job: int) -> dict[str, Any]:
-        """Return the design of one job as plain values: every ``parts``-th method."""
-        names = list(self.methods)[job :: self.parts]
+        """Return the design of one job as plain values: every ``jobs``-th method."""
+        names = list(self.methods)[job :: self.jobs]
         methods = {name: self.methods[name] for name in names}
         checked = [name for name in self.tuning.checked if name in methods]
         tuning = self.tuning.model_copy(update={"checked": checked})

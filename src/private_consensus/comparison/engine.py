@@ -106,10 +106,10 @@ class Engine:
     problem: str
     pool: Pool
     methods: list[str]
-    chosen: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
+    candidates: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
     copies: dict[str, int] = field(default_factory=dict)
     trials: dict[tuple[str, float, str], list[Trial]] = field(default_factory=dict)
-    known: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
+    calibrations: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
     neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
 
@@ -196,7 +196,7 @@ class Engine:
         )
         problem = world.environment.agents, getattr(world.problem, "records", 0)
         key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
-        if key not in self.known:
+        if key not in self.calibrations:
             target = Budget(epsilon, self.design.delta)
             arguments = world.problem, world.network, horizon
             try:
@@ -212,8 +212,8 @@ class Engine:
                     calibration = prescribed(algorithm, target, *arguments)
             except InvalidInput as error:
                 calibration = error
-            self.known[key] = calibration
-        calibration = self.known[key]
+            self.calibrations[key] = calibration
+        calibration = self.calibrations[key]
         if isinstance(calibration, InvalidInput):
             raise calibration
         if method.proven and method.observer != "none":
@@ -254,7 +254,7 @@ class Engine:
         untuned = not (method.proven and method.tuned and len(centre))
         for epsilon in self.design.epsilons:
             for tuning in TUNINGS if untuned else (TRANSFERRED,):
-                self.chosen[name, epsilon, tuning] = default
+                self.candidates[name, epsilon, tuning] = default
         if untuned:
             return
         world = self.world(self.base, self.design.tuning.seed, TUNING_RUNS)
@@ -264,7 +264,7 @@ class Engine:
             self._run_stage(name, stage, keys, centre, world)
         for key in keys:
             if trials := self.trials.get((name, *key)):
-                self.chosen[(name, *key)] = best(trials).candidate
+                self.candidates[(name, *key)] = best(trials).candidate
 
     def _run_stage(
         self,
@@ -426,7 +426,7 @@ class Engine:
         entered = [
             name
             for name in self.methods
-            if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.chosen
+            if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.candidates
         ]
         frames = []
         for environment, environment_cells in _by_environment(self.cells):
@@ -448,7 +448,7 @@ class Engine:
                 "method": name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
                 **border._asdict(),
             }
-            for (name, epsilon, tuning), selected in self.chosen.items()
+            for (name, epsilon, tuning), selected in self.candidates.items()
             if name in self.copies and tuning != TRANSFERRED
             for border in positions(self.design, name, self.problem, self.scales, selected)
         ]  # fmt: skip
@@ -511,7 +511,7 @@ class Engine:
         settings = []
         for epsilon in epsilons:
             for tuning in TUNINGS:
-                configured = self.chosen.get((name, epsilon, tuning))
+                configured = self.candidates.get((name, epsilon, tuning))
                 if configured is None:
                     continue
                 copies = self.copies.get(name, 1) if tuning == PAID else 1
@@ -626,6 +626,6 @@ def transfer(engines: Iterable[Engine], name: str) -> None:
                 if donor is not engine and (trials := donor.trials.get((name, epsilon, TUNED)))
             ]
             units = transferred(best_units, method.public_start)
-            engine.chosen[name, epsilon, TRANSFERRED] = candidate(
+            engine.candidates[name, epsilon, TRANSFERRED] = candidate(
                 design, name, engine.problem, engine.scales, units
             )

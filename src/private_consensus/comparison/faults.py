@@ -53,7 +53,7 @@ class LastHeard:
 
     Parameters
     ----------
-    own : ndarray, shape (agents,)
+    own_weights : ndarray, shape (agents,)
         Weights of the agents' own values.
     weights : ndarray, shape (agents, links)
         Weights of the values received on each directed edge.
@@ -61,27 +61,29 @@ class LastHeard:
         Map from values [agents, dim] to the values last received per directed edge, [links, dim].
     """
 
-    own: np.ndarray
+    own_weights: np.ndarray
     weights: np.ndarray
     hear: Callable[[np.ndarray], np.ndarray]
 
     def astype(self, kind: Any) -> LastHeard:
         """Return a copy in another floating-point precision."""
-        return replace(self, own=self.own.astype(kind), weights=self.weights.astype(kind))
+        return replace(
+            self, own_weights=self.own_weights.astype(kind), weights=self.weights.astype(kind)
+        )
 
     def diagonal(self) -> np.ndarray:
         """Return the weights of the agents' own values."""
-        return self.own
+        return self.own_weights
 
     def without_diagonal(self) -> LastHeard:
         """Return the operator without the agents' own values."""
-        return replace(self, own=np.zeros_like(self.own))
+        return replace(self, own_weights=np.zeros_like(self.own_weights))
 
     def __rmul__(self, factor: float) -> LastHeard:
-        return replace(self, own=factor * self.own, weights=factor * self.weights)
+        return replace(self, own_weights=factor * self.own_weights, weights=factor * self.weights)
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
-        return self.own[:, None] * x + self.weights @ self.hear(x)
+        return self.own_weights[:, None] * x + self.weights @ self.hear(x)
 
 
 class UnreliableNetwork:

@@ -54,7 +54,7 @@ NOTHING = Bracket(0.0, 0.0)
 class Neighbours:
     """Calibration against single agents; bounds at noise 1 are cached."""
 
-    known: dict[tuple, Bracket] = field(default_factory=dict)
+    bounds: dict[tuple, Bracket] = field(default_factory=dict)
 
     def calibrated(
         self,
@@ -98,10 +98,10 @@ class Neighbours:
         ready = algorithm.calibrate(target, problem, network, horizon)
         size = problem.n_agents, getattr(problem, "records", 0)
         key = (type(problem), size, algorithm, horizon, network.identity, faults)
-        if key not in self.known:
+        if key not in self.bounds:
             unit = replace(ready, noise=1.0)
-            self.known[key] = worst_pair(unit, problem, network, horizon, faults=faults)
-        mu = self.known[key]
+            self.bounds[key] = worst_pair(unit, problem, network, horizon, faults=faults)
+        mu = self.bounds[key]
         allowed = float(gaussian_mu(target.epsilon, target.delta)) / math.sqrt(copies)
         noise = mu.upper / allowed * ROUNDED_UP
         expected = "a method of which a single agent learns a bounded part"

@@ -62,7 +62,7 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
     )
     points = grid(engine, name)
     for epsilon in sorted({design.epsilons[0], design.epsilons[-1]}):
-        tuned_candidate = engine.chosen.get((name, epsilon, TUNED))
+        tuned_candidate = engine.candidates.get((name, epsilon, TUNED))
         if tuned_candidate is None:
             continue
         settings = []

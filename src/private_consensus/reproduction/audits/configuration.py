@@ -31,7 +31,7 @@ class Audits(BaseModel):
     level: float = Field(gt=0, lt=1, description="of the whole table")
     confidence: float = Field(gt=0, lt=1, description="of the bounds of each audit")
     runs: dict[str, int] = Field(description="on each of two data sets, by scale")
-    most: dict[str, Annotated[int, Field(ge=1)]] = Field(
+    max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, description="settings of a cell that are audited, by scale; else all"
     )
     settings: list[Entry]
@@ -49,7 +49,9 @@ class Audits(BaseModel):
     def of_settings_at(self, scale: str) -> dict[str, Any]:
         """Return runs, confidence level and maximum number of the audits of settings at a scale."""
         options = {"runs": self.runs_at(scale), "confidence": self.confidence}
-        return options | ({"most": self.most[scale]} if scale in self.most else {})
+        return options | (
+            {"max_settings": self.max_settings[scale]} if scale in self.max_settings else {}
+        )
 
 
 def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
@@ -69,7 +71,7 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
     ConfigurationError
         With key ``audits.confidence``.
     """
-    entries, max_count = audits.entries(), audits.most.get(scale)
+    entries, max_count = audits.entries(), audits.max_settings.get(scale)
     count = sum(len(selected_settings(cell, entries, max_count)) for cell in cells)
     if count * (1 - audits.confidence) < audits.level:
         return

@@ -18,7 +18,7 @@ class Erratum(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    place: str = Field(description="paper, theorem, equation")
+    location: str = Field(description="paper, theorem, equation")
     statements: list[str] = Field(
         default=[], description="numbered statements of the paper, as theorems.yaml names them"
     )

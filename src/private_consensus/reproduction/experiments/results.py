@@ -24,7 +24,12 @@ DRAWN = "drawn as the paper describes"
 """Source of experiments that need no data set."""
 RENAMED = {
     "theorems": {"says": "statement", "lines": "description"},
-    "errata": {"found": "computed", "outcome_found": "outcome_computed", "lines": "description"},
+    "errata": {
+        "place": "location",
+        "found": "computed",
+        "outcome_found": "outcome_computed",
+        "lines": "description",
+    },
 }
 """New names of columns by file, for results that an earlier release wrote or published."""
 

@@ -34,8 +34,8 @@ LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of errata."""
-    found = results.audit.get("errata", [])
-    return {"errata": table(found, results.privacy, results.papers)}
+    errata = results.audit.get("errata", [])
+    return {"errata": table(errata, results.privacy, results.papers)}
 
 
 def table(
@@ -57,12 +57,12 @@ def table(
     list of dict
     """
     curves = _curves(papers)
-    shown = list(privacy)
+    settings = list(privacy)
     names = {paper["paper"]["number"]: cited(paper["paper"]) for paper in papers.values()}
     return [
         {
             **{key: row[key] for key in ("id", "statement", "why", "repair", "effect")},
-            "place": _cited(row["place"], names),
+            "location": _cited(row["location"], names),
             "anchor": f"erratum-{row['id'].replace('.', '-')}",
             "breaks": row["severity"] == "breaks",
             "severity": SEVERITIES[row["severity"]],
@@ -77,15 +77,15 @@ def table(
             "test": f'pytest "{TEST}[{row["id"]}]"',
             "affects": [words(name) for name in _names(row["affects"])],
             "figures": _figures(curves, _names(row["affects"])),
-            "repairs": _repairs(curves, shown, _names(row["repaired"])),
+            "repairs": _repairs(curves, settings, _names(row["repaired"])),
         }
         for row in errata
     ]
 
 
-def _cited(place: str, names: Mapping[str, str]) -> str:
+def _cited(location: str, names: Mapping[str, str]) -> str:
     """Replace the number of a paper, such as "Paper 003", by its citation."""
-    return NUMBERED.sub(lambda found: names.get(found[1], found[0]), place)
+    return NUMBERED.sub(lambda match: names.get(match[1], match[0]), location)
 
 
 def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
@@ -121,8 +121,8 @@ def _outcome(row: Row) -> str:
 
 def _texts(row: Row) -> list[str]:
     """Findings, notes, and decisive parts that were not tested."""
-    parts = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
-    return [f"{before}{row[key]}" for before, key in parts.items() if row.get(key)]
+    columns = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
+    return [f"{before}{row[key]}" for before, key in columns.items() if row.get(key)]
 
 
 def _level(confidence: float) -> str:
@@ -161,21 +161,21 @@ def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str
 
 
 def _figures(curves: list[tuple[str, str, str]], names: list[str]) -> list[str]:
-    wanted = set(names)
-    return list(dict.fromkeys(f for f, *both in curves if wanted & set(both)))
+    selected = set(names)
+    return list(dict.fromkeys(f for f, *both in curves if selected & set(both)))
 
 
 def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
-    found = []
+    corrections = []
     for name in names:
         algorithm, _, variant = name.partition(".")
         rows = [r for r in privacy if (r["algorithm"], r["variant"]) == (algorithm, variant)]
         verdicts = dict.fromkeys(r["verdict"] for r in rows)
-        found.append(
+        corrections.append(
             {
                 "name": f"{called(algorithm)}, {words(variant)}",
                 "verdict": "; ".join(verdicts) or "not run at this scale",
                 "figures": _figures(curves, [name]),
             }
         )
-    return found
+    return corrections
