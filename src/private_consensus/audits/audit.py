@@ -24,7 +24,6 @@ import numpy as np
 
 from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.large_networks import SparseNetwork
 from private_consensus.core.library import MAX_HORIZON, MAX_RUNS
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
@@ -439,7 +438,7 @@ def _check(runs, confidence, delta, budget, observer) -> None:
 def _check_setting(algorithm, problem, network, budget, horizon, seed) -> None:
     arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
     arguments.instance("problem", problem, Problem, "a Problem")
-    arguments.instance("network", network, Network | SparseNetwork, "a Network")
+    arguments.instance("network", network, Network, "a Network")
     arguments.instance("budget", budget, Budget, "a Budget")
     arguments.whole("horizon", horizon, 1, MAX_HORIZON)
     arguments.whole("seed", seed, 0)
