@@ -8,7 +8,7 @@ import pytest
 
 import private_consensus
 from private_consensus import networks
-from private_consensus.audits.exact_costs import _Pairs, exact_costs
+from private_consensus.audits.exact_costs import _is_below_declared, _Pairs, exact_costs
 from private_consensus.audits.judging import declaration
 from private_consensus.audits.noise_response import Layout, Response, Row, shift
 from private_consensus.audits.probing import agent_classes, pairs_of_agents
@@ -766,3 +766,15 @@ def test_exact_messages_after_a_threshold_do_not_pass():
     """No draw of noise enters them, and no shift of the noise explains them."""
     report = cost(ExactAfterThreshold(), logistic(), horizon=2, most=1)
     assert report.findings or any(part.decisive for part in report.untested)
+
+
+def test_a_shift_below_declared_laplace_releases_needs_no_accountant():
+    """Of each iteration the l1 length counts, in any order of iterations."""
+    layout = Layout()
+    for position in range(2):
+        layout.at(0, position, "laplace", (2,))
+    releases = [Release("laplace", np.array([1.0, 0.5]), 1.0)]
+    assert _is_below_declared(np.array([0.2, -0.3, 0.5, 0.5]), layout, releases)
+    assert not _is_below_declared(np.array([0.2, -0.4, 0.5, 0.5]), layout, releases)
+    gaussian = [Release("gaussian", 1.0, 1.0, count=2)]
+    assert not _is_below_declared(np.zeros(4), layout, gaussian)

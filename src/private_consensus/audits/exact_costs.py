@@ -500,6 +500,8 @@ def _excess(
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
         return
+    if _is_below_declared(solution.units / changes_per_pair, layout, releases):
+        return
     for epsilon, at in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, at).epsilon
         if cost > epsilon * (1 + SLACK_OF_COST) + 1e-9:
@@ -508,17 +510,39 @@ def _excess(
             return
 
 
-def _shifted(text: str, solution: Shift, layout: Layout) -> str:
-    sizes: dict[int, float] = {}
+def _lengths_by_iteration(units: np.ndarray, layout: Layout, order: int) -> dict[int, float]:
+    """Return the l1 or l2 length of the shift of each iteration's draws."""
+    lengths: dict[int, float] = {}
     for draws in layout.draws.values():
-        units = solution.units[draws.offset : draws.offset + int(np.prod(draws.shape))]
-        square = sizes.get(draws.iteration, 0.0) + float((units**2).sum())
-        sizes[draws.iteration] = square
+        of_draws = units[draws.offset : draws.offset + int(np.prod(draws.shape))]
+        square = lengths.get(draws.iteration, 0.0) ** order + float((abs(of_draws) ** order).sum())
+        lengths[draws.iteration] = square ** (1 / order)
+    return lengths
+
+
+def _is_below_declared(units: np.ndarray, layout: Layout, releases: Sequence[Release]) -> bool:
+    """Return True if the l1 shift of each iteration is at most that of a declared Laplace release.
+
+    The cost is then at most the declared one, and needs no accountant.
+    """
+    if {release.mechanism for release in releases} != {"laplace"} or set(layout.laws) != {
+        "laplace"
+    }:
+        return False
+    declared = np.concatenate([np.repeat(np.ravel(r.losses()), r.count) for r in releases])
+    lengths = sorted(_lengths_by_iteration(units, layout, 1).values(), reverse=True)
+    allowed = np.zeros(max(len(lengths), len(declared)))
+    allowed[: len(declared)] = np.sort(declared)[::-1]
+    return bool((np.array(lengths) <= allowed[: len(lengths)] * (1 + SLACK_OF_SHIFT)).all())
+
+
+def _shifted(text: str, solution: Shift, layout: Layout) -> str:
+    sizes = _lengths_by_iteration(solution.units, layout, 2)
     largest = max(sizes, key=lambda t: sizes[t])
     return (
         f"a record of agent {{agent}} shifts the messages by {text} (the noise is smaller or the "
         f"effect of a record is larger than declared, most in iteration {largest}: "
-        f"{np.sqrt(sizes[largest]):.4g} deviations)"
+        f"{sizes[largest]:.4g} deviations)"
     )
 
 

@@ -8,6 +8,7 @@ records of every agent.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,9 +19,9 @@ from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.privacy import Budget
 
 from .exact_costs import exact_costs
-from .finders import universe_of
+from .finders import agent_data, universe_of
 from .judging import against_accountant, declaration
-from .neighbours import attacks
+from .neighbours import Attack, attacks
 from .result import CheckReport, Untested
 
 EDGES = ((0, 1), (0, 2), (0, 3), (0, 4), (4, 5), (5, 6), (6, 7), (7, 8), (5, 8), (1, 2))
@@ -78,12 +79,7 @@ def audit_other_size(
         noisy, claimed = algorithm.calibrate(smaller, *world).statements(smaller, *world)[0]
         releases = noisy.releases(*world)
         declared = declaration(releases, delta)
-        pairs = list(
-            attacks(
-                resized, network, noisy.largest_change, nearby=False,
-                agents=range(network.n_agents), compressed=False,
-            )
-        )  # fmt: skip
+        pairs = list(_pairs(noisy, resized, network))
         exact = exact_costs(noisy, pairs, world[-1], releases, declared, delta, seed=seed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
@@ -95,3 +91,13 @@ def audit_other_size(
         Untested(f"{size}: {gap.item}", gap.reason, False) for gap in exact.untested if gap.decisive
     )
     return CheckReport(findings, sites=exact.sites and (size,), untested=untested)
+
+
+def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Attack]:
+    """Yield the most distant records of every agent; all of its records for a whole agent."""
+    for agent in range(network.n_agents):
+        if algorithm.relation.unit == "agent":
+            yield from agent_data(problem, network, agent, np.random.default_rng(0))
+        else:
+            options = {"nearby": False, "agents": [agent], "compressed": False}
+            yield from attacks(problem, network, algorithm.largest_change, **options)
