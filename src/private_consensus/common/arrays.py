@@ -7,7 +7,7 @@ as ``problem.labels[agent 2, record 5]``, with its value and the bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any
 
@@ -176,31 +176,3 @@ def require_number(
     require(is_number, key, value if isinstance(value, str) else type(value).__name__, expected)
     in_range = value > above and value >= least and (math.isfinite(value) or infinite)
     require(bool(in_range), key, float(value), expected)
-
-
-def require_integer(key: str, value: Any, least: int) -> None:
-    """Raise :class:`.InvalidInput` unless ``value`` is an integer of at least ``least``.
-
-    Parameters
-    ----------
-    key : str
-        Name of the number in messages.
-    value : object
-    least : int
-    """
-    is_integer = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    require(is_integer and value >= least, key, value, f"a whole number >= {least}")
-
-
-def require_choice(key: str, value: Any, choices: Collection[str]) -> None:
-    """Raise :class:`.InvalidInput` unless ``value`` is one of ``choices``.
-
-    Parameters
-    ----------
-    key : str
-        Name of the parameter in messages.
-    value : object
-    choices : collection of str
-    """
-    is_choice = isinstance(value, str) and value in choices
-    require(is_choice, key, value, f"one of {', '.join(choices)}")

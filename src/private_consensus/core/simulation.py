@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from private_consensus.common.arrays import require_integer
-from private_consensus.common.errors import Diverged, require
+from private_consensus.common.errors import Diverged, arguments, require
 from private_consensus.privacy import Budget
 
 from .algorithms.base import Algorithm, Finite, join_runs, stack, structure
@@ -177,9 +176,9 @@ def calibrate(
         If a number is invalid, or problem and network do not fit together.
     """
     for name, count in {"runs": runs, "block": block}.items():
-        require_integer(name, count, 1)
+        arguments.whole(name, count, 1)
     for setting in settings:
-        require_integer("horizon", setting.horizon, 1)
+        arguments.whole("horizon", setting.horizon, 1)
     problem = environment.problem(Streams(root, (0,), groups))
     computed = -(-runs // block) * block
     network = environment.network(Streams(root, tuple(range(computed)), groups))

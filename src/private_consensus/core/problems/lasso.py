@@ -24,12 +24,11 @@ import numpy as np
 from private_consensus.common.arrays import (
     require_array,
     require_finite,
-    require_integer,
     require_number,
     require_rows_within,
     require_shape,
 )
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from ..randomness import Streams
 from .base import PUBLIC_RECORDS, Problem, consensus_error
@@ -379,7 +378,7 @@ def build(
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
     require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")
     for key, value in {"records": records, "dim": dim}.items():
-        require_integer(f"problem.{key}", value, 1)
+        arguments.whole(f"problem.{key}", value, 1)
     require_number("problem.eta", eta, above=0)
     require_number("problem.gradient_bound", gradient_bound, above=0, infinite=True)
     require_number("problem.noise_variance", noise_variance, least=0)

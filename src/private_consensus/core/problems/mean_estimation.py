@@ -16,10 +16,10 @@ from private_consensus.common.arrays import (
     require_array,
     require_each,
     require_finite,
-    require_integer,
     require_number,
     tolerance_of,
 )
+from private_consensus.common.errors import arguments
 
 from ..randomness import Streams
 from .base import Problem, consensus_error
@@ -50,7 +50,7 @@ class MeanEstimation(Problem):
     def __post_init__(self):
         axes = ("run", "agent", "coordinate")
         require_array("problem.means", self.means, axes)
-        require_integer("problem.records", self.records, 1)
+        arguments.whole("problem.records", self.records, 1)
         require_number("problem.box", self.box, above=0)
         require_finite("problem.means", self.means, axes)
         require_number("problem.size_ratio", self.size_ratio, least=1)
@@ -200,7 +200,7 @@ def build(
     MeanEstimation
     """
     for key, value in {"records": records, "dim": dim}.items():
-        require_integer(f"problem.{key}", value, 1)
+        arguments.whole(f"problem.{key}", value, 1)
     for key, value in {"box": box, "deviation": deviation}.items():
         require_number(f"problem.{key}", value, above=0)
     require_number("problem.centre", centre)

@@ -28,13 +28,11 @@ import numpy as np
 
 from private_consensus.common.arrays import (
     require_array,
-    require_choice,
     require_each,
     require_finite,
-    require_integer,
     require_shape,
 )
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from ..kernels import backpropagation
 from ..partition import partition_iid
@@ -83,8 +81,8 @@ class Perceptron(Problem):
         count = len(features)
         require_array("problem.labels", labels, ("record",), kinds="iu")
         require_shape("problem.labels", labels, features.shape[:1], "features")
-        require_integer("problem.hidden", self.hidden, 1)
-        require_choice("problem.loss", self.loss, LOSSES)
+        arguments.whole("problem.hidden", self.hidden, 1)
+        arguments.choice("problem.loss", self.loss, LOSSES)
         require_finite("problem.features", features, ("record", "coordinate"))
         coded = (labels >= 0) & (labels < CLASSES)
         require_each(coded, "problem.labels", labels, ("record",), f"0 to {CLASSES - 1}")

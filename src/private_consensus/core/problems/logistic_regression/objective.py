@@ -13,14 +13,13 @@ from scipy.special import expit
 
 from private_consensus.common.arrays import (
     require_array,
-    require_choice,
     require_each,
     require_finite,
     require_number,
     require_rows_within,
     require_shape,
 )
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 
 from ...kernels import logistic as fast
 from ...kernels.compiling import share_out
@@ -114,7 +113,7 @@ class LogisticRegression(Problem):
         require_array("problem.features", features, axes, optional=1)
         require_array("problem.labels", labels, axes[:-1], optional=1)
         require_shape("problem.labels", labels, features.shape[:-1], "features")
-        require_choice("problem.coding", self.coding, CODINGS)
+        arguments.choice("problem.coding", self.coding, CODINGS)
         require_number("problem.weight", self.weight, above=0)
         require_number("problem.ridge", self.ridge, least=0)
         require_number("problem.box", self.box, above=0, infinite=True)
