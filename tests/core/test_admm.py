@@ -54,21 +54,6 @@ def network(streams):
     return networks.build(streams, "erdos_renyi", AGENTS, probability=0.5, weights="metropolis")
 
 
-@pytest.mark.parametrize(
-    "changed", [{}, {"eta": 0.7}, {"penalty_growth": 1.1}, {"D": 3.0}, {"t_0": 2}]
-)
-def test_penalties_that_are_kept_are_those_of_the_parameters(network, changed):
-    first = PenaltyPerturbation(penalty_growth=1.02, law="laplace")
-    kept = first.penalties(network, 4)
-    assert replace(first, noise=2.0).penalties(network, 4) is kept
-    algorithm = replace(first, **changed)
-    found = algorithm.penalties(network, 4)
-    assert np.array_equal(found, [algorithm.penalty(network, t) for t in (1, 2, 3, 4)])
-    assert (found is kept) == (not changed)
-    with pytest.raises(ValueError, match="read-only"):
-        found[0] = 0.0
-
-
 def pooled_optimum(problem, index):
     """By BFGS on the sum written out here."""
     signed = (problem.features[index] * problem.labels[index][..., None]).reshape(-1, DIM)

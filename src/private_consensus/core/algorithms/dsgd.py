@@ -20,7 +20,7 @@ from private_consensus.privacy import Release
 from ..kernels.messages import descend
 from ..kernels.rounds import keys, mix_and_step, steps_of
 from .base import Algorithm, Range
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at
 from .parameters import one_of, positive
 
 GRADIENTS = ("plain", "clipped", "private")
@@ -97,7 +97,7 @@ class DSGD(DecentralizedSGD):
     def bits(self, dim):
         return float(FULL_BITS * dim)
 
-    def _together(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: Models, problem, round_: Round):
         settings, x = range(len(models.first)), models.x
         plain, private = (self.gradients == kind for kind in ("plain", "private"))
         clips = [np.inf if plain else float(at(self.K, s)) for s in settings]
@@ -113,7 +113,6 @@ class DSGD(DecentralizedSGD):
         lost = mix_and_step(x, x, x, gradients, models.first, steps, noise)
         return 0.0 * lost, lost
 
-    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         """Perform one round of one setting and one run, in place.
 

@@ -305,12 +305,6 @@ def noises(kind: type) -> Mapping[str, Declared]:
 
 
 @cache
-def noiseless(kind: type) -> tuple[str, ...]:
-    """Return the names of the fields that are not noise."""
-    return tuple(f.name for f in fields(kind) if f.name not in noises(kind))
-
-
-@cache
 def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
     """Return the rule of each field, and whether the field may be None.
 

@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels.rounds import keys, round_and_step
-from .families.decentralized_sgd import Models, Round, at, in_one_pass
+from .families.decentralized_sgd import Models, Round, at
 from .families.q_dpsgd import QDPSGD
 
 
@@ -33,7 +33,7 @@ class QDPSGD1(QDPSGD):
         "records of the clipping norm move the sampled mean by at least the steps that are stated"
     )
 
-    def _together(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: Models, problem, round_: Round):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
@@ -46,7 +46,6 @@ class QDPSGD1(QDPSGD):
         cut, lost = round_and_step(models.x, gradients, models.first, *steps_and_grids, *drawn)
         return cut / (models.agents * models.x.shape[1]), lost
 
-    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         """Perform one round of Algorithm 4 for one setting and one run, in place.
 

@@ -28,7 +28,7 @@ from private_consensus.privacy.subsampling import noisy_message
 
 from ..kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from .base import NoiseSite
-from .families.decentralized_sgd import Models, Round, at, in_one_pass
+from .families.decentralized_sgd import Models, Round, at
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
     reused_state_releases,
@@ -219,7 +219,7 @@ class QDPSGD2(QDPSGD):
             for (_, _, grid), deviation in zip(self.of_all, deviations, strict=True)
         )
 
-    def _together(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: Models, problem, round_: Round):
         settings, agents = range(len(models.first)), models.agents
         steps_and_grids = self.pass_of(models, np.zeros((len(settings), agents)))
         if steps_and_grids is None:
@@ -250,7 +250,6 @@ class QDPSGD2(QDPSGD):
             lost = mix_and_step(x, z, z, gradients, first, steps, noise)
         return np.minimum(cut / (agents * x.shape[1]), 1.0), lost
 
-    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         """Perform one round of Algorithm 5 for one setting and one run, in place.
 

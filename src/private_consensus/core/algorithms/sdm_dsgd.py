@@ -26,7 +26,7 @@ from private_consensus.privacy.subsampling import SentInPart
 from ..kernels.messages import sparsify
 from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from .base import Range
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at, in_one_pass
+from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at
 from .parameters import positive, up_to_one
 
 MISSED = 1e-12
@@ -90,7 +90,7 @@ class SDMDSGD(DecentralizedSGD):
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))
 
-    def _together(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: Models, problem, round_: Round):
         settings, x = range(len(models.first)), models.x
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
@@ -106,7 +106,6 @@ class SDMDSGD(DecentralizedSGD):
         lost = mix_and_step(x, x, x, gradients, models.first, steps, *drawn, sparse)
         return 0.0 * lost, lost
 
-    @in_one_pass(_together)
     def advance(self, s, x, problem, round_):
         """Perform one round of one setting and one run, in place.
 

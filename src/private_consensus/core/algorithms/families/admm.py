@@ -33,7 +33,7 @@ from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_r
 
 from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
-from ..parameters import noise_field, noiseless, nonnegative, one_of, positive
+from ..parameters import noise_field, nonnegative, one_of, positive
 from .spending import CALIBRATIONS, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
@@ -640,8 +640,6 @@ class ADMMFamily(Iterative):
     def penalties(self, network, horizon: int) -> np.ndarray:
         """Return :meth:`penalty` of all iterations.
 
-        The result is cached per network, because calibration evaluates it for many noise scales.
-
         Parameters
         ----------
         network : Network
@@ -652,15 +650,9 @@ class ADMMFamily(Iterative):
         Returns
         -------
         ndarray, shape (horizon, ...)
-            Penalties; read-only.
+            Penalties.
         """
-        cache = vars(network).setdefault("_penalties", {})
-        key = type(self), horizon, *(getattr(self, name) for name in noiseless(type(self)))
-        if key not in cache:
-            stacked = np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
-            stacked.flags.writeable = False
-            cache[key] = stacked
-        return cache[key]
+        return np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
 
     def convergent(self, problem, network) -> tuple[bool, str]:
         r"""Return whether the mean iteration contracts, and the condition.

@@ -181,20 +181,6 @@ saturated coordinates, and to 0 if a model is finite, else NaN; each [settings].
 it does not support the arguments."""
 
 
-def in_one_pass(together: Pass) -> Callable[[Callable], Callable]:
-    """Return a decorator that attaches ``together`` to the round of one setting.
-
-    ``together`` computes the round of all settings, with byte-identical output. The mark is
-    on the function, so an algorithm that overrides the function has no such pass.
-    """
-
-    def mark(advance: Callable) -> Callable:
-        advance.together = together
-        return advance
-
-    return mark
-
-
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedSGD(Iterative):
     r"""Decentralized SGD with rounds of sampled, clipped and noisy gradients.
@@ -237,6 +223,13 @@ class DecentralizedSGD(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
     """True if noise is on the messages and not in the model."""
+    advance_all: ClassVar[Pass | None] = None
+    """Round of all settings in one pass, with byte-identical output, if there is one."""
+
+    def __init_subclass__(cls, **options: Any):
+        super().__init_subclass__(**options)
+        if "advance" in vars(cls) and "advance_all" not in vars(cls):
+            cls.advance_all = None  # the pass of a parent has another round
 
     # --- Privacy ----------------------------------------------------------------------------------
 
@@ -618,15 +611,14 @@ class DecentralizedSGD(Iterative):
 
     def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
         """Compute a round of all settings of a run in one pass; None if there is no such pass."""
-        together = getattr(type(self).advance, "together", None)
         dense = all(type(matrix) is np.ndarray for matrix in mixing)
-        if together is None or not dense or state.x.dtype != np.float32:
+        if self.advance_all is None or not dense or state.x.dtype != np.float32:
             return None
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
         models = Models(state.x.reshape(-1, dim), message, first, agents, mixing)
-        return together(self, models, problem, round_)
+        return self.advance_all(models, problem, round_)
 
     def sampled_gradients(
         self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
