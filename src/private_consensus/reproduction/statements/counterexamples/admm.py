@@ -40,8 +40,9 @@ def shortcut() -> ErratumResult:
 
 
 @erratum("E4.1")
-def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> ErratumResult:
+def dropped_records() -> ErratumResult:
     """Compute the sensitivity of a minimiser, which Lemma 10 states without 1/|D_i|."""
+    records, eta, degree = 8000, 0.5, 2
     curvature = 2 * eta * degree
     # f = mean of slopes s_i x: one slope from +1 to -1 moves the minimiser of f + m x^2/2.
     moved = 2.0 / records / curvature
@@ -60,8 +61,9 @@ def dropped_records(records: int = 8000, eta: float = 0.5, degree: int = 2) -> E
 
 
 @erratum("E4.2")
-def missing_term(rate: float = 0.925, horizon: int = 50) -> ErratumResult:
+def missing_term() -> ErratumResult:
     """Sum the losses of all iterations; the closed form of Theorem 2 omits one."""
+    rate, horizon = 0.925, 50
     true = float(np.sum(rate ** -np.arange(horizon)))
     printed = true - 1
     description = (
@@ -78,8 +80,9 @@ def missing_term(rate: float = 0.925, horizon: int = 50) -> ErratumResult:
 
 
 @erratum("E4.3")
-def no_zcdp(epsilon: float = 1.0, horizon: int = 30) -> ErratumResult:
+def no_zcdp() -> ErratumResult:
     """Test that (epsilon, delta)-DP bounds no Renyi divergence, and bound one by other means."""
+    epsilon, horizon = 1.0, 30
     claimed = epsilon**2 / (4 * math.log(1 / DELTA))
     outcomes = np.array([1 - DELTA, DELTA])  # silent, or the record itself
     neighbour = np.array([1.0, 0.0])
@@ -106,8 +109,9 @@ def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
 
 
 @erratum("E4.4")
-def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> ErratumResult:
+def two_radii() -> ErratumResult:
     """Compute the distance of two solutions within the tolerance: 2 beta/m."""
+    beta, curvature = 1e-3, 2.0
     ends = np.array([-beta, beta]) / curvature
     slopes = np.abs(curvature * ends)  # of m x^2 / 2
     distance = float(np.ptp(ends))
@@ -127,8 +131,9 @@ def two_radii(beta: float = 1e-3, curvature: float = 2.0) -> ErratumResult:
 
 
 @erratum("E4.5")
-def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> ErratumResult:
+def two_divisors() -> ErratumResult:
     """Add the privacy costs of one solve: the Gaussian part has all of epsilon_1."""
+    share, epsilon_1 = 0.99, 0.04
     totals = {}
     for name, budget in (("1", epsilon_1), ("3", share * epsilon_1)):
         mu = budget / math.sqrt(2 * math.log(1.25 / DELTA))
@@ -153,10 +158,9 @@ def two_divisors(share: float = 0.99, epsilon_1: float = 0.04) -> ErratumResult:
 
 
 @erratum("E4.6")
-def unreleased_query(
-    records: int = 100, curvature: float = 0.1, bound: float = 2.0
-) -> ErratumResult:
+def unreleased_query() -> ErratumResult:
     """Compute the sensitivity of a query that contains an unreleased minimiser."""
+    records, curvature, bound = 100, 0.1, 2.0
     drawn = -1.0 - curvature  # the same fresh b for both data sets
 
     def query(slopes: np.ndarray) -> float:
@@ -188,10 +192,9 @@ def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
 
 
 @erratum("E4.7")
-def coin(
-    count: int = 15, bound: float = 2.0, tests: int = 20, records: int = 7000
-) -> ErratumResult:
+def coin() -> ErratumResult:
     """Test the published scales, and the privacy cost of a new threshold at each test."""
+    count, bound, tests, records = 15, 2.0, 20, 7000
     printed = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
     top = 1 - _below(0.01, printed, 1, True)
     single = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
@@ -229,8 +232,9 @@ def _sent_before_abort(count: int, above: list[bool]) -> int:
 
 
 @erratum("E4.10")
-def two_eigenvalues(samples: int = 2000) -> ErratumResult:
+def two_eigenvalues() -> ErratumResult:
     """Test that the log-Jacobian is at most ln(1 + kappa), not 2.8 kappa."""
+    samples = 2000
     rng = np.random.default_rng(8)
     worst = 0.0
     for _ in range(samples):

@@ -10,7 +10,7 @@ T, GAIN, LOSS = 20, 0.8, 0.5
 
 
 def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
-    """Loss of each message of one agent, given all earlier ones, in units of the noise.
+    """Return the loss of each message of an agent, given all earlier ones, in units of the noise.
 
     ``own_noisy``: the update starts from what was sent, as printed, or from the hidden value.
     """
@@ -40,8 +40,9 @@ def two_units() -> ErratumResult:
 
 
 @erratum("E3.2")
-def geometric_sum(q: float = 0.4, p: float = 0.8) -> ErratumResult:
+def geometric_sum() -> ErratumResult:
     """Sum the losses of a stream from t = 1."""
+    q, p = 0.4, 0.8
     total = float(np.sum((q / p) ** np.arange(1, 200)))
     claimed = p / (p - q)
     description = (
@@ -58,8 +59,9 @@ def geometric_sum(q: float = 0.4, p: float = 0.8) -> ErratumResult:
 
 
 @erratum("E3.3")
-def first_steps(gamma: float = 0.8) -> ErratumResult:
+def first_steps() -> ErratumResult:
     """Evaluate the published schedules at the first steps, where they divide by zero."""
+    gamma = 0.8
     with np.errstate(divide="ignore"):
         first, second = np.array([0.0]) ** -gamma, (np.array([1.0]) - 1) ** -gamma
     H = np.array([[2.0, -1.0], [0.5, 0.5]])

@@ -120,8 +120,9 @@ def released_average() -> ErratumResult:
 
 
 @erratum("E0.5")
-def harmonic_sum(horizon: int = 1000) -> ErratumResult:
+def harmonic_sum() -> ErratumResult:
     """Test that the sum of 1/t is above ln T."""
+    horizon = 1000
     total = float((1 / np.arange(1, horizon + 1)).sum())
     return finding(
         "sum of 1/t up to T",
@@ -133,8 +134,9 @@ def harmonic_sum(horizon: int = 1000) -> ErratumResult:
 
 
 @erratum("E0.6")
-def two_roots(horizon: int = 1000) -> ErratumResult:
+def two_roots() -> ErratumResult:
     """Compare the square root of T in Corollary 2 with the fourth root that its proof gives."""
+    horizon = 1000
     printed, proven = horizon**-0.5, horizon**-0.25
     description = (
         f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) states {printed:.4f}; no case "

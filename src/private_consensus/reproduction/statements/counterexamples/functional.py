@@ -23,8 +23,9 @@ PUBLIC_MEANS = 0.48, 0.67
 
 
 @erratum("E4.9a")
-def average_share(split: float = 10.0) -> ErratumResult:
+def average_share() -> ErratumResult:
     """Test the average in Theorem 18 with the tight and the published sensitivity."""
+    split = 10.0
     # x = x' = e_s, (y, z) from (0, 1) to (1, 0): only coefficients of w_s change, by 1 and by 1.
     change = 2.0
     claimed = split / DIM + (DIM - 1) / DIM
@@ -42,8 +43,9 @@ def average_share(split: float = 10.0) -> ErratumResult:
 
 
 @erratum("E4.9b")
-def moving_mean(records: int = 10) -> ErratumResult:
+def moving_mean() -> ErratumResult:
     """Compute the change of the covariance if the mean of the protected attribute changes."""
+    records = 10
     x = np.ones((records, DIM))
     x[0] = 0.0
     z = np.zeros((2, records))
@@ -68,8 +70,9 @@ def moving_mean(records: int = 10) -> ErratumResult:
 
 
 @erratum("E4.9c")
-def l2_share(split: float = 50.0) -> ErratumResult:
+def l2_share() -> ErratumResult:
     """Compute the loss of the block of w_s, which has more than 1/d of Delta_2."""
+    split = 50.0
     box, sensitivity = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
     tight = Sensitivity(DIM, "penal", MEAN).l2
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s

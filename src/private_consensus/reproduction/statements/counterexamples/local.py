@@ -32,8 +32,9 @@ def output_dependent() -> ErratumResult:
 
 
 @erratum("E1.2")
-def all_coordinates(dim: int = 10, level: float = 0.1) -> ErratumResult:
+def all_coordinates() -> ErratumResult:
     """Compute the loss of Laplace noise on d coordinates."""
+    dim, level = 10, 0.1
     change = np.full(dim, level)  # a gradient that moves by B_inf in each coordinate
     output = -np.ones(dim)
     loss = float(np.sum(np.abs(output - change) - np.abs(output)))
@@ -47,16 +48,30 @@ def all_coordinates(dim: int = 10, level: float = 0.1) -> ErratumResult:
 
 
 @erratum("E1.3")
-def label_coding(far: float = 20.0) -> ErratumResult:
+def label_coding() -> ErratumResult:
     """Compute the change of a gradient for labels -1 and +1: 2/b."""
+    far = 20.0
 
-    def slope(x, y, w):
+    def gradient(x: list[float], y: int) -> np.ndarray:
+        """Return the gradient of a record at w.
+
+        Parameters
+        ----------
+        x : list of float
+            Features.
+        y : int
+            Label.
+
+        Returns
+        -------
+        ndarray
+        """
         return -y * np.asarray(x) * expit(-y * np.dot(x, w))
 
     w = np.array([0.0, -far, far])
-    positive, negative = slope([1.0, 1.0, 0.0], 1, w), slope([1.0, 0.0, 1.0], -1, w)
+    positive, negative = gradient([1.0, 1.0, 0.0], 1), gradient([1.0, 0.0, 1.0], -1)
     change = float(np.abs(positive - negative).max())
-    coded = slope([1.0, 1.0, 0.0], 0, w)
+    coded = gradient([1.0, 1.0, 0.0], 0)
     description = (
         "Records ((1,1,0), +1) and ((1,0,1), -1), features in [0, 1], model (0, -20, 20): the "
         f"gradient's first coordinate moves by {change:.6f} / b. With labels {{0, 1}} the bound is "
@@ -72,8 +87,9 @@ def label_coding(far: float = 20.0) -> ErratumResult:
 
 
 @erratum("E1.4")
-def average_loss(length: float = 0.5, beta: float = 6.0, change: float = 1e-4) -> ErratumResult:
+def average_loss() -> ErratumResult:
     """Compare the mean loss of a random aggregate with its largest loss."""
+    length, beta, change = 0.5, 6.0, 1e-4
     setting = np.array(length), np.array(beta), np.array(change)
     mean = float(exact_average(*setting))
     worst = float(realised_loss(np.array(2.0), *setting)) / (beta * change)
@@ -111,8 +127,9 @@ def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -
 
 
 @erratum("E1.8")
-def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> ErratumResult:
+def dual_sign() -> ErratumResult:
     """Run ADMM with the published sign of the dual update, which drives agents apart."""
+    rounds, penalty, step = 60, 4.0, 0.5
     targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
     agents = len(targets)
     distances = []
@@ -137,10 +154,9 @@ def dual_sign(rounds: int = 60, penalty: float = 4.0, step: float = 0.5) -> Erra
 
 
 @erratum("E1.9")
-def exponent_of_the_bound(
-    length: float = 0.5, beta: float = 6.0, change: float = 0.01
-) -> ErratumResult:
+def exponent_of_the_bound() -> ErratumResult:
     """Compare (27), which has omega in place of beta, with the average loss."""
+    length, beta, change = 0.5, 6.0, 0.01
     x = np.linspace(0, (length - change) / 2, 2001)[:, None]
     y = np.linspace(0, length, 2001)
     inside, moved = (

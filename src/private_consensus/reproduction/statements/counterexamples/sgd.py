@@ -63,8 +63,9 @@ def _granted(epsilon: float, rounds: int, law: Batches, sampling: str = "fixed_s
 
 
 @erratum("E4.8b")
-def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
+def reused_model() -> ErratumResult:
     """Sum the losses of all messages that a record shifts which is used once."""
+    keep, rounds = 0.95, 200
     x = np.zeros(2)
     shifts = np.empty(rounds)
     for t in range(rounds):
@@ -87,8 +88,9 @@ def reused_model(keep: float = 0.95, rounds: int = 200) -> ErratumResult:
 
 
 @erratum("E4.8c")
-def discrete_gaussian(variance: float = 4.0) -> ErratumResult:
+def discrete_gaussian() -> ErratumResult:
     """Compare the Renyi divergence of discrete and continuous Gaussian noise."""
+    variance = 4.0
     k = np.arange(-60, 61)
     worst = 0.0
     for shift in (1, 2, 3):

@@ -21,8 +21,9 @@ def _level(epsilon: float) -> float:
 
 
 @erratum("E2.1")
-def vanishing_noise(epsilon: float = 0.15) -> ErratumResult:
+def vanishing_noise() -> ErratumResult:
     """Compute the randomness of the output, which shrinks with each step of the loop."""
+    epsilon = 0.15
     claimed, deviation = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
     description = (
         f"The inner loop with the steps of (27) at epsilon {epsilon:g}, delta 1e-3, L = 1: its "
@@ -36,8 +37,9 @@ def vanishing_noise(epsilon: float = 0.15) -> ErratumResult:
 
 
 @erratum("E2.2")
-def upper_bound_as_variance(epsilon: float = 0.15) -> ErratumResult:
+def upper_bound_as_variance() -> ErratumResult:
     """Compute epsilon for the standard deviation that the output has."""
+    epsilon = 0.15
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
     exact = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
     description = (
@@ -78,8 +80,9 @@ def composition() -> ErratumResult:
 
 
 @erratum("E2.6")
-def unbounded_gradient(response: float = 10.0) -> ErratumResult:
+def unbounded_gradient() -> ErratumResult:
     """Compute a gradient that exceeds c1 = 1 although all features are normalised."""
+    response = 10.0
     norm = abs(2 * response)
     exact = float(gaussian_epsilon(norm * _level(0.15), DELTA))
     description = (
@@ -90,8 +93,9 @@ def unbounded_gradient(response: float = 10.0) -> ErratumResult:
 
 
 @erratum("E2.7")
-def one_point_argument(samples: int = 500) -> ErratumResult:
+def one_point_argument() -> ErratumResult:
     """Test the distance of two minimisers, whose bound follows from monotonicity."""
+    samples = 500
     rng = np.random.default_rng(6)
     worst = 0.0
     for _ in range(samples):
