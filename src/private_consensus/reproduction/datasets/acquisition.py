@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import polars as pl
 
-from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.errors import InvalidInput, arguments, require
 from private_consensus.common.provenance import atomic_write, settings_hash, write_json
 from private_consensus.common.readable import DAMAGED, EXPECTED, arrays_of, read_json, readable
 from private_consensus.common.secrets import KEYS, key_in, mirror_location, redacted
@@ -70,7 +70,7 @@ class Acquisition:
     surrogate_rows: int | None = None
 
     def __post_init__(self):
-        require(self.source in SOURCES, "data.source", self.source, f"one of {', '.join(SOURCES)}")
+        arguments.choice("data.source", self.source, SOURCES)
         seconds = self.connection_timeout_s
         require(seconds > 0, "data.connection_timeout_s", seconds, "a number of seconds > 0")
         rows = self.surrogate_rows

@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import InvalidInput
+from private_consensus.common.errors import arguments
 from private_consensus.common.provenance import settings_hash
 
 DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
@@ -54,9 +54,7 @@ class Entry:
 
 def entry(dataset: str) -> Entry:
     """Return the row of one data set."""
-    if dataset not in DATA_SETS:
-        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
-    row = dict(_table()[dataset])
+    row = dict(_table()[arguments.choice("data set", dataset, DATA_SETS)])
     licence = row.pop("licence")
     row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
     row["publishers"] = tuple(
@@ -67,8 +65,7 @@ def entry(dataset: str) -> Entry:
 
 def module_of(dataset: str) -> ModuleType:
     """Import the module of one data set; a change of it affects no other data set."""
-    if dataset not in DATA_SETS:
-        raise InvalidInput("data set", dataset, f"one of {', '.join(DATA_SETS)}")
+    arguments.choice("data set", dataset, DATA_SETS)
     return importlib.import_module(f"{__package__}.{dataset}")
 
 

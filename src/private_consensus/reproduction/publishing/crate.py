@@ -13,6 +13,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping
+from mimetypes import MimeTypes
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,10 @@ CONTEXT = "https://w3id.org/ro/crate/1.1/context"
 SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 LICENCES = {"MIT": "https://spdx.org/licenses/MIT"}
 METADATA = "ro-crate-metadata.json"
-KINDS = {
-    ".csv": "text/csv",
-    ".json": "application/json",
-    ".md": "text/markdown",
-    ".parquet": "application/vnd.apache.parquet",
-    ".png": "image/png",
-    ".svg": "image/svg+xml",
-    ".tex": "text/x-tex",
-}
-"""Media types by suffix."""
+MEDIA_TYPES = MimeTypes()
+"""Media types by suffix, which do not depend on the machine."""
+MEDIA_TYPES.add_type("text/markdown", ".md")
+MEDIA_TYPES.add_type("application/vnd.apache.parquet", ".parquet")
 DESCRIPTION = (
     "Figures, tables, verdicts on claims and theorems, privacy statements and audits; "
     "aggregates only, no record of any data set."
@@ -75,11 +70,8 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
         {"@id": f"#author-{i}", "@type": "Organization", "name": author["name"]}
         for i, author in enumerate(citation["authors"], start=1)
     ]
-    licence = {
-        "@id": LICENCES[citation["license"]],
-        "@type": "CreativeWork",
-        "name": citation["license"],
-    }
+    name = citation["license"]
+    licence = {"@id": LICENCES[name], "@type": "CreativeWork", "name": name}
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -118,7 +110,7 @@ def _files(folder: Path) -> Iterator[Entity]:
             "@id": path.relative_to(folder).as_posix(),
             "@type": "File",
             "name": path.name,
-            "encodingFormat": KINDS.get(path.suffix, "application/octet-stream"),
+            "encodingFormat": MEDIA_TYPES.guess_type(path.name)[0] or "application/octet-stream",
             "contentSize": str(path.stat().st_size),
             "sha256": file_hash(path),
         }
