@@ -104,9 +104,4 @@ def compute(name: str, scale: float = 1.0) -> StatementResult:
     return replace(result, description=description).at(scale)
 
 
-__all__ = [
-    "COMPUTATIONS",
-    "Part",
-    "StatementResult",
-    "compute",
-]
+__all__ = ["COMPUTATIONS", "Part", "StatementResult", "compute"]

@@ -10,7 +10,7 @@ from scipy.special import gammaincc, logsumexp
 
 from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
 
-from .base import StatementResult, bound, conclude, equal, falls_as
+from .base import StatementResult, bound, conclude, equal, falls_as, grid
 
 
 def _ring(agents: int) -> tuple[np.ndarray, np.ndarray]:
@@ -133,7 +133,7 @@ def theorem_3() -> StatementResult:
     Twelve horizons and rates; the first message has sigma_1^2, where the published schedule divides
     by zero.
     """
-    T, rate = np.array(list(product((1, 2, 5, 50), (0.015, 0.5, 2.0)))).T
+    T, rate = grid((1, 2, 5, 50), (0.015, 0.5, 2.0))
     sums = np.array(
         [1 + sum(r * t * (t + 1) for t in range(1, int(n))) for n, r in zip(T, rate, strict=True)]
     )
@@ -298,7 +298,7 @@ def theorem_7() -> StatementResult:
     Agents hold disjoint data, so that the largest loss is the total's, and the conversion is right;
     it rests on Theorem 6, for which there is neither a proof nor a counterexample.
     """
-    rho, delta = np.array(list(product((1e-3, 0.1, 2.0), (1e-2, 1e-4)))).T
+    rho, delta = grid((1e-3, 0.1, 2.0), (1e-2, 1e-4))
     stated = rho + 2 * np.sqrt(rho * np.log(1 / delta))
     return conclude(
         bound("epsilon of Gaussian noise", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)),
@@ -380,7 +380,7 @@ def theorem_10() -> StatementResult:
 
 def lemma_14() -> StatementResult:
     """Compare the tail of the norm of a normal vector with the bound sqrt(2 d ln(1/xi))."""
-    d, xi = np.array(list(product((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9)))).T
+    d, xi = grid((1, 2, 10, 100), (1e-4, 1e-2, 0.1, 0.5, 0.9))
     exceeded = gammaincc(d / 2, d * np.log(1 / xi))
     holds = exceeded <= xi
     return conclude(

@@ -17,7 +17,7 @@ from private_consensus.privacy import (
     zcdp_rho,
 )
 
-from .base import StatementResult, at_least, bound, conclude
+from .base import StatementResult, at_least, bound, conclude, grid
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
@@ -91,7 +91,7 @@ def lemma_4() -> StatementResult:
 
     15 pairs of rho and delta, Gaussian noise, whose divergences reach rho at all orders.
     """
-    rho, delta = np.array(list(product((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8)))).T
+    rho, delta = grid((1e-3, 0.01, 0.1, 1.0, 10.0), (1e-2, 1e-4, 1e-8))
     stated = [zcdp_epsilon(r, d, conversion="safe") for r, d in zip(rho, delta, strict=True)]
     return conclude(bound("epsilon", stated, gaussian_epsilon(np.sqrt(2 * rho), delta)))
 
@@ -120,7 +120,7 @@ def lemma_8() -> StatementResult:
     Six pairs of sampling rate and noise; at order 2 there are no further terms, and the published
     factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.
     """
-    rate, mu = np.array(list(product((0.01, 0.1, 0.5), (0.2, 1.0)))).T
+    rate, mu = grid((0.01, 0.1, 0.5), (0.2, 1.0))
     full = mu**2  # the divergence of order 2 of Gaussian noise
     exact = np.log1p(rate**2 * np.expm1(full))
     printed = np.log((1 - rate) * (1 + rate) + rate**2 * np.exp(full)) / 2
@@ -203,7 +203,7 @@ def corollary_2() -> StatementResult:
 
     The exact variance has the factor eta^2.
     """
-    eta, sigma = np.array(list(product((0.1, 0.5, 2.0), (0.3, 1.0)))).T
+    eta, sigma = grid((0.1, 0.5, 2.0), (0.3, 1.0))
     ratio = sigma**2 / eta**2
     exact = eta**2 * _discrete_variance(ratio)
     with np.errstate(over="ignore"):

@@ -12,7 +12,7 @@ import numpy as np
 from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, bound, conclude
+from .base import StatementResult, bound, conclude, grid
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
@@ -44,7 +44,7 @@ def proposition_2() -> StatementResult:
     """
     inequalities = []
     for change in (0.5, 4.0):
-        epsilon, delta = np.array(list(product((0.1, 0.5, 0.99), DELTAS))).T
+        epsilon, delta = grid((0.1, 0.5, 0.99), DELTAS)
         sigma = np.sqrt(2 * np.log(1.25 / delta) * change) / epsilon
         quantity = f"epsilon at a sensitivity of {change:g}"
         inequalities.append(bound(quantity, epsilon, gaussian_epsilon(change / sigma, delta)))
@@ -87,7 +87,7 @@ def theorem_1() -> StatementResult:
 
     Algorithm 1 releases one message more, without noise.
     """
-    epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
+    epsilon, delta = grid(EPSILONS, DELTAS)
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
     exact_epsilon = gaussian_epsilon(mu, delta)
     return conclude(
@@ -106,7 +106,7 @@ def corollary_1() -> StatementResult:
     One scale of noise for which (15) is an equality, the exact epsilon of what is sent.
     """
     G, eta = 1.7, 1.0 / np.arange(1, 51)
-    epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
+    epsilon, delta = grid(EPSILONS, DELTAS)
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * np.log(2 / delta)))
     noise = np.sqrt((eta**2).sum() / kappa)  # one scale, so that (15) is an equality
     mu = 2 * G * math.sqrt((eta**2).sum()) / noise

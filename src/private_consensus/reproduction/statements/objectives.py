@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 
 from private_consensus.privacy import Budget, gaussian_noise_multiplier
 
 from .admm import excess_of_run
-from .base import StatementResult, at_least, bound, conclude, equal, falls_as
+from .base import StatementResult, at_least, bound, conclude, equal, falls_as, grid
 
 HORIZONS = np.array([10, 30, 100, 300])
 DECAY = 0.9
@@ -64,7 +63,7 @@ def _samples(
 
 def _cases() -> np.ndarray:
     """Return gaps a_acc - Delta and norms of the reference, shape (2, cases)."""
-    return np.array(list(product((0.1, 0.3, 1.0), (1.0, 3.0)))).T
+    return grid((0.1, 0.3, 1.0), (1.0, 3.0))
 
 
 def remark_2() -> StatementResult:

@@ -8,7 +8,6 @@ Consider quadratics without projection and with curvature :math:`\mu` everywhere
 from __future__ import annotations
 
 import math
-from itertools import product
 
 import numpy as np
 from scipy.special import gammaln
@@ -19,7 +18,7 @@ from private_consensus.core.algorithms.gradient_descent import (
 )
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, at_least, bound, conclude, falls_as, geometric
+from .base import StatementResult, at_least, bound, conclude, falls_as, geometric, grid
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
@@ -105,7 +104,7 @@ def remark_1() -> StatementResult:
     Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise nowhere. A
     single step is the Gaussian mechanism, which needs less than (14) asks for.
     """
-    epsilon, delta = np.array(list(product(EPSILONS, DELTAS))).T
+    epsilon, delta = grid(EPSILONS, DELTAS)
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
     composed = [advanced_composition_allowance(*pair, T) for pair in pairs for T in (1, 10, 1000)]
@@ -123,6 +122,6 @@ def remark_3() -> StatementResult:
 
     Nine budgets. (16) leaves epsilon out of the denominator of (14).
     """
-    epsilon, delta = np.array(list(product((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9)))).T
+    epsilon, delta = grid((1e-3, 1e-2, 0.1), (1e-4, 1e-6, 1e-9))
     mu = epsilon / np.sqrt(2 * np.log(2 / delta))
     return conclude(bound("epsilon", epsilon, gaussian_epsilon(mu, delta)))

@@ -12,7 +12,7 @@ import numpy as np
 from private_consensus.core.algorithms.families.consensus_admm import total_epsilon
 from private_consensus.privacy import gaussian_epsilon
 
-from .base import StatementResult, bound, conclude
+from .base import StatementResult, bound, conclude, grid
 
 P, J, T, C = 10, 30, 100, 0.5
 
@@ -161,7 +161,7 @@ def theorem_1() -> StatementResult:
     The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of zero at the start it
     does not move, and its neighbour does, with probability 1 (errata E2.1).
     """
-    epsilon, delta = np.array(list(product((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6)))).T
+    epsilon, delta = grid((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6))
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
     return conclude(
         bound("epsilon, Gaussian noise of scale (25)", epsilon, gaussian_epsilon(mu, delta)),
@@ -189,7 +189,7 @@ def theorem_2() -> StatementResult:
     Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below the exact total at
     large epsilon (errata E2.5).
     """
-    epsilon, M = np.array(list(product((0.15, 0.5, 0.95), (10, 200)))).T
+    epsilon, M = grid((0.15, 0.5, 0.95), (10, 200))
     delta = 1e-3
     stated = [total_epsilon(e, delta, int(m)) for e, m in zip(epsilon, M, strict=True)]
     mu = np.sqrt(M) * epsilon / math.sqrt(2.1 * math.log(1.25 / delta))
