@@ -162,7 +162,7 @@ def front(points: np.ndarray) -> np.ndarray:
     points = np.asarray(points, float)
     no_worse = (points[:, None] <= points[None]).all(-1)
     better = (points[:, None] < points[None]).any(-1)
-    return np.isfinite(points).all(-1) & ~(no_worse & better).any(0)
+    return np.asarray(np.isfinite(points).all(-1) & ~(no_worse & better).any(0))
 
 
 def closed_fractions(
