@@ -85,32 +85,20 @@ _ADULT_41 = (
     "capital_gain", "capital_loss", "hours_per_week",
 )  # fmt: skip
 
-_FAIR = (
-    "13 features of all 48,842 records: every column but fnlwgt, '?' a category of its own, "
-    "min-max over sqrt(d)"
-)
-
-
-def _fair(name: str, **changes: object) -> Preparation:
-    return Preparation(
-        name=name,
-        dataset="adult",
-        scaling="minmax_sqrt_dim",
-        drop_missing=False,
-        because=f"paper 004, fairness: {_FAIR}",
-        **changes,
-    )
-
-
-def _us_fair(name: str, **changes: object) -> Preparation:
-    return Preparation(
-        name=name,
-        dataset="us",
-        scaling="minmax_sqrt_dim",
-        because="paper 004, fairness: min-max over sqrt(d); the attribute work is the columns "
-        "industry and employed; the American Community Survey 2019 stands in for the extract",
-        **changes,
-    )
+_ONEHOT = {"encoding": "onehot", "scaling": "column_max", "row_norm": "clip"}
+_ADULT_FAIR = {
+    "dataset": "adult",
+    "scaling": "minmax_sqrt_dim",
+    "drop_missing": False,
+    "because": "Ding 2022, fairness: 13 features of all 48,842 records: every column but fnlwgt, "
+    "'?' a category of its own, min-max over sqrt(d)",
+}
+_US_FAIR = {
+    "dataset": "us",
+    "scaling": "minmax_sqrt_dim",
+    "because": "Ding 2022, fairness: min-max over sqrt(d); the attribute work is the columns "
+    "industry and employed; the American Community Survey 2019 stands in for the extract",
+}
 
 
 _ALL = (
@@ -120,67 +108,71 @@ _ALL = (
         encoding="ordinal",
         scaling="minmax",
         row_norm="unit",
-        because="paper 001: 14 columns, min-max, rows of l2 norm one",
+        because="Xiao et al. 2019: 14 columns, min-max, rows of l2 norm one",
     ),
     Preparation(
         name="adult-onehot104",
         dataset="adult",
-        encoding="onehot",
-        scaling="column_max",
-        row_norm="clip",
-        because="paper 004, section 3.3: full one-hot, columns over their maximum, rows <= 1",
+        **_ONEHOT,
+        because="Ding 2022, section 3.3: full one-hot, columns over their maximum, rows <= 1",
     ),
     Preparation(
         name="adult-onehot41",
         dataset="adult",
-        encoding="onehot",
-        scaling="column_max",
-        row_norm="clip",
+        **_ONEHOT,
         attributes=_ADULT_41,
-        because="paper 004, section 3.5: 41 features; education, relationship, country dropped",
+        because="Ding 2022, section 3.5: 41 features; education, relationship, country dropped",
     ),
-    _fair("adult-fair13", encoding="ordinal", exclude=("fnlwgt",)),
-    _fair("adult-fair12", encoding="ordinal", exclude=("fnlwgt", "sex")),
-    _fair("adult-fair13-bias", encoding="ordinal", exclude=("fnlwgt",), bias=True),
-    _fair("adult-fair12-bias", encoding="ordinal", exclude=("fnlwgt", "sex"), bias=True),
-    _fair("adult-fair-onehot", encoding="onehot", exclude=("fnlwgt", "sex")),
-    _fair("adult-fair-onehot-sex", encoding="onehot", exclude=("fnlwgt",)),
+    Preparation(name="adult-fair13", encoding="ordinal", exclude=("fnlwgt",), **_ADULT_FAIR),
+    Preparation(name="adult-fair12", encoding="ordinal", exclude=("fnlwgt", "sex"), **_ADULT_FAIR),
+    Preparation(
+        name="adult-fair13-bias", encoding="ordinal", exclude=("fnlwgt",), bias=True, **_ADULT_FAIR
+    ),
+    Preparation(
+        name="adult-fair12-bias",
+        encoding="ordinal",
+        exclude=("fnlwgt", "sex"),
+        bias=True,
+        **_ADULT_FAIR,
+    ),
+    Preparation(
+        name="adult-fair-onehot", encoding="onehot", exclude=("fnlwgt", "sex"), **_ADULT_FAIR
+    ),
+    Preparation(
+        name="adult-fair-onehot-sex", encoding="onehot", exclude=("fnlwgt",), **_ADULT_FAIR
+    ),
     Preparation(
         name="us-onehot58",
         dataset="us",
-        encoding="onehot",
-        scaling="column_max",
-        row_norm="clip",
+        **_ONEHOT,
         exclude=("employed",),
-        because="paper 004, section 3.5: 58 columns, as many as the text names; a stand-in: the "
+        because="Ding 2022, section 3.5: 58 columns, as many as the text names; a stand-in: the "
         "American Community Survey 2019 instead of the authors' extract",
     ),
-    _us_fair("us-fair11", encoding="ordinal", exclude=("sex",)),
-    _us_fair("us-fair12", encoding="ordinal"),
-    _us_fair("us-fair11-bias", encoding="ordinal", exclude=("sex",), bias=True),
-    _us_fair("us-fair12-bias", encoding="ordinal", bias=True),
-    _us_fair("us-fair-onehot", encoding="onehot", exclude=("sex",)),
-    _us_fair("us-fair-onehot-sex", encoding="onehot"),
+    Preparation(name="us-fair11", encoding="ordinal", exclude=("sex",), **_US_FAIR),
+    Preparation(name="us-fair12", encoding="ordinal", **_US_FAIR),
+    Preparation(name="us-fair11-bias", encoding="ordinal", exclude=("sex",), bias=True, **_US_FAIR),
+    Preparation(name="us-fair12-bias", encoding="ordinal", bias=True, **_US_FAIR),
+    Preparation(name="us-fair-onehot", encoding="onehot", exclude=("sex",), **_US_FAIR),
+    Preparation(name="us-fair-onehot-sex", encoding="onehot", **_US_FAIR),
     Preparation(
         name="brazil-onehot53",
         dataset="brazil",
-        encoding="onehot",
-        scaling="column_max",
-        row_norm="clip",
+        **_ONEHOT,
         bias=True,
-        because="paper 004, section 3.5: 52 columns and a constant make its 53 features",
+        because="Ding 2022, section 3.5: 52 columns and a constant make its 53 features",
     ),
     Preparation(
         name="mnist-pixels",
         dataset="mnist",
         encoding="pixels",
-        because="paper 004, chapter 4: 784 pixels, ten classes",
+        because="Ding 2022, chapter 4: 784 pixels, ten classes",
     ),
     Preparation(
         name="cifar10-pixels",
         dataset="cifar10",
         encoding="pixels",
-        because="paper 004, chapter 4: 3072 pixel values, ten classes",
+        because="Ding 2022, chapter 4: 3072 pixel values, ten classes",
     ),
 )
 
