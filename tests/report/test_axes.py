@@ -39,7 +39,7 @@ def test_with_room_every_value_has_its_label():
 def test_the_label_of_a_strip_stays(strip, said):
     """The renderer omits the upper one of two overlapping labels."""
     extent = Extent(low=0.1, high=10.0, log=True, **strip)
-    axis = extent.axis(said=said)
+    axis = extent.axis(strip_labels=said)
     names = names_of(axis)
     (beyond,) = [value for value, name in names.items() if name in said]
     assert not 0 <= extent.place(beyond) <= 1

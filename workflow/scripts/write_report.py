@@ -31,4 +31,4 @@ with job_logging(snakemake.log[0], plan["config"], snakemake.log.usage):
         seed=plan["config"]["seed"],
     )
     folder = Path(snakemake.output.page).parent
-    write_site(results, made=folder.parent, folder=folder)
+    write_site(results, source=folder.parent, folder=folder)

@@ -19,8 +19,8 @@ SHARED = {
 
 def module_of(paper: str) -> str | None:
     """Dotted name of the module with a paper's own drawings, if there is one."""
-    own = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
-    return f"{__name__}.{paper}" if paper in own else None
+    modules = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
+    return f"{__name__}.{paper}" if paper in modules else None
 
 
 def draw(

@@ -48,10 +48,10 @@ class Extent:
             return 10 ** (log10(self.low) + share * (log10(self.high) - log10(self.low)))
         return self.low + share * (self.high - self.low)
 
-    def share(self, other: Extent) -> float:
+    def share(self, extent: Extent) -> float:
         """Length of another extent, in lengths of this one."""
         scale = log10 if self.log else float
-        return (scale(other.high) - scale(other.low)) / (scale(self.high) - scale(self.low))
+        return (scale(extent.high) - scale(extent.low)) / (scale(self.high) - scale(self.low))
 
     @property
     def domain(self) -> list[float]:
@@ -64,7 +64,7 @@ class Extent:
         return {"type": "linear", "domain": self.domain, "nice": False, "zero": False}
 
     def axis(
-        self, values: Sequence[float] = (), said: tuple[str, str] = ("", "")
+        self, values: Sequence[float] = (), strip_labels: tuple[str, str] = ("", "")
     ) -> dict[str, Any]:
         """Return the axis with its ticks and labels, as Vega-Lite options.
 
@@ -75,7 +75,7 @@ class Extent:
         ----------
         values : sequence of float
             Values of the computed points.
-        said : tuple of str
+        strip_labels : tuple of str
             Labels of the strips above and below the axis.
 
         Returns
@@ -87,16 +87,15 @@ class Extent:
         ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
         names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
         names = self._spaced(names) if few else names
-        upper = {self.at(1 + STRIP / 2): said[0]} if self.above else {}
-        lower = {self.at(-STRIP / 2): said[1]} if self.below else {}
+        upper = {self.at(1 + STRIP / 2): strip_labels[0]} if self.above else {}
+        lower = {self.at(-STRIP / 2): strip_labels[1]} if self.below else {}
         if upper:
             # The renderer omits the later of two overlapping labels, which would be the strip's.
             names = {value: name for value, name in names.items() if self.place(value) < 1 - STRIP}
         names = {**lower, **names, **upper}
         keyed = {_key(value): name for value, name in names.items()}
         looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
-        # Of more values than ticks that are asked for, every other one would be left out.
-        # What a strip is for is always said; of other labels none stands in another's place.
+        # Labels of strips are always shown; other labels are omitted where they would overlap.
         overlap = False if upper and lower else "greedy"
         return {
             "values": list(names),
@@ -115,10 +114,10 @@ class Extent:
         """Along a line, labels for which there is no room beside the one before are left out."""
         spaced, end = {}, -1.0
         for value, name in names.items():
-            place, half = self.place(value), LETTER * len(name) / 2
-            fits = place - half >= end
+            position, half = self.place(value), LETTER * len(name) / 2
+            fits = position - half >= end
             spaced[value] = name if fits else ""
-            end = place + half if fits else end
+            end = position + half if fits else end
         return spaced
 
 
@@ -140,8 +139,8 @@ def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None =
     """
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
-    found = [v for v in values if v is not None and isfinite(v) and (v > 0 or not log)]
-    low, high = (min(found), max(found)) if found else (1.0, 1.0)
+    finite = [v for v in values if v is not None and isfinite(v) and (v > 0 or not log)]
+    low, high = (min(finite), max(finite)) if finite else (1.0, 1.0)
     if low == high:
         low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
     tight = Extent(low=low, high=high, log=log)
@@ -150,12 +149,12 @@ def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None =
 
 def common(extents: Sequence[Extent]) -> list[Extent]:
     """Return one range for panels that are compared, unless a panel would be unreadable in it."""
-    whole = replace(
+    union = replace(
         extents[0], low=min(e.low for e in extents), high=max(e.high for e in extents),
         above=any(e.above for e in extents), below=any(e.below for e in extents),
     )  # fmt: skip
-    if all(whole.share(each) >= ALIKE for each in extents):
-        return [whole] * len(extents)
+    if all(union.share(panel_extent) >= ALIKE for panel_extent in extents):
+        return [union] * len(extents)
     return list(extents)
 
 
@@ -179,17 +178,17 @@ def log_ticks(low: float, high: float) -> list[float]:
     first, last = ceil(log10(low) - 1e-9), floor(log10(high) + 1e-9)
     decades = last - first + 1
     if decades >= 3:
-        apart = ceil(decades / 7)
-        return [10.0**e for e in range(first, last + 1) if e % apart == 0]
+        stride = ceil(decades / 7)
+        return [10.0**e for e in range(first, last + 1) if e % stride == 0]
     for digits in ((1, 2, 5), (1, 2, 3, 5, 7), range(1, 10)):
-        found = [d * 10.0**e for e in range(first - 1, last + 1) for d in digits]
-        found = [v for v in found if low <= v * (1 + 1e-9) and v <= high * (1 + 1e-9)]
-        if len(found) >= 3:
-            return found
+        ticks = [d * 10.0**e for e in range(first - 1, last + 1) for d in digits]
+        ticks = [v for v in ticks if low <= v * (1 + 1e-9) and v <= high * (1 + 1e-9)]
+        if len(ticks) >= 3:
+            return ticks
     return linear_ticks(low, high)
 
 
-def linear_ticks(low: float, high: float, most: int = 7) -> list[float]:
+def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
     """Return multiples of 1, 2 or 5 times a power of ten as ticks.
 
     Parameters
@@ -198,19 +197,19 @@ def linear_ticks(low: float, high: float, most: int = 7) -> list[float]:
         Lower end.
     high : float
         Upper end.
-    most : int, default 7
+    max_count : int, default 7
         Largest number of ticks.
 
     Returns
     -------
     list of float
     """
-    power = floor(log10((high - low) / most))
+    power = floor(log10((high - low) / max_count))
     for digit in (1, 2, 5, 10, 20):
         step = digit * 10.0**power
-        places = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
-        if len(places) <= most:
-            return [float(f"{k * step:.12g}") for k in places]
+        multiples = range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)
+        if len(multiples) <= max_count:
+            return [float(f"{k * step:.12g}") for k in multiples]
     return [low, high]
 
 

@@ -38,11 +38,11 @@ def marks(numbers: pl.DataFrame) -> str:
 
 def data_of(source: str) -> str:
     """Data sets with their versions, and where they came from."""
-    return "; ".join(_data(part) for part in source.split("; "))
+    return "; ".join(_data(origin) for origin in source.split("; "))
 
 
-def _data(part: str) -> str:
-    name, _, kind = part.partition(" (")
+def _data(origin: str) -> str:
+    name, _, kind = origin.partition(" (")
     if name not in DATA_SETS or not kind.startswith("mirror"):
-        return part
+        return origin
     return f"{entry(name).mirror.version} ({kind}"

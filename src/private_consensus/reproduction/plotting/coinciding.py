@@ -23,26 +23,26 @@ MOST = 2
 
 def coinciding(panels: Sequence[Panel]) -> str:
     """A sentence for the figure: which curves cannot be told apart; or nothing."""
-    found: dict[tuple[str, ...], list[str]] = {}
+    panels_of_group: dict[tuple[str, ...], list[str]] = {}
     for panel in panels:
         for group in together(panel):
-            found.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
-    parts = [_said(group, places, len(panels)) for group, places in found.items()]
-    more = f"; and {len(parts) - MOST} more" if len(parts) > MOST else ""
-    return f"coinciding curves: {'; '.join(parts[:MOST])}{more}" if parts else ""
+            panels_of_group.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
+    clauses = [_said(group, titles, len(panels)) for group, titles in panels_of_group.items()]
+    omitted = f"; and {len(clauses) - MOST} more" if len(clauses) > MOST else ""
+    return f"coinciding curves: {'; '.join(clauses[:MOST])}{omitted}" if clauses else ""
 
 
-def _said(group: Sequence[str], places: Sequence[str], panels: int) -> str:
+def _said(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
     names = " and ".join(group) if len(group) < 4 else f"{group[0]} and {len(group) - 1} others"
-    where = places[0] if len(places) == 1 and panels > 1 else ""
+    where = titles[0] if len(titles) == 1 and panels > 1 else ""
     return f"{names} ({where})" if where else names
 
 
 def together(panel: Panel) -> list[list[str]]:
     """Groups of curves whose points are everywhere closer than a line is thick."""
     lines = {
-        str(name[0]): dict(zip(part["x"], part["dot"], strict=True))
-        for name, part in panel.points.group_by("curve", maintain_order=True)
+        str(name[0]): dict(zip(curve["x"], curve["dot"], strict=True))
+        for name, curve in panel.points.group_by("curve", maintain_order=True)
     }
     groups: dict[str, list[str]] = {}
     for first, second in combinations(lines, 2):

@@ -75,12 +75,12 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     dict
         Vega-Lite specification.
     """
-    shown = thinned(named(numbers, styles))
+    points = thinned(named(numbers, styles))
     panels = [
-        _panel(shown.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
+        _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
     panels = _compared(panels, figure.get("columns") or len(panels))
-    shared = curve_styles(shown, styles)
+    shared = curve_styles(points, styles)
     names = list(shared.colour)
     columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
     size = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
@@ -163,8 +163,8 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
 def thinned(points: pl.DataFrame) -> pl.DataFrame:
     """Keep every k-th point of long curves."""
     rank = pl.int_range(pl.len()).over("panel", "curve")
-    every = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
-    return points.filter(rank % every == 0)
+    stride = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
+    return points.filter(rank % stride == 0)
 
 
 def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
@@ -176,8 +176,8 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     y = extent(values, log=log, ends=spec["y_domain"])
     x = extent(points["x"].cast(float), log=spec["log_x"])
     placed = on_axis(points, y)
-    places = set(placed["place"])
-    y = replace(y, above=ABOVE in places, below=BELOW in places)
+    positions = set(placed["place"])
+    y = replace(y, above=ABOVE in positions, below=BELOW in positions)
     return Panel(spec, on_axis(points, y), CurveStyles(), [], x, y)
 
 
@@ -202,9 +202,9 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
         Points with ``place``, ``exact``, ``infinite``, ``beyond`` and ``dot``.
     """
     value = pl.col("y").cast(float)
-    place = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
+    position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
     placed = points.with_columns(
-        place=place.otherwise(pl.lit(ON)), exact=_finite("y"), infinite=value.is_infinite()
+        place=position.otherwise(pl.lit(ON)), exact=_finite("y"), infinite=value.is_infinite()
     )
     placed = marked_beyond(placed, y)
     drawn = pl.col("exact") > 0 if y.log else pl.col("exact").is_not_null()
@@ -223,7 +223,7 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     return placed.with_columns(
         y=pl.when(drawn).then(pl.col("exact")),
         dot=pl.when(pl.col("place") == ON).then(pl.col("exact")),
-        **{end: pl.when(has_band).then(kept) for end, kept in ends.items()},
+        **{end: pl.when(has_band).then(end_values) for end, end_values in ends.items()},
     )
 
 
@@ -235,24 +235,24 @@ def _finite(column: str) -> pl.Expr:
 def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
     """Panels of one quantity have one axis: all of them, or those of a row, unless a panel would
     be lost on it."""
-    found = list(panels)
-    for places in _alike(panels):
-        shared = common([panels[i].y for i in places])
+    compared = list(panels)
+    for indices in _alike(panels):
+        shared = common([panels[i].y for i in indices])
         if shared[0] is not shared[-1]:
-            rows = [[i for i in places if i // columns == row] for row in range(len(panels))]
+            rows = [[i for i in indices if i // columns == row] for row in range(len(panels))]
             shared = [y for row in rows if row for y in common([panels[i].y for i in row])]
-        for i, y in zip(places, shared, strict=True):
-            found[i] = replace(panels[i], y=y, points=marked_beyond(panels[i].points, y))
-    return found
+        for i, y in zip(indices, shared, strict=True):
+            compared[i] = replace(panels[i], y=y, points=marked_beyond(panels[i].points, y))
+    return compared
 
 
 def _alike(panels: Sequence[Panel]) -> list[list[int]]:
     """Panels whose axes show the same, where nobody says what they span."""
     groups: dict[tuple, list[int]] = {}
-    for place, panel in enumerate(panels):
+    for index, panel in enumerate(panels):
         spec = panel.spec
         if spec["y_domain"] is None:
-            groups.setdefault((spec["y_title"], spec["log_y"]), []).append(place)
+            groups.setdefault((spec["y_title"], spec["log_y"]), []).append(index)
     return list(groups.values())
 
 
@@ -277,9 +277,9 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     length = log10(y.high / y.low) if y.log else y.high - y.low
     up, down = STRIP * length * line, STRIP * length * (line - 1.0)
     ends = (y.high * 10**up, y.low * 10**down) if y.log else (y.high + up, y.low + down)
-    place = pl.col("place")
+    position = pl.col("place")
     return points.with_columns(
-        beyond=pl.when(place == ABOVE).then(ends[0]).when(place == BELOW).then(ends[1])
+        beyond=pl.when(position == ABOVE).then(ends[0]).when(position == BELOW).then(ends[1])
     )
 
 
@@ -301,17 +301,17 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
     dict
         Vega-Lite chart.
     """
-    shown, spec = panel.points, panel.spec
+    points, spec = panel.points, panel.spec
     width, height = panel.size
     names, colours, dashes = panel.styles.of(panel.names)
     x = field("x", title=typeset(spec["x_title"]), scale=panel.x.scale(),
-              axis=panel.x.axis(shown["x"].to_list()))  # fmt: skip
+              axis=panel.x.axis(points["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
     y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
-              axis=panel.y.axis(said=_said(panel)))  # fmt: skip
+              axis=panel.y.axis(strip_labels=_said(panel)))  # fmt: skip
     colour = field("curve", "nominal", legend=legend, scale={"domain": names, "range": colours})
     dash = field("curve", "nominal", legend=legend, scale={"domain": names, "range": dashes})
-    base, data = {"x": x, "color": colour}, _columns(shown)
+    base, data = {"x": x, "color": colour}, _columns(points)
 
     def seen(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
         return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
@@ -319,7 +319,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
         return {"data": data, "mark": mark, "encoding": {**base, **channels}}
 
-    tooltip = _tooltip(spec, shown)
+    tooltip = _tooltip(spec, points)
     layers = [
         *_strips(panel),
         layer(
@@ -332,11 +332,11 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
         ),
         layer(
             {"type": "point", "filled": True, "size": 26},
-            y=field(_value("dot", shown), scale=y_scale), tooltip=tooltip,
-            opacity=seen(1.0) if _dotted(shown) else {"value": 0.0},
+            y=field(_value("dot", points), scale=y_scale), tooltip=tooltip,
+            opacity=seen(1.0) if _dotted(points) else {"value": 0.0},
         ),
     ]  # fmt: skip
-    if _leaves_axis(shown):
+    if _leaves_axis(points):
         shapes = {"domain": [BELOW, ABOVE], "range": ["triangle-down", "triangle-up"]}
         layers.append(
             layer(
@@ -346,45 +346,45 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
             )
         )  # fmt: skip
     layers += _titles(spec["title"])
-    if all(one["data"] is data for one in layers):
-        layers = [{key: one[key] for key in ("mark", "encoding")} for one in layers]
+    if all(drawn_layer["data"] is data for drawn_layer in layers):
+        layers = [{key: drawn_layer[key] for key in ("mark", "encoding")} for drawn_layer in layers]
         return {"data": data, "layer": layers, "width": width, "height": height}
     return {"layer": layers, "width": width, "height": height}
 
 
-def _columns(shown: pl.DataFrame) -> pl.DataFrame:
+def _columns(points: pl.DataFrame) -> pl.DataFrame:
     names = ["curve", "x", "y", "low", "high", "runs"]
-    if _leaves_axis(shown):
+    if _leaves_axis(points):
         names += ["dot", "exact", "beyond", "place"]
-    return shown.select(*names, *(["diverged"] if "diverged" in shown.columns else []))
+    return points.select(*names, *(["diverged"] if "diverged" in points.columns else []))
 
 
-def _leaves_axis(shown: pl.DataFrame) -> bool:
-    return bool((shown["place"] != ON).any())
+def _leaves_axis(points: pl.DataFrame) -> bool:
+    return bool((points["place"] != ON).any())
 
 
-def _value(column: str, shown: pl.DataFrame) -> str:
+def _value(column: str, points: pl.DataFrame) -> str:
     """Return the column of a value; ``y`` if all points are on the axis, since all are equal."""
-    return column if _leaves_axis(shown) else "y"
+    return column if _leaves_axis(points) else "y"
 
 
-def _tooltip(spec: Spec, shown: pl.DataFrame) -> list[dict[str, Any]]:
+def _tooltip(spec: Spec, points: pl.DataFrame) -> list[dict[str, Any]]:
     fields = [
         field("curve", "nominal", title="curve"),
         field("x", title=typeset(spec["x_title"]), format=".4~g"),
-        field(_value("exact", shown), title=typeset(spec["y_title"]), format=".4~g"),
+        field(_value("exact", points), title=typeset(spec["y_title"]), format=".4~g"),
         field("low", format=".4~g"),
         field("high", format=".4~g"),
         field("runs"),
     ]
-    if "diverged" in shown.columns:
+    if "diverged" in points.columns:
         fields.append(field("diverged", title="runs without a finite value"))
     return fields
 
 
-def _dotted(shown: pl.DataFrame) -> bool:
+def _dotted(points: pl.DataFrame) -> bool:
     """Return True if points are drawn: only if there are few."""
-    return shown.group_by("curve").len()["len"].max() <= CROWDED
+    return points.group_by("curve").len()["len"].max() <= CROWDED
 
 
 def _strips(panel: Panel) -> list[dict[str, Any]]:
@@ -419,6 +419,8 @@ def _titles(title: str) -> list[dict[str, Any]]:
         return []
     mark = {"type": "text", "align": "left", "baseline": "bottom", "dy": -8, "fontSize": 11,
             "color": INK}  # fmt: skip
-    place = {"x": {"value": 0}, "y": {"value": 0}}
+    position = {"x": {"value": 0}, "y": {"value": 0}}
     data = pl.DataFrame({"title": [typeset(title)]})
-    return [{"data": data, "mark": mark, "encoding": {"text": field("title", "nominal"), **place}}]
+    return [
+        {"data": data, "mark": mark, "encoding": {"text": field("title", "nominal"), **position}}
+    ]

@@ -41,14 +41,14 @@ def data_extra_partitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> 
 
 
 def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -> alt.LayerChart:
-    shown = points.select("agent", "label", "series", "y", "size", "share")
-    last = shown.filter(pl.col("label") == shown["label"].max())
+    bars_of_labels = points.select("agent", "label", "series", "y", "size", "share")
+    last = bars_of_labels.filter(pl.col("label") == bars_of_labels["label"].max())
     scale = alt.Scale(domain=[0, top], nice=False)
     x = alt.X("agent:O").title(panel["x_title"]).axis(labelAngle=0)
     colour = by_series(dict(zip(names, OKABE_ITO, strict=False)))
     percent = alt.Tooltip("share:Q", format=".1%")
     bars = (
-        alt.Chart(shown.to_pandas())
+        alt.Chart(bars_of_labels.to_pandas())
         .mark_bar()
         .encode(
             x,

@@ -66,8 +66,8 @@ def save(
         (png, png_of(drawing, scale)),
         (pdf, pdf_of(drawing)),
     ):
-        with atomic_write(path) as part:
-            part.write_bytes(content)
+        with atomic_write(path) as temporary:
+            temporary.write_bytes(content)
 
 
 def drawn(specification: str) -> str:
@@ -83,7 +83,10 @@ def drawn(specification: str) -> str:
 def small_svg(svg: str) -> str:
     """Round positions to a tenth of a pixel and remove what marks tell a screen reader."""
     placed = POSITIONS.sub(
-        lambda part: part[0] if "scale" in part[0] else LONG.sub(_tenths, part[0]), svg
+        lambda attribute: (
+            attribute[0] if "scale" in attribute[0] else LONG.sub(_tenths, attribute[0])
+        ),
+        svg,
     )
     return FOR_SCREEN_READERS.sub("", placed)
 

@@ -55,8 +55,8 @@ class CurveStyles:
 
     def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
         """Names that are among these, their colours, their dashes."""
-        known = [name for name in self.colour if name in set(names)]
-        return known, [self.colour[n] for n in known], [self.dash[n] for n in known]
+        listed = [name for name in self.colour if name in set(names)]
+        return listed, [self.colour[n] for n in listed], [self.dash[n] for n in listed]
 
 
 def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
@@ -87,7 +87,7 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     return marked.with_columns(curve=pl.col("name") + mark)
 
 
-def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
+def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     """Choose colour and dash of the curves of a figure.
 
     A curve with the label of its style, or the only curve of its style, has exactly that style in
@@ -97,7 +97,7 @@ def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
 
     Parameters
     ----------
-    shown : polars.DataFrame
+    points : polars.DataFrame
         Output of :func:`named`.
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
@@ -106,9 +106,9 @@ def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
     -------
     CurveStyles
     """
-    found = CurveStyles()
+    curve_looks = CurveStyles()
     labels = {style: typeset(look["label"]) for style, look in styles.items()}
-    pairs = shown.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
+    pairs = points.select("style", "name", "curve", "series").unique(maintain_order=True).rows()
     of_style: dict[str, list[str]] = {}
     for style, name, _, _ in pairs:
         of_style.setdefault(style, [])
@@ -121,28 +121,28 @@ def curve_styles(shown: pl.DataFrame, styles: Styles) -> CurveStyles:
         base = styles.get(style, {})
         # A curve that only has a name takes the next colour.
         spare = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
-        own, siblings = base.get("colour", spare), of_style[style]
+        base_colour, siblings = base.get("colour", spare), of_style[style]
         if name == labels.get(style) or (len(siblings) == 1 and name not in values):
-            found.add(curve, own, base.get("dash", ()))
+            curve_looks.add(curve, base_colour, base.get("dash", ()))
         elif name in values:
             rank, count, dash = values[name]
-            found.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
+            curve_looks.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
         elif len(siblings) == 2:
-            found.add(curve, own, DASHES[_second(name, siblings)])
+            curve_looks.add(curve, base_colour, DASHES[_second(name, siblings)])
         else:
-            place = siblings.index(name)
+            index = siblings.index(name)
             require(
-                place < len(OKABE_ITO), "panel.curves", len(siblings),
+                index < len(OKABE_ITO), "panel.curves", len(siblings),
                 f"at most {len(OKABE_ITO)} curves of one style",
             )  # fmt: skip
-            colours = [own, *(colour for colour in OKABE_ITO if colour != own)]
-            found.add(curve, colours[place], (1, 0))
-    return found
+            colours = [base_colour, *(colour for colour in OKABE_ITO if colour != base_colour)]
+            curve_looks.add(curve, colours[index], (1, 0))
+    return curve_looks
 
 
-def _first(own: str | None, names: list[str]) -> list[str]:
+def _first(preferred: str | None, names: list[str]) -> list[str]:
     """Names with one in front, if it is among them."""
-    return sorted(names, key=lambda name: name != own)
+    return sorted(names, key=lambda name: name != preferred)
 
 
 def _second(name: str, siblings: list[str]) -> int:
@@ -156,15 +156,15 @@ def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ..
 
     By the names as they are typed: a number that is set, ``10⁻³``, is read by nobody.
     """
-    parts = {name: VALUE.match(typed) for name, typed in series.items()}
-    values = sorted({part[2].strip() for part in parts.values() if part}, key=_number)
+    matches = {name: VALUE.match(typed) for name, typed in series.items()}
+    values = sorted({match[2].strip() for match in matches.values() if match}, key=_number)
     if len(values) < 3:
         return {}
-    stems = list(dict.fromkeys(part[1] for part in parts.values() if part))
+    stems = list(dict.fromkeys(match[1] for match in matches.values() if match))
     return {
-        name: (values.index(part[2].strip()), len(values), DASHES[stems.index(part[1]) % 4])
-        for name, part in parts.items()
-        if part
+        name: (values.index(match[2].strip()), len(values), DASHES[stems.index(match[1]) % 4])
+        for name, match in matches.items()
+        if match
     }
 
 

@@ -72,10 +72,10 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
     colour = alt.Color("shown:Q").title("ε").scale(
         type="log", scheme="blues", domain=[FLOOR, top], clamp=True
     ).legend(orient="right", format="~g")  # fmt: skip
-    parts = {"graph": _circle, "map": _map}
+    drawings = {"graph": _circle, "map": _map}
 
     def draw(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-        return parts[panel["views"]["show"]](_drawable(points), panel, colour)
+        return drawings[panel["views"]["show"]](_drawable(points), panel, colour)
 
     note = f"grey: the agent itself; white: epsilon below {FLOOR:g}"
     return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 3, spacing=28)
@@ -154,10 +154,10 @@ def _lines(
 def _drawable(points: pl.DataFrame) -> pl.DataFrame:
     """Add ``shown``: epsilon within the range of the colours; 10^6 stands for infinity."""
     epsilon = pl.col("epsilon")
-    shown = pl.when(epsilon.is_finite()).then(epsilon.clip(FLOOR)).otherwise(
+    clipped = pl.when(epsilon.is_finite()).then(epsilon.clip(FLOOR)).otherwise(
         pl.when(epsilon.is_not_null()).then(1e6)
     )  # fmt: skip
-    return points.with_columns(shown=shown, epsilon=pl.when(epsilon.is_finite()).then(epsilon))
+    return points.with_columns(shown=clipped, epsilon=pl.when(epsilon.is_finite()).then(epsilon))
 
 
 def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
@@ -167,8 +167,8 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
     scale = alt.Scale(domain=order)
     x, y = axes(panel, ("observer:O", scale, axis), ("victim:O", scale, axis))
-    kept = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
-    own = pl.DataFrame({"observer": order, "victim": order})
+    pairs = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
+    diagonal_pairs = pl.DataFrame({"observer": order, "victim": order})
     tooltip = [
         alt.Tooltip("victim:O", title="data of agent"),
         alt.Tooltip("observer:O", title="to agent"),
@@ -176,15 +176,15 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
         alt.Tooltip("epsilon:Q", format=".3~g"),
         alt.Tooltip("label:N", title="holds"),
     ]
-    arrived = kept.filter(pl.col("shown") > FLOOR)
+    arrived = pairs.filter(pl.col("shown") > FLOOR)
     cells = alt.Chart(arrived).mark_rect().encode(x, y, color=colour, tooltip=tooltip)
-    diagonal = alt.Chart(own).mark_rect(color=GREY, opacity=0.5).encode(x, y)
+    diagonal = alt.Chart(diagonal_pairs).mark_rect(color=GREY, opacity=0.5).encode(x, y)
     return titled([cells, diagonal], panel, SIDE, SIDE)
 
 
 def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
-    whole = alt.Scale(domain=[-1.15, 1.15])
-    x, y = (alt.X("x:Q").scale(whole).axis(None), alt.Y("y:Q").scale(whole).axis(None))
+    scale = alt.Scale(domain=[-1.15, 1.15])
+    x, y = (alt.X("x:Q").scale(scale).axis(None), alt.Y("y:Q").scale(scale).axis(None))
     edges = points.filter(pl.col("kind") == "edge").select("x", "y", "x_end", "y_end")
     nodes = points.filter(pl.col("kind") == "node").select(
         "x", "y", "node", "distance", "epsilon", "shown"
@@ -203,7 +203,7 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
         filled=True, size=260, opacity=1, color=OKABE_ITO[5], shape="square"
     ).encode(x, y, tooltip=tooltip)  # fmt: skip
     names = alt.Chart(nodes).mark_text(fontSize=9).encode(
-        alt.X("label_x:Q").scale(whole).axis(None), alt.Y("label_y:Q").scale(whole).axis(None),
+        alt.X("label_x:Q").scale(scale).axis(None), alt.Y("label_y:Q").scale(scale).axis(None),
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
     return titled([links, dots, marked, names], panel, SIDE, SIDE)
@@ -212,10 +212,12 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
 def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     ends = Extent(low=FLOOR, high=1.2 * _largest(points), log=True)
     x, y = axes(panel, _counts(points), ("y:Q", ends.scale(), ends.axis()))
-    shown = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
-    pairs = shown.filter(pl.col("kind") == "pair").select("x", "y", "series", "observer", "victim")
-    lines = shown.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
-    colour, dash = by_series(_present(COLOURS, shown), DASHED)
+    visible = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
+    pairs = visible.filter(pl.col("kind") == "pair").select(
+        "x", "y", "series", "observer", "victim"
+    )
+    lines = visible.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
+    colour, dash = by_series(_present(COLOURS, visible), DASHED)
     dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
         x, y, color=colour, tooltip=["victim:O", "observer:O", EPSILON]
     )  # fmt: skip
@@ -229,13 +231,13 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     points = points.filter(pl.col("series").is_in(list(KINDS)) | (pl.col("kind") == "mark"))
     above_floor = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
-    shown = points.filter(above_floor).select("x", "y", "series")
-    colour, dash = by_series(_present(KINDS, shown), DASHES)
+    visible = points.filter(above_floor).select("x", "y", "series")
+    colour, dash = by_series(_present(KINDS, visible), DASHES)
     ends = Extent(low=10 * FLOOR, high=1.2 * _largest(points), log=True)
-    along = extent(shown["x"].cast(float), log=True)
-    ticks = along.axis(sorted(set(shown["x"].to_list())))
+    along = extent(visible["x"].cast(float), log=True)
+    ticks = along.axis(sorted(set(visible["x"].to_list())))
     x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", ends.scale(), ends.axis()))
-    line = _line(shown, 22).encode(
+    line = _line(visible, 22).encode(
         x, y, color=colour.legend(columns=2), strokeDash=dash, tooltip=["series:N", "x:Q", EPSILON]
     )
     return titled([line, *_mark(points, x)], panel, *SIZE)
@@ -265,9 +267,9 @@ def _band(points: pl.DataFrame, series: Any, x: alt.X, scale: Any, colour: alt.C
 
 def _counts(points: pl.DataFrame) -> tuple[str, alt.Scale, alt.Axis]:
     """Return column, scale and ticks of an axis of counts from 1."""
-    most = int(points["x"].max())
-    scale = alt.Scale(domain=[0.7, most + 0.3], nice=False)
-    return "x:Q", scale, alt.Axis(values=list(range(1, most + 1)), format="d")
+    largest = int(points["x"].max())
+    scale = alt.Scale(domain=[0.7, largest + 0.3], nice=False)
+    return "x:Q", scale, alt.Axis(values=list(range(1, largest + 1)), format="d")
 
 
 def _present(colours: Mapping[str, str], points: pl.DataFrame) -> dict[str, str]:

@@ -68,10 +68,10 @@ def axes(
     -------
     tuple of altair.X and altair.Y
     """
-    (column, scale, ticks), (other, height, levels) = x, y
+    (column, scale, ticks), (y_column, height, levels) = x, y
     return (
         alt.X(column).title(typeset(panel["x_title"])).scale(scale).axis(ticks),
-        alt.Y(other).title(typeset(title or panel["y_title"])).scale(height).axis(levels),
+        alt.Y(y_column).title(typeset(title or panel["y_title"])).scale(height).axis(levels),
     )
 
 

@@ -98,14 +98,14 @@ def _svg(specification: dict[str, Any]) -> str:
 
 
 def _config(config: dict[str, Any]) -> dict[str, Any]:
-    found = {**config, "font": FONT, "padding": 2}
-    for part, sizes in {
+    print_config = {**config, "font": FONT, "padding": 2}
+    for element, sizes in {
         "axis": ("labelFontSize", "titleFontSize"), "legend": ("labelFontSize", "titleFontSize"),
         "title": ("fontSize", "subtitleFontSize"),
     }.items():  # fmt: skip
-        found[part] = {**found.get(part, {}), **dict.fromkeys(sizes, TEXT)}
-    found["legend"] |= {"symbolSize": 100, "symbolStrokeWidth": 1.6}
-    return found
+        print_config[element] = {**print_config.get(element, {}), **dict.fromkeys(sizes, TEXT)}
+    print_config["legend"] |= {"symbolSize": 100, "symbolStrokeWidth": 1.6}
+    return print_config
 
 
 def _in_columns(spec: dict[str, Any], inches: float) -> int:
@@ -113,8 +113,8 @@ def _in_columns(spec: dict[str, Any], inches: float) -> int:
     for several in ("concat", "hconcat"):
         if several in spec:
             spec["concat"] = spec.pop(several)
-            most = 1 if inches < 5 else 3
-            spec["columns"] = min(spec.get("columns", len(spec["concat"])), most)
+            max_columns = 1 if inches < 5 else 3
+            spec["columns"] = min(spec.get("columns", len(spec["concat"])), max_columns)
             spec["spacing"] = 14
             return spec["columns"]
     return 1
@@ -139,28 +139,30 @@ def _one_legend(spec: dict[str, Any]) -> bool:
     return spec.get("resolve", {}).get("scale", {}).get("color") != "independent"
 
 
-def _texts(part: Any, target: float, room: float) -> None:
+def _texts(element: Any, target: float, room: float) -> None:
     """Text of eight points; as many columns of a legend as there is room for, its names in lines
     where one is longer than that."""
-    if isinstance(part, list):
-        for each in part:
-            _texts(each, target, room)
-    elif isinstance(part, dict):
-        if part.get("type") == "text":
-            part |= {"fontSize": TEXT, "limit": round(target)}
-        names = part.get("scale", {}).get("domain", ()) if part.get("type") == "nominal" else ()
-        if names and isinstance(part.get("legend"), dict):
+    if isinstance(element, list):
+        for child in element:
+            _texts(child, target, room)
+    elif isinstance(element, dict):
+        if element.get("type") == "text":
+            element |= {"fontSize": TEXT, "limit": round(target)}
+        names = (
+            element.get("scale", {}).get("domain", ()) if element.get("type") == "nominal" else ()
+        )
+        if names and isinstance(element.get("legend"), dict):
             lines = {name: _lines(name, room - SYMBOL) for name in names}
-            longest = max(len(line) for found in lines.values() for line in found)
+            longest = max(len(line) for name_lines in lines.values() for line in name_lines)
             columns = max(1, int(room / (LETTER * longest + SYMBOL)))
-            part["legend"] |= {
+            element["legend"] |= {
                 "columns": columns,
                 "labelExpr": f"{json.dumps(lines, ensure_ascii=False)}[datum.label]",
             }
-        if "gradientLength" in part:
-            part |= {"gradientLength": round(GRADIENT * room), "titleLimit": round(room)}
-        for key in set(part) - {"datasets", "data"}:
-            _texts(part[key], target, room)
+        if "gradientLength" in element:
+            element |= {"gradientLength": round(GRADIENT * room), "titleLimit": round(room)}
+        for key in set(element) - {"datasets", "data"}:
+            _texts(element[key], target, room)
 
 
 def _titles(spec: dict[str, Any], room: float) -> None:
@@ -196,12 +198,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("figures", type=Path, help="folder with the specifications, *.json")
     parser.add_argument("out", type=Path, help="folder for the PDFs")
     parser.add_argument("names", nargs="*", help="only these figures")
-    chosen = parser.parse_args(arguments)
-    files = sorted(chosen.figures.glob("*.json"))
-    for file in [f for f in files if not chosen.names or f.stem in chosen.names]:
+    options = parser.parse_args(arguments)
+    files = sorted(options.figures.glob("*.json"))
+    for file in [f for f in files if not options.names or f.stem in options.names]:
         specification = json.loads(file.read_text(encoding="utf-8"))
         for name, inches in WIDTHS.items():
-            target = chosen.out / f"{file.stem}-{name}.pdf"
+            target = options.out / f"{file.stem}-{name}.pdf"
             drawing = sized(specification, inches)
             if (height := height_of(drawing)) > MAX_HEIGHT:
                 print(f"{target.name}: not written, {height:.1f} inches high", file=sys.stderr)

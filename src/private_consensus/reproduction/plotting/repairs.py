@@ -51,14 +51,15 @@ def draw(
         )
         return finish(nothing.mark_text().encode(text="said:N"), TITLE, source)
     pairs = [
-        _setting(part) for _, part in rows.group_by("printed", "repaired", maintain_order=True)
+        _setting(settings)
+        for _, settings in rows.group_by("printed", "repaired", maintain_order=True)
     ]
     epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]
     x = extent([e for e in epsilons if e and e > 0], log=True)
     x = Extent(low=x.low, high=x.high, log=True, above=any(e == inf for e in epsilons))
     ends = pl.DataFrame([end for row in pairs for end in _ends(row, x, names or {})])
     arrows = pl.DataFrame([_arrow(row, x, names or {}) for row in pairs])
-    scale, axis = x.scale(), x.axis(said=("∞", ""))
+    scale, axis = x.scale(), x.axis(strip_labels=("∞", ""))
     y = alt.Y("name:N", sort=None).title(None).axis(labelLimit=400, domain=False, ticks=False)
     true = alt.X("epsilon:Q").title("true ε, by the accountant").scale(scale).axis(axis)
     side = alt.Color("side:N").scale(
@@ -85,8 +86,8 @@ def draw(
     return finish(chart, TITLE, source, NOTE)
 
 
-def _setting(part: pl.DataFrame) -> dict[str, Any]:
-    rows = part.to_dicts()
+def _setting(settings: pl.DataFrame) -> dict[str, Any]:
+    rows = settings.to_dicts()
     finite = [row for row in rows if all(isfinite(row[f"value_{side}"]) for side in SIDES)]
     first = [
         row for row in finite or rows if row["experiment"] == (finite or rows)[0]["experiment"]
@@ -95,10 +96,10 @@ def _setting(part: pl.DataFrame) -> dict[str, Any]:
 
 
 def _ends(row: Mapping[str, Any], x: Extent, names: Mapping) -> Iterable[dict[str, Any]]:
-    for side, (called, _) in SIDES.items():
+    for side, (label, _) in SIDES.items():
         epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
         yield {
-            "name": _name(row, names), "side": called, "epsilon": _placed(epsilon, x),
+            "name": _name(row, names), "side": label, "epsilon": _placed(epsilon, x),
             "exact": epsilon if isfinite(epsilon) else None, "claimed": row["epsilon_claimed"],
             "value": value if isfinite(value) else None,
         }  # fmt: skip

@@ -37,22 +37,22 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
 
 def named_data(chart: Mapping[str, Any]) -> dict[str, Any]:
     """A chart whose tables stand once each, under names made of what they hold."""
-    found: dict[int, tuple[pl.DataFrame, str]] = {}
+    names_by_table: dict[int, tuple[pl.DataFrame, str]] = {}
     datasets: dict[str, list[dict[str, Any]]] = {}
 
     def name(table: pl.DataFrame) -> str:
-        if id(table) not in found:
+        if id(table) not in names_by_table:
             rows = table.to_dicts()
             text = json.dumps(rows, sort_keys=True)
-            found[id(table)] = table, f"data-{sha256(text.encode()).hexdigest()[:32]}"
-            datasets[found[id(table)][1]] = rows
-        return found[id(table)][1]
+            names_by_table[id(table)] = table, f"data-{sha256(text.encode()).hexdigest()[:32]}"
+            datasets[names_by_table[id(table)][1]] = rows
+        return names_by_table[id(table)][1]
 
-    def told(part: Any) -> Any:
-        if isinstance(part, pl.DataFrame):
-            return {"name": name(part)}
-        if isinstance(part, Mapping):
-            return {key: told(value) for key, value in part.items()}
-        return [told(value) for value in part] if isinstance(part, list) else part
+    def told(element: Any) -> Any:
+        if isinstance(element, pl.DataFrame):
+            return {"name": name(element)}
+        if isinstance(element, Mapping):
+            return {key: told(value) for key, value in element.items()}
+        return [told(value) for value in element] if isinstance(element, list) else element
 
     return {**told(chart), "datasets": datasets, "$schema": SCHEMA}

@@ -99,8 +99,8 @@ def finish(
         "fontWeight": "bold",
         "offset": 12,
     }
-    made = chart if isinstance(chart, Mapping) else chart.to_dict()
-    return {**made, "title": heading, "config": CONFIG}
+    specification = chart if isinstance(chart, Mapping) else chart.to_dict()
+    return {**specification, "title": heading, "config": CONFIG}
 
 
 def _lines(text: str, letters: int) -> str | list[str]:

@@ -51,13 +51,13 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
     dict
         Vega-Lite specification.
     """
-    place = {
+    position = {
         "x": alt.X("x:Q").axis(None).scale(domain=[-1.25, 1.25]),
         "y": alt.Y("y:Q").axis(None).scale(domain=[-1.15, 1.25]),
     }
-    nodes = table(numbers.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**place)
+    nodes = table(numbers.filter(pl.col("kind") == "node"), "x", "y", "node").encode(**position)
     edges = table(numbers.filter(pl.col("kind") == "edge"), *EDGE).encode(
-        **place,
+        **position,
         x2="x_end:Q",
         y2="y_end:Q",
         tooltip=[alt.Tooltip("edge_from:Q", title="from"), alt.Tooltip("edge_to:Q", title="to")],
@@ -113,8 +113,15 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
     dict
         Vega-Lite specification.
     """
-    parts = [numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]]
-    ends = common([extent([*part["low"], *_guide(part)["y"]], log=True) for part in parts])
+    points_of_panels = [
+        numbers.filter(pl.col("panel") == panel["title"]) for panel in figure["panels"]
+    ]
+    ends = common(
+        [
+            extent([*panel_points["low"], *_guide(panel_points)["y"]], log=True)
+            for panel_points in points_of_panels
+        ]
+    )
     of_panel = dict(zip((panel["title"] for panel in figure["panels"]), ends, strict=True))
     return side_by_side(
         lambda points, panel: _errors(points, panel, of_panel[panel["title"]]), numbers, figure
@@ -132,8 +139,8 @@ def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.L
     if lines["y"].abs().max() <= ZOOM[1]:
         return limit.properties(title=typeset(panel["title"]))
     early = points.filter(pl.col("x") <= EARLY)
-    whole = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170)
-    return alt.vconcat(whole.properties(title=typeset(panel["title"])), limit, spacing=8)
+    whole_range = _view(early, "symlog", None, f"{panel['y_title']}, whole range", 170)
+    return alt.vconcat(whole_range.properties(title=typeset(panel["title"])), limit, spacing=8)
 
 
 def _within(points: pl.DataFrame) -> pl.DataFrame:

@@ -88,8 +88,8 @@ def xiao_figA(
     titles = [panel["title"] for panel in figure["panels"]]
     nodes = [numbers.filter(pl.col("panel") == title, pl.col("kind") == "node") for title in titles]
     panels = [
-        _protocol(title, *part)
-        for title, part in zip(titles, (_exchanged(nodes[0]), _relayed(nodes[1])), strict=True)
+        _protocol(title, *elements)
+        for title, elements in zip(titles, (_exchanged(nodes[0]), _relayed(nodes[1])), strict=True)
     ]
     chart = alt.hconcat(*panels, spacing=36)
     return finish(chart, figure["title"], numbers["source"][0], facts(figure))
@@ -99,36 +99,36 @@ def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]
     """Agents at their places, an arrow for each share, and what each splits and sums."""
     at = {row["node"]: (row["x"], row["y"]) for row in nodes.to_dicts()}
     arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
-    said = [
+    texts = [
         {"x": 1.12 * x, "y": y + (0.42 if y > 0 else -0.42),
          "text": f"x{i} = {' + '.join(f's{i}{j}' for j in at)}"}
         for i, (x, y) in at.items()
     ]  # fmt: skip
     sums = " + ".join(f"ŝ{i}" for i in at)
     values = " + ".join(f"x{i}" for i in at)
-    said += [
+    texts += [
         {"x": 0.0, "y": -1.3, "text": f"v1 broadcasts ŝ1 = {' + '.join(f's{j}1' for j in at)}"},
         {"x": 0.0, "y": -1.55, "text": f"{sums} = {values} (mod p)"},
     ]
-    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, said
+    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, texts
 
 
 def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
     """Agents in a row, each of which passes on what is not for itself."""
     names = nodes["node"].to_list()
-    at = {i: (1.35 * (2 * place / (len(names) - 1) - 1), 0.35) for place, i in enumerate(names)}
+    at = {i: (1.35 * (2 * index / (len(names) - 1) - 1), 0.35) for index, i in enumerate(names)}
     arrows = []
-    for one, other in pairwise(names):
-        for here, there in ((one, other), (other, one)):
-            behind = [i for i in names if (i <= here if here < there else i >= here)]
+    for first, second in pairwise(names):
+        for sender, receiver in ((first, second), (second, first)):
+            behind = [i for i in names if (i <= sender if sender < receiver else i >= sender)]
             ahead = [j for j in names if j not in behind]
             passed = ", ".join(f"ε(s{i}{j})" for i in behind for j in ahead)
-            arrows.append(_arrow(at[here], at[there], passed))
-    said = [
+            arrows.append(_arrow(at[sender], at[receiver], passed))
+    texts = [
         {"x": 0.0, "y": -0.75, "text": "ε(sij): the share of vi for vj, by their common key"},
         {"x": 0.0, "y": -1.0, "text": "who passes one on cannot read it"},
     ]
-    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, said
+    return [{"x": x, "y": y, "node": f"v{i}"} for i, (x, y) in at.items()], arrows, texts
 
 
 def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> dict[str, Any]:
@@ -136,10 +136,10 @@ def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> d
     (x, y), (x_end, y_end) = begin, end
     length = math.hypot(x_end - x, y_end - y)
     along = (x_end - x) / length, (y_end - y) / length
-    left = -along[1], along[0]
+    normal = -along[1], along[0]
 
     def place(share: float, aside: float) -> tuple[float, float]:
-        return x + share * along[0] + aside * left[0], y + share * along[1] + aside * left[1]
+        return x + share * along[0] + aside * normal[0], y + share * along[1] + aside * normal[1]
 
     tail, head = place(0.24, BESIDE), place(length - 0.27, BESIDE)
     label = place(length / 2, BESIDE + (0.2 if along[1] else 0.16))
@@ -148,14 +148,14 @@ def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> d
             "label_x": label[0], "label_y": label[1]}  # fmt: skip
 
 
-def _protocol(title: str, nodes: list[dict], arrows: list[dict], said: list[dict]) -> alt.Chart:
+def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dict]) -> alt.Chart:
     """Circles, arrows and lines of text, with digits after a letter below the line."""
 
-    def rows(found: list[dict]) -> Any:
+    def rows(elements: list[dict]) -> Any:
         return pl.DataFrame(
             [
                 {key: _indexed(v) if isinstance(v, str) else v for key, v in row.items()}
-                for row in found
+                for row in elements
             ]
         ).to_pandas()
 
@@ -177,13 +177,13 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], said: list[dict
         circles.mark_text(color="white", fontSize=14, fontWeight="bold").encode(
             **axes(), text="node:N"
         ),
-        alt.Chart(rows(said)).mark_text(fontSize=12, color=INK).encode(**axes(), text="text:N"),
+        alt.Chart(rows(texts)).mark_text(fontSize=12, color=INK).encode(**axes(), text="text:N"),
     ).properties(width=PROTOCOL[0], height=PROTOCOL[1], title=typeset(title))
 
 
 def _indexed(text: str) -> str:
     """Letters with their indices below the line: s12 as s₁₂, sij as sᵢⱼ."""
-    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda found: found[0].translate(LOWERED), text)
+    lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda match: match[0].translate(LOWERED), text)
     return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
 

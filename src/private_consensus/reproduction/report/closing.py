@@ -27,6 +27,10 @@ def closing_lines(results: str | Path) -> list[str]:
     page = results / "report" / "index.html"
     lines = [f"Report: {page}"] if page.is_file() else []
     files = sorted((results / "raw").glob("*.provenance.json"))
-    surrogates = [one for one in map(read_provenance, files) if one.is_surrogate]
-    lines += [f"{one.dataset} is SURROGATE DATA: {one.because}" for one in surrogates]
+    surrogates = [
+        provenance for provenance in map(read_provenance, files) if provenance.is_surrogate
+    ]
+    lines += [
+        f"{provenance.dataset} is SURROGATE DATA: {provenance.because}" for provenance in surrogates
+    ]
     return [*lines, FOR_REAL_DATA] if surrogates else lines

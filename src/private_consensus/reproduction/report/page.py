@@ -48,25 +48,25 @@ that returns the variables of the template.
 
 def page(results: Results) -> str:
     """Render the front page: the answer, the papers, and the delivered privacy."""
-    shown = {**navigation(results), "here": "", "root": "", "home": "", **context(results)}
-    return environment().get_template("index.html.j2").render(shown)
+    variables = {**navigation(results), "here": "", "root": "", "home": "", **context(results)}
+    return environment().get_template("index.html.j2").render(variables)
 
 
 def pages(results: Results) -> dict[str, str]:
     """Render the other pages: one per paper, algorithm, topic and document."""
     around = {"scale": results.scale, "decides": results.decides, **navigation(results)}
     papers = {key: paper_view(key, results) for key in results.papers}
-    made = {f"papers/{key}.html": _other("paper_page", around, f"papers/{key}.html", paper=view)
+    rendered = {f"papers/{key}.html": _other("paper_page", around, f"papers/{key}.html", paper=view)
             for key, view in papers.items()}  # fmt: skip
-    for shown in algorithms.pages(algorithms_used(results), results):
-        name = f"algorithms/{shown['name']}.html"
-        made[name] = _other("algorithm", around, name, algorithm=shown)
+    for algorithm in algorithms.pages(algorithms_used(results), results):
+        name = f"algorithms/{algorithm['name']}.html"
+        rendered[name] = _other("algorithm", around, name, algorithm=algorithm)
     for key in private_papers(results):
         name = f"settings/{key}.html"
-        made[name] = _other("settings", around, name, paper=papers[key])
+        rendered[name] = _other("settings", around, name, paper=papers[key])
     for extra, title in EXTRA.items():
         name = f"{extra}.html"
-        made[name] = _other(
+        rendered[name] = _other(
             f"{extra}_page",
             around,
             name,
@@ -76,8 +76,8 @@ def pages(results: Results) -> dict[str, str]:
     for document, title in documents.titles(results.documents).items():
         name = f"docs/{document}.html"
         content = documents.html(results.documents[document])
-        made[name] = _other("document", around, name, title=title, content=content)
-    return made
+        rendered[name] = _other("document", around, name, title=title, content=content)
+    return rendered
 
 
 def navigation(results: Results) -> dict[str, Any]:
@@ -100,14 +100,14 @@ def private_papers(results: Results) -> list[str]:
 def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> str:
     """Render a page of the folder, with links relative to its location."""
     root = "../" * name.count("/")
-    place = {"here": name, "root": root, "home": f"{root}index.html"}
-    return environment().get_template(f"{template}.html.j2").render(**around, **place, **values)
+    links = {"here": name, "root": root, "home": f"{root}index.html"}
+    return environment().get_template(f"{template}.html.j2").render(**around, **links, **values)
 
 
 def algorithms_used(results: Results) -> list[str]:
     """Names of algorithms that have a page: those of the registry that experiments name."""
-    named = {name for spec in results.experiments.values() for name in spec["algorithms"]}
-    return sorted(named & set(algorithms.known()))
+    names = {name for spec in results.experiments.values() for name in spec["algorithms"]}
+    return sorted(names & set(algorithms.known()))
 
 
 def scored(results: Results) -> list[dict[str, Any]]:
@@ -119,22 +119,22 @@ def scored(results: Results) -> list[dict[str, Any]]:
 @cache
 def environment() -> Environment:
     """Templates, with everything escaped and nothing silently missing."""
-    made = Environment(
+    environment_of_pages = Environment(
         loader=PackageLoader("private_consensus.reproduction.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["words"] = words
-    made.filters["code"] = code
-    made.filters["called"] = called
-    made.filters["typeset"] = typeset
+    environment_of_pages.filters["words"] = words
+    environment_of_pages.filters["code"] = code
+    environment_of_pages.filters["called"] = called
+    environment_of_pages.filters["typeset"] = typeset
     # Jinja declares the types of its own globals only.
-    made.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
-    made.filters["paper_of"] = lambda name: name.partition("_")[0]
-    made.filters["figure_name"] = figure_name
-    return made
+    environment_of_pages.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
+    environment_of_pages.filters["paper_of"] = lambda name: name.partition("_")[0]
+    environment_of_pages.filters["figure_name"] = figure_name
+    return environment_of_pages
 
 
 def _once_made(kind: str, results: Results, made: Callable[[], Any]) -> Any:
@@ -151,7 +151,7 @@ def context(results: Results) -> dict[str, Any]:
 def _context(results: Results) -> dict[str, Any]:
     papers = results.papers
     promised = privacy.promises(results)
-    shown = scored(results)
+    claims = scored(results)
     first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
         "scale": results.scale,
@@ -160,8 +160,8 @@ def _context(results: Results) -> dict[str, Any]:
         "command": command("", results.scale),
         "one_figure": command(first, results.scale),
         "counts": verdicts.counts(results.claims),
-        "scorecard": shown,
-        "standing": scorecard.counts(shown),
+        "scorecard": claims,
+        "standing": scorecard.counts(claims),
         "promises": promised,
         "delivered": [
             {**row, "short": results.names[row["paper"]]} for row in delivered.rows(results)
@@ -196,7 +196,7 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
-    shown = [
+    figures_shown = [
         {
             **figures.figure(
                 name,
@@ -211,7 +211,7 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
         }
         for name in paper["figures"]
     ]
-    _once(shown)
+    _once(figures_shown)
     tabled = [
         {
             **tables.table(name, paper, results.tables[name], results.scale),
@@ -226,7 +226,7 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
         "link": LINKS.get(key),
         "counts": verdicts.counts(claims),
         "outcome": scorecard.in_words(claims, results.papers),
-        "figures": shown,
+        "figures": figures_shown,
         "tables": tabled,
         "choices": figures.choices(paper),
         "privacy": privacy.of_experiments(rows, paper["experiments"]),
@@ -238,12 +238,14 @@ def _once(shown: list[dict[str, Any]]) -> None:
     first: dict[str, dict[str, str]] = {}
     for figure in shown:
         for experiment in figure["experiments"]:
-            place = {"name": figure["name"], "heading": figure["heading"]}
-            experiment["told"] = first.setdefault(experiment["name"], place)
+            target = {"name": figure["name"], "heading": figure["heading"]}
+            experiment["told"] = first.setdefault(experiment["name"], target)
 
 
 def surrogates(results: Results) -> list[str]:
     """Sources that are not the real data, each once."""
-    found = [fact["source"] for fact in results.facts.values()]
-    parts = [part for source in found for part in source.split("; ") if "surrogate" in part]
-    return list(dict.fromkeys(parts))
+    descriptions = [fact["source"] for fact in results.facts.values()]
+    origins = [
+        origin for source in descriptions for origin in source.split("; ") if "surrogate" in origin
+    ]
+    return list(dict.fromkeys(origins))

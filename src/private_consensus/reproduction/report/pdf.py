@@ -19,14 +19,14 @@ from .views.verdicts import HEADINGS
 TEMPLATE = "report.typ"
 
 
-def write_pdf(results: Results, made: str | Path, path: str | Path) -> None:
+def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
     """Typeset the report; equal results of one commit give byte-identical output.
 
     Parameters
     ----------
     results : Results
         Results of one scale.
-    made : path
+    source : path
         Folder with ``figures`` of this scale.
     path : path
         Target file.
@@ -39,12 +39,12 @@ def write_pdf(results: Results, made: str | Path, path: str | Path) -> None:
         folder = Path(scratch)
         (folder / "figures").mkdir()
         for name in results.facts:
-            shutil.copy(Path(made, "figures", f"{name}.svg"), folder / "figures")
+            shutil.copy(Path(source, "figures", f"{name}.svg"), folder / "figures")
         (folder / TEMPLATE).write_text(template.read_text(encoding="utf-8"), encoding="utf-8")
         (folder / "report.json").write_text(json.dumps(content), encoding="utf-8")
         typeset = typst.compile(str(folder / TEMPLATE), root=str(folder))
-    with atomic_write(path) as part:
-        part.write_bytes(typeset)
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(typeset)
 
 
 def as_text(content: Any) -> Any:

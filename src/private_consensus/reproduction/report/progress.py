@@ -49,8 +49,8 @@ class RemainingTime(logging.Handler):
     ) -> None:
         super().__init__()
         self._published = {rule: dict(seconds) for rule, seconds in published.items()}
-        everything = [cost for costs in published.values() for cost in costs.values()]
-        self._mean_s = fmean(everything) if everything else 0.0
+        all_costs = [cost for costs in published.values() for cost in costs.values()]
+        self._mean_s = fmean(all_costs) if all_costs else 0.0
         self._say = say
         self._interval_s = interval_s
         self._cores = 1

@@ -162,7 +162,7 @@ def read_results(
         Folder of the results of all scales. The parts in :data:`BESIDE` that exist there are
         shown; without a folder there are none.
     """
-    found = made_beside(folder, scale) if folder else {}
+    optional_files = made_beside(folder, scale) if folder else {}
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
     return Results(
@@ -172,17 +172,19 @@ def read_results(
         commit=commit,
         versions=versions(),
         documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
-        library="docs" in found,
+        library="docs" in optional_files,
         seed=seed,
         claims=rows_of(claims).to_dicts(),
         privacy=rows_of(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in tables},
         cards=[read_json(path) for path in sorted(set(cards))],
-        faults=with_outcomes(yamls.read(faults), _json(found.get("faults"))) if faults else [],
+        faults=with_outcomes(yamls.read(faults), _json(optional_files.get("faults")))
+        if faults
+        else [],
         audit={
             Path(path).stem: rows_of(path).to_dicts()
-            for path in [*audit, *filter(None, [found.get("mutants")])]
+            for path in [*audit, *filter(None, [optional_files.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         comparison=comparison_of(folder, scale) if folder else {},
@@ -207,13 +209,15 @@ def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
         ``runs_path`` the path of the table of runs, if it exists. Empty without answers.
     """
     for name in (scale, REFERENCE):
-        place = Path(folder, name, "comparison")
-        answers = _json(place / "answers.json") if (place / "answers.json").is_file() else None
+        subfolder = Path(folder, name, "comparison")
+        answers = (
+            _json(subfolder / "answers.json") if (subfolder / "answers.json").is_file() else None
+        )
         if answers:
-            runs = place / "runs.parquet"
+            runs = subfolder / "runs.parquet"
             extra = {"runs_path": str(runs)} if runs.is_file() else {}
             if name == REFERENCE:
-                extra["published"] = _published(place / "published.json")
+                extra["published"] = _published(subfolder / "published.json")
             return {**answers, **extra}
     return {}
 
@@ -238,8 +242,8 @@ def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
     dict of str to Path
         Target of ``make`` to its file.
     """
-    places = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
-    return {name: path for name, path in places.items() if path.is_file()}
+    candidates = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
+    return {name: path for name, path in candidates.items() if path.is_file()}
 
 
 def _json(path: Path | None) -> Any:
@@ -261,9 +265,9 @@ def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
     list of rows
         The outcome is ``not tried`` for untested faults.
     """
-    known = {row["fault"]: row for row in tried}
+    outcome_of = {row["fault"]: row for row in tried}
     nothing = {"outcome": "not tried"}
-    return [{**row, **nothing, **known.get(row["fault"], {})} for row in faults]
+    return [{**row, **nothing, **outcome_of.get(row["fault"], {})} for row in faults]
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
@@ -280,10 +284,10 @@ def figure_facts(path: str | Path) -> dict[str, Any]:
 
 def svg_size(text: str) -> dict[str, float]:
     """Return the width and height that an SVG declares; empty without them."""
-    found = SIZE.search(text)
+    match = SIZE.search(text)
     return (
-        {key: float(value) for key, value in zip(("width", "height"), found.groups(), strict=True)}
-        if found
+        {key: float(value) for key, value in zip(("width", "height"), match.groups(), strict=True)}
+        if match
         else {}
     )
 

@@ -44,8 +44,8 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
 
 def page_words(html: str) -> str:
     """Return the distinct words of the main part of a page, without code and formulas."""
-    found = MAIN.search(html)
-    text = unescape(SKIPPED.sub(" ", found[0] if found else ""))
+    match = MAIN.search(html)
+    text = unescape(SKIPPED.sub(" ", match[0] if match else ""))
     return " ".join(sorted(set(WORD.findall(text.lower()))))
 
 
@@ -53,17 +53,17 @@ def _papers(results: Results) -> Iterator[dict[str, str]]:
     """Yield the papers, with their figures, tables and claims."""
     for paper in (paper_view(key, results) for key in results.papers):
         page = f"papers/{paper['key']}.html"
-        more = " ".join((paper["key"], paper["number"], cited(paper)))
-        yield {"href": page, "text": paper["title"], "more": more}
-        for shown in (*paper["figures"], *paper["tables"]):
-            yield _part(page, shown["name"], shown["title"], shown["caption"])
-            for claim in shown["claims"]:
+        other_names = " ".join((paper["key"], paper["number"], cited(paper)))
+        yield {"href": page, "text": paper["title"], "more": other_names}
+        for item in (*paper["figures"], *paper["tables"]):
+            yield _part(page, item["name"], item["title"], item["caption"])
+            for claim in item["claims"]:
                 yield _part(page, claim["id"], claim["claim"], claim["because"])
 
 
 def _part(page: str, name: str, title: str, text: str) -> dict[str, str]:
-    more = name.replace("_", " ")
-    return {"href": f"{page}#{name}", "text": title, "more": more, "words": text}
+    other_names = name.replace("_", " ")
+    return {"href": f"{page}#{name}", "text": title, "more": other_names, "words": text}
 
 
 def _pages(results: Results) -> Iterator[dict[str, str]]:
@@ -71,7 +71,7 @@ def _pages(results: Results) -> Iterator[dict[str, str]]:
     for name in algorithms_used(results):
         yield {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
     for name, title in EXTRA.items():
-        more = " ".join(filter(None, (name, QUESTION.get(name))))
-        yield {"href": f"{name}.html", "text": title, "more": more}
+        other_names = " ".join(filter(None, (name, QUESTION.get(name))))
+        yield {"href": f"{name}.html", "text": title, "more": other_names}
     for name, title in documents.titles(results.documents).items():
         yield {"href": f"docs/{name}.html", "text": title, "more": name}

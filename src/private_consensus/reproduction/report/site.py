@@ -47,7 +47,7 @@ DIGITS = 6
 
 def write_site(
     results: Results,
-    made: str | Path,
+    source: str | Path,
     folder: str | Path,
     *,
     documentation: Iterable[Mapping[str, str]] = (),
@@ -56,16 +56,16 @@ def write_site(
 
     Parameters
     ----------
-    made : path
+    source : path
         Folder with ``figures``, ``tables`` and ``data`` of this scale.
     folder : path
         Target folder.
     documentation : iterable of mapping, optional
         Entries of the search for pages outside the report.
     """
-    made, folder = Path(made), Path(folder)
-    _write_pages(results, made, folder, documentation)
-    write_pdf(results, made, folder / "report.pdf")
+    source, folder = Path(source), Path(folder)
+    _write_pages(results, source, folder, documentation)
+    write_pdf(results, source, folder / "report.pdf")
     if not results.is_reference:
         write_runtime(folder / "assets" / "vega.js")
     written = [file for file in folder.rglob("*") if file.is_file() and file.name != CHECKSUMS]
@@ -74,7 +74,7 @@ def write_site(
 
 def _write_pages(
     results: Results,
-    made: Path,
+    source: Path,
     folder: Path,
     documentation: Iterable[Mapping[str, str]],
 ) -> None:
@@ -92,10 +92,10 @@ def _write_pages(
         write_text(folder / "assets" / name, text)
     if comparison.is_current(results.comparison) and results.comparison.get("runs_path"):
         _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
-    write_downloads(results.facts, made, folder / "figures", is_reference=results.is_reference)
+    write_downloads(results.facts, source, folder / "figures", is_reference=results.is_reference)
     for name in results.tables:
         for kind, _ in TABLE_LINKS:
-            _copy(made / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
+            _copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for key in private_papers(results):
         numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
         write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
@@ -104,7 +104,7 @@ def _write_pages(
         write_text(folder / name, text)
     drawn = results.audit.get("repairs") is not None and not results.is_reference
     for kind in COPIED if drawn else ():
-        _copy(made / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
+        _copy(source / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
 
 
 def write_runtime(path: Path) -> None:
@@ -116,7 +116,7 @@ def write_runtime(path: Path) -> None:
 
 
 def write_downloads(
-    figures: Iterable[str], made: Path, folder: Path, *, is_reference: bool = False
+    figures: Iterable[str], source: Path, folder: Path, *, is_reference: bool = False
 ) -> None:
     """Copy figures and numbers, and write the numbers as zipped CSV, for download.
 
@@ -124,22 +124,22 @@ def write_downloads(
     ----------
     figures : iterable of str
         Names of figures.
-    made : Path
+    source : Path
         Folder with the subfolders ``figures`` and ``data``.
     folder : Path
         Target folder.
     is_reference : bool, default False
-        True if ``made`` is the published reference, without PDF and specifications.
+        True if ``source`` is the published reference, without PDF and specifications.
     """
     for name in figures:
         for kind in COPIED[:2] if is_reference else COPIED:
-            _copy(made / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
-        numbers = made / "data" / f"{name}.parquet"
+            _copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
+        numbers = source / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
         write_zipped(folder / f"{name}.csv.zip", csv(in_short(pl.read_parquet(numbers))))
         if is_reference:
             continue
-        specification = (made / "figures" / f"{name}.json").read_text(encoding="utf-8")
+        specification = (source / "figures" / f"{name}.json").read_text(encoding="utf-8")
         write_text(folder / f"{name}.js", f"figure({json.dumps(name)}, {specification});\n")
 
 
@@ -153,7 +153,7 @@ def write_zipped(path: Path, text: str) -> None:
     text : str
         Contents of the file.
     """
-    with atomic_write(path) as part, ZipFile(part, "w") as archive:
+    with atomic_write(path) as temporary, ZipFile(temporary, "w") as archive:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)
 
 
@@ -175,12 +175,14 @@ def assets_hash() -> str:
 
 
 def _texts(folder: str) -> dict[str, str]:
-    place = files("private_consensus.reproduction.report") / folder
+    directory = files("private_consensus.reproduction.report") / folder
     return {
-        file.name: file.read_text(encoding="utf-8") for file in place.iterdir() if file.is_file()
+        file.name: file.read_text(encoding="utf-8")
+        for file in directory.iterdir()
+        if file.is_file()
     }
 
 
 def _copy(source: Path, target: Path) -> None:
-    with atomic_write(target) as part:
-        shutil.copyfile(source, part)
+    with atomic_write(target) as temporary:
+        shutil.copyfile(source, temporary)

@@ -74,14 +74,14 @@ def reference_results(root: Path) -> Results:
     for paper in papers.values():
         for kind, present in (("figures", figures), ("tables", tables)):
             paper[kind] = {name: spec for name, spec in paper[kind].items() if name in present}
-    shown = {*figures, *tables}
+    judged_names = {*figures, *tables}
     audits = sorted((folder / "audit").glob("*.parquet"))
     return Results(
         scale=manifest["scale"],
         papers=papers,
         labels={name: style.label for name, style in plan.styles.items()},
         commit=manifest["commit"],
-        claims=[row for row in _rows(folder / "claims.parquet") if row["figure"] in shown],
+        claims=[row for row in _rows(folder / "claims.parquet") if row["figure"] in judged_names],
         privacy=_rows(folder / "privacy.parquet"),
         facts={name: _facts(folder, name) for name in figures},
         tables={name: pl.read_parquet(folder / "data" / f"{name}.parquet") for name in tables},
@@ -135,9 +135,14 @@ def documentation_entries(site: Path) -> Iterator[dict[str, str]]:
         text = file.read_text(encoding="utf-8")
         title = TITLE.search(text)
         name = file.relative_to(site).as_posix()
-        shown = unescape(title[1]).split("—")[0].strip() if title else name
-        more = name.replace("/", " ")
-        yield {"href": up + name, "text": shown, "more": more, "words": search.page_words(text)}
+        title_text = unescape(title[1]).split("—")[0].strip() if title else name
+        other_names = name.replace("/", " ")
+        yield {
+            "href": up + name,
+            "text": title_text,
+            "more": other_names,
+            "words": search.page_words(text),
+        }
 
 
 def dead_links(site: Path) -> Iterator[str]:

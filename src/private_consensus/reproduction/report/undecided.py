@@ -55,7 +55,7 @@ def _ranks(ranks: Mapping[str, Any]) -> dict[str, Any]:
     """Remove the groups of methods that a test tells apart, and the p-value of the test."""
     return {
         observer: {
-            tuning: {key: {**one, "alike": [], "p": None} for key, one in columns.items()}
+            tuning: {key: {**ranking, "alike": [], "p": None} for key, ranking in columns.items()}
             for tuning, columns in by_tuning.items()
         }
         for observer, by_tuning in ranks.items()

@@ -83,14 +83,14 @@ def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
     list of dict
         One dictionary of template variables per algorithm.
     """
-    known = set(algorithms.names())
+    registered = set(algorithms.names())
     return [
         {
             **algorithm(name),
             "promises": of_algorithm(name, results),
             "figures": figures_with(name, results),
         }
-        for name in sorted(set(used) & known)
+        for name in sorted(set(used) & registered)
     ]
 
 

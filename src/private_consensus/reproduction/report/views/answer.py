@@ -45,8 +45,8 @@ def sentences(results: Results) -> list[str]:
     """
     if not results.decides:
         return [sentence(results.scale)]
-    parts = [claims_in_words(results.claims), privacy_in_words(results.privacy)]
-    answer = "; ".join(filter(None, parts))
+    clauses = [claims_in_words(results.claims), privacy_in_words(results.privacy)]
+    answer = "; ".join(filter(None, clauses))
     headline = list(results.comparison.get("headline", []))[:1]
     return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
 
@@ -57,12 +57,12 @@ def claims_in_words(claims: Iterable[Row]) -> str:
     total = sum(counts.values())
     if not total:
         return ""
-    parts = [
+    clauses = [
         f"{number(counts[verdict])} {forms[counts[verdict] != 1]}"
         for verdict, forms in PREDICATES.items()
         if counts[verdict]
     ]
-    listed = " and ".join(filter(None, [", ".join(parts[:-1]), parts[-1]]))
+    listed = " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
     return f"of {number(total)} claim{'s' if total != 1 else ''}, {listed}"
 
 

@@ -22,8 +22,8 @@ GIVEN = "for data that satisfy the assumption"
 
 def lower(row: Row) -> float:
     """Return the larger of the computed bound and the bound of an audit of the same setting."""
-    found = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
-    return max((bound for bound in found if bound is not None), default=0.0)
+    bounds = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
+    return max((bound for bound in bounds if bound is not None), default=0.0)
 
 
 def upper(row: Row) -> float:
@@ -78,11 +78,11 @@ def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
-    known = [closeness(lower(row), upper(row)) for row in rows]
-    counts = Counter(known)
+    classes = [closeness(lower(row), upper(row)) for row in rows]
+    counts = Counter(classes)
     reasons = Counter(
         reason
-        for row, how in zip(rows, known, strict=True)
+        for row, how in zip(rows, classes, strict=True)
         if how not in (INFINITE, "within 5 %") or _given(row)
         for reason in _reasons(row)
     )

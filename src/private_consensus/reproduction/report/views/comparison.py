@@ -46,54 +46,54 @@ RUNS = "assets/comparison_runs.parquet"
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page; without a comparison it explains how to compute one."""
-    found = results.comparison
-    if not is_current(found):
+    answers = results.comparison
+    if not is_current(answers):
         return {"compared": None}
-    titles = {method["name"]: method["title"] for method in found["methods"]}
-    kept = ("headline", "runs", "trials", "delta", "relation", "public_records")
+    titles = {method["name"]: method["title"] for method in answers["methods"]}
+    copied = ("headline", "runs", "trials", "delta", "relation", "public_records")
     return {
         "compared": {
-            **{key: found[key] for key in kept},
-            "published": found.get("published"),
-            "runs_link": RUNS if found.get("runs_path") else None,
-            "ratio": _ratio(found),
-            "learned": _learned(found, titles),
-            "advice": [_advice(row) for row in found["advice"]],
-            "ranks": [_ranks(observer, found, titles) for observer in found["observers"]],
-            "gap": _gap(found, titles),
-            "budgets": list(_budgets(found, titles)),
-            "gains": _gains(found, titles),
-            "borders": _borders(found, titles),
-            "check": _check(found, titles),
-            "apart": _apart(found, titles),
+            **{key: answers[key] for key in copied},
+            "published": answers.get("published"),
+            "runs_link": RUNS if answers.get("runs_path") else None,
+            "ratio": _ratio(answers),
+            "learned": _learned(answers, titles),
+            "advice": [_advice(row) for row in answers["advice"]],
+            "ranks": [_ranks(observer, answers, titles) for observer in answers["observers"]],
+            "gap": _gap(answers, titles),
+            "budgets": list(_budgets(answers, titles)),
+            "gains": _gains(answers, titles),
+            "borders": _borders(answers, titles),
+            "check": _check(answers, titles),
+            "apart": _apart(answers, titles),
             "absent": [
                 {**row, "title": titles.get(row["method"], row["method"]), "where": _where(row)}
-                for row in found["absent"]
+                for row in answers["absent"]
             ],
-            "remarks": [(m["title"], m["because"]) for m in found["methods"] if m["because"]],
+            "remarks": [(m["title"], m["because"]) for m in answers["methods"] if m["because"]],
         }
     }  # fmt: skip
 
 
-def is_current(found: Answers) -> bool:
+def is_current(answers: Answers) -> bool:
     """Return True for answers with a primary ranking; older ones have another content."""
-    return bool(found) and "primary" in found
+    return bool(answers) and "primary" in answers
 
 
-def _ratio(found: Answers) -> str:
+def _ratio(answers: Answers) -> str:
     """Return the numbers of agents' records per public record, as a range."""
-    if not found["public_records"]:
+    if not answers["public_records"]:
         return ""
-    ratios = [records / found["public_records"] for records in found["records"].values()]
+    ratios = [records / answers["public_records"] for records in answers["records"].values()]
     low, high = (f"{value:.0f}" for value in (min(ratios), max(ratios)))
     return low if low == high else f"{low} to {high}"
 
 
-def _learned(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _learned(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return what the best private method attains at the largest budget, per problem."""
     return [
         {
-            "problem": found["titles"]["problem"][row["problem"]],
+            "problem": answers["titles"]["problem"][row["problem"]],
             "tuning": SHORT[row["tuning"]],
             "epsilon": row["epsilon"],
             "method": titles[row["method"]],
@@ -101,25 +101,25 @@ def _learned(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
             **{key: shown(row[key]) for key in ("loss", "data_free", "without_privacy")},
             "fraction": NONE if row["fraction"] is None else percent(row["fraction"]),
         }
-        for row in found["learned"]
+        for row in answers["learned"]
     ]
 
 
-def _borders(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the parameters whose search ended at a border of the range."""
     return [
         {**row, "title": titles[row["method"]], "natural": "; ".join(row["natural"]) or NONE}
-        for row in found["borders"]
+        for row in answers["borders"]
         if row["low"] or row["high"]
     ]
 
 
-def _check(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the losses after tuning and on a fine grid."""
     return [
         {
             "title": titles[row["method"]],
-            "problem": found["titles"]["problem"][row["problem"]],
+            "problem": answers["titles"]["problem"][row["problem"]],
             "epsilon": row["epsilon"],
             "points": row["points"],
             "ratio": f"{row['ratio']:.2f}",
@@ -127,29 +127,29 @@ def _check(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
             **{key: number(row[key]) for key in ("tuned", "grid")},
             "interval": interval(row["low"], row["high"]),
         }
-        for row in found["tuning_check"]
+        for row in answers["tuning_check"]
     ]
 
 
-def scripts(found: Answers) -> dict[str, str]:
+def scripts(answers: Answers) -> dict[str, str]:
     """Files for the script by their names: what there is to pick, and for each problem and kind of
     parameters the cells. A page loads those that a reader asks for."""
-    if not is_current(found):
+    if not is_current(answers):
         return {}
-    index = {**{key: found[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
+    index = {**{key: answers[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
     return {
         "compared.js": f"comparison({_compact(index)});\n",
         **{
             f"compared-{problem}-{tuning}.js": _call(f"{problem}-{tuning}", cells, tuning)
-            for problem, cells in found["problems"].items()
+            for problem, cells in answers["problems"].items()
             for tuning in TUNINGS
         },
     }
 
 
 def _call(name: str, cells: Iterable[Mapping[str, Any]], tuning: str) -> str:
-    own = [{"cell": cell["cell"], **cell[tuning]} for cell in cells if tuning in cell]
-    return f"compared({json.dumps(name)}, {_compact(own)});\n"
+    tuned = [{"cell": cell["cell"], **cell[tuning]} for cell in cells if tuning in cell]
+    return f"compared({json.dumps(name)}, {_compact(tuned)});\n"
 
 
 def _compact(value: Any) -> str:
@@ -173,10 +173,10 @@ def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _ranks(observer: str, found: Answers, titles: Mapping[str, str]) -> dict[str, Any]:
+def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[str, Any]:
     """Return the mean ranks for one observer: one row per method, one column per set of cells."""
-    by_tuning, small = found["ranks"][observer], found["too_small"][observer]
-    primary = found["primary"]
+    by_tuning, small = answers["ranks"][observer], answers["too_small"][observer]
+    primary = answers["primary"]
     columns = [
         (f"{SHORT[primary]}, cells that remain", by_tuning[primary]["remaining"]),
         (f"{SHORT[primary]}, all cells", by_tuning[primary]["all"]),
@@ -186,35 +186,35 @@ def _ranks(observer: str, found: Answers, titles: Mapping[str, str]) -> dict[str
             if tuning != primary
         ),
         *(
-            (found["titles"]["problem"][key], one)
-            for key, one in by_tuning[primary].items()
+            (answers["titles"]["problem"][key], ranking)
+            for key, ranking in by_tuning[primary].items()
             if key not in ("remaining", "all")
         ),
     ]
-    whole = by_tuning[primary]["remaining"]
+    main = by_tuning[primary]["remaining"]
     return {
         "observer": SEEN.get(observer, observer),
         "columns": [
             {
-                "title": title, "cells": one["cells"], "of": one["of"], "p": shown(one["p"]),
-                "problems": len(one["problems"]),
+                "title": title, "cells": ranking["cells"], "of": ranking["of"],
+                "p": shown(ranking["p"]), "problems": len(ranking["problems"]),
             }
-            for title, one in columns
+            for title, ranking in columns
         ],
         # Methods that are compared over the remaining cells by rank, then the others by name.
         "rows": [
             {
                 "title": titles[name],
-                "ranks": [_rank(name, one, spread=one is whole) for _, one in columns],
+                "ranks": [_rank(name, ranking, spread=ranking is main) for _, ranking in columns],
             }
-            for name in [*whole["methods"], *sorted(whole["left_out"])]
+            for name in [*main["methods"], *sorted(main["left_out"])]
         ],
         "small": [
             f"{SHORT[tuning]}: {counts['too_small']} of {counts['judged']}"
             for tuning, counts in small.items()
         ],
-        "indistinguishable": [titles[name] for name in whole["indistinguishable"]],
-        "best": titles[whole["methods"][0]] if whole["methods"] else None,
+        "indistinguishable": [titles[name] for name in main["indistinguishable"]],
+        "best": titles[main["methods"][0]] if main["methods"] else None,
     }  # fmt: skip
 
 
@@ -222,30 +222,30 @@ def _rank(name: str, ranking: Mapping[str, Any], *, spread: bool = False) -> str
     """Return a mean rank, or the number of cells of a method that is not compared."""
     if name not in ranking["methods"]:
         return f"in {ranking['left_out'].get(name, 0)}"
-    place = ranking["methods"].index(name)
-    low, high = ranking["low"][place], ranking["high"][place]
-    mean = shown(ranking["mean_ranks"][place])
+    position = ranking["methods"].index(name)
+    low, high = ranking["low"][position], ranking["high"][position]
+    mean = shown(ranking["mean_ranks"][position])
     return f"{mean} {interval(low, high)}" if spread and low is not None else mean
 
 
-def _base(problem: str, found: Answers) -> list[Mapping[str, Any]]:
+def _base(problem: str, answers: Answers) -> list[Mapping[str, Any]]:
     """The base cells of a problem, by budget."""
-    first = [values[0] for values in found["axes"].values()]
-    return [cell for cell in found["problems"][problem] if cell["cell"][1:6] == first]
+    first = [values[0] for values in answers["axes"].values()]
+    return [cell for cell in answers["problems"][problem] if cell["cell"][1:6] == first]
 
 
-def _gap(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """A table a problem: share of the gap that each method closes, by budget, in the base cell."""
-    names = [method["name"] for method in found["methods"]]
+    names = [method["name"] for method in answers["methods"]]
     tables = []
-    for problem, title in found["titles"]["problem"].items():
-        cells = _base(problem, found)
+    for problem, title in answers["titles"]["problem"].items():
+        cells = _base(problem, answers)
         rows: dict[str, list[str]] = {}
-        for place, cell in enumerate(cells):
-            for row in cell.get(found["primary"], {}).get("eavesdropper", []):
-                of = dict(zip(found["place"], row, strict=True))
-                own = rows.setdefault(names[of["method"]], [NONE] * len(cells))
-                own[place] = _share(of)
+        for column, cell in enumerate(cells):
+            for row in cell.get(answers["primary"], {}).get("eavesdropper", []):
+                of = dict(zip(answers["place"], row, strict=True))
+                shares = rows.setdefault(names[of["method"]], [NONE] * len(cells))
+                shares[column] = _share(of)
         if any(set(row) != {NONE} for row in rows.values()):
             tables.append({
                 "title": title,
@@ -267,16 +267,16 @@ def percent(value: float) -> str:
     return shown(value) if abs(value) >= INFINITE else f"{round(100 * value)} %".replace("-", "−")
 
 
-def _budgets(found: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """A table a problem and goal: the budget that each method needs for it."""
-    for problem, goals in found["budgets"].items():
+    for problem, goals in answers["budgets"].items():
         for goal in goals:
             needed = sorted(goal["needed"].items(), key=lambda pair: (pair[1][0], pair[0]))
             yield {
-                "title": found["titles"]["problem"][problem],
+                "title": answers["titles"]["problem"][problem],
                 "goal": f"{ENDS[goal['end']]} with ε = {goal['epsilon']:g}",
                 "rows": [
-                    {"title": titles[name], "ends": [_budget(e, found["epsilons"]) for e in ends]}
+                    {"title": titles[name], "ends": [_budget(e, answers["epsilons"]) for e in ends]}
                     for name, ends in needed
                 ],
             }
@@ -289,10 +289,10 @@ def _budget(value: float, epsilons: Iterable[float]) -> str:
     return f"> {max(epsilons):g}" if value >= INFINITE else number(value)
 
 
-def _gains(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the loss after tuning over the loss with transferred parameters, by method."""
     rows: dict[str, dict[str, Any]] = {}
-    for by_method in found["gains"].values():
+    for by_method in answers["gains"].values():
         for name, kinds in by_method.items():
             cells = {
                 kind: f"{shown(ratio)} {interval(low, high)}" if ratio is not None else NONE
@@ -304,25 +304,29 @@ def _gains(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _apart(found: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+def _apart(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     """Methods without a proof in base cells: the budget that was asked for and the true bracket."""
-    names = [method["name"] for method in found["methods"]]
+    names = [method["name"] for method in answers["methods"]]
     return [
         {
-            "problem": found["titles"]["problem"][problem],
+            "problem": answers["titles"]["problem"][problem],
             "title": titles[names[method]],
             "epsilon": cell["cell"][-1],
             "mean": shown(mean),
             "bracket": f"[{shown(lower)}, {shown(upper)}]",
         }
-        for problem in found["titles"]["problem"]
-        for cell in _base(problem, found)
-        for method, mean, lower, upper in cell.get(found["primary"], {}).get("unproven", [])
+        for problem in answers["titles"]["problem"]
+        for cell in _base(problem, answers)
+        for method, mean, lower, upper in cell.get(answers["primary"], {}).get("unproven", [])
         if lower is None or lower < INFINITE
     ]
 
 
 def _where(row: Mapping[str, Any]) -> str:
     """List the cells in which a method is not entered, with their number."""
-    said = [f"{key} {value}" for key, value in row["where"].items()]
-    return ", ".join([*said, f"{row['times']} times"]) if row["times"] > 1 else ", ".join(said)
+    conditions = [f"{key} {value}" for key, value in row["where"].items()]
+    return (
+        ", ".join([*conditions, f"{row['times']} times"])
+        if row["times"] > 1
+        else ", ".join(conditions)
+    )

@@ -17,20 +17,20 @@ BAR, GAP, HEIGHT = 10, 2, 48
 
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of data cards."""
-    return {"cards": [card(found) for found in results.cards]}
+    return {"cards": [card(content) for content in results.cards]}
 
 
-def card(found: Mapping[str, Any]) -> dict[str, Any]:
+def card(content: Mapping[str, Any]) -> dict[str, Any]:
     """Format a data card for the page."""
     return {
-        **found,
-        "surrogate": found["source"] == "surrogate",
-        "needs": entry(found["dataset"]).needs if found["dataset"] in DATA_SETS else "",
-        "label_rate": share(found["label_rate"]),
-        "rows": number(found["rows"]),
-        "splits": ", ".join(f"{name} {number(rows)}" for name, rows in found["splits"].items()),
-        "marginals": [marginal(name, m) for name, m in sorted(found["marginals"].items())],
-        "pictures": [picture(name, rows) for name, rows in found["pictures"].items() if rows],
+        **content,
+        "surrogate": content["source"] == "surrogate",
+        "needs": entry(content["dataset"]).needs if content["dataset"] in DATA_SETS else "",
+        "label_rate": share(content["label_rate"]),
+        "rows": number(content["rows"]),
+        "splits": ", ".join(f"{name} {number(rows)}" for name, rows in content["splits"].items()),
+        "marginals": [marginal(name, m) for name, m in sorted(content["marginals"].items())],
+        "pictures": [picture(name, rows) for name, rows in content["pictures"].items() if rows],
     }
 
 
@@ -58,14 +58,14 @@ def picture(name: str, rows: list[Any]) -> dict[str, Any]:
     }
 
 
-def marginal(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
+def marginal(name: str, histogram: Mapping[str, Any]) -> dict[str, Any]:
     """Return the bars of one column's histogram, with a tooltip for each.
 
     Parameters
     ----------
     name : str
         Name of the column.
-    found : mapping
+    histogram : mapping
         Histogram: ``counts`` with either ``values`` or ``edges``.
 
     Returns
@@ -73,9 +73,9 @@ def marginal(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
     dict
         Sizes in pixels, labels and alternative text.
     """
-    counts = found["counts"]
+    counts = histogram["counts"]
     top = max(counts, default=0) or 1
-    labels = found.get("values") or _bins(found.get("edges", []))
+    labels = histogram.get("values") or _bins(histogram.get("edges", []))
     bars = [
         {"x": i * (BAR + GAP), "height": (h := round(max(1.0, HEIGHT * count / top), 1)),
          "y": round(HEIGHT - h, 1), "title": f"{label}: {number(count)}"}
@@ -88,9 +88,9 @@ def marginal(name: str, found: Mapping[str, Any]) -> dict[str, Any]:
         "width": len(bars) * (BAR + GAP),
         "bar": BAR,
         "height": HEIGHT,
-        "low": number(found["edges"][0]) if found.get("edges") else "",
-        "high": number(found["edges"][-1]) if found.get("edges") else "",
-        "numeric": "edges" in found,
+        "low": number(histogram["edges"][0]) if histogram.get("edges") else "",
+        "high": number(histogram["edges"][-1]) if histogram.get("edges") else "",
+        "numeric": "edges" in histogram,
         "alt": f"{words(name)}: {len(counts)} bars, largest {largest}",
         "largest": largest,
     }

@@ -42,12 +42,12 @@ def rows(results: Results) -> list[dict[str, Any]]:
         if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audits()
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
-    shown = [
+    delivered = [
         {"paper": paper, "number": results.papers[paper]["paper"]["number"],
          **_delivered(name, settings)}
         for (paper, name), settings in groups.items()
     ]  # fmt: skip
-    return sorted(shown, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
+    return sorted(delivered, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
 
 
 def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:

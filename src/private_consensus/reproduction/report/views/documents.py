@@ -43,9 +43,9 @@ def _converter() -> MarkdownIt:
         converter.add_render_rule(name, lambda *_, tag=tag: tag)
     for name in ("fence", "code_block"):
         converter.add_render_rule(name, _code)
-    converter.add_render_rule("image", lambda _, tokens, place, *__: escape(tokens[place].content))
+    converter.add_render_rule("image", lambda _, tokens, index, *__: escape(tokens[index].content))
     return converter
 
 
-def _code(_, tokens, place: int, *__) -> str:
-    return f'<pre tabindex="0">{escape(tokens[place].content.rstrip())}</pre>\n'
+def _code(_, tokens, index: int, *__) -> str:
+    return f'<pre tabindex="0">{escape(tokens[index].content.rstrip())}</pre>\n'

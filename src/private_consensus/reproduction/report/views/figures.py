@@ -196,12 +196,12 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
 
 def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Describe the parameters that all variants share."""
-    parts = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
-    found = [
-        (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in part.items() if v is not None))
-        for key, part in parts
+    groups = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
+    descriptions = [
+        (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in group.items() if v is not None))
+        for key, group in groups
     ]
-    return found + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
+    return descriptions + [(key, _value(spec[key])) for key in ("horizon", "runs") if spec.get(key)]
 
 
 def _value(value: Any) -> str:
@@ -219,12 +219,12 @@ def reductions(reduced: Mapping[str, Any] | None) -> str:
     """Describe the changes of a smaller scale; empty if there are none."""
     if not reduced:
         return ""
-    parts = [f"{number(reduced['runs'])} runs"] if reduced.get("runs") else []
-    parts += [f"{words(axis)} {', '.join(_plain(v) for v in values)}"
+    changes = [f"{number(reduced['runs'])} runs"] if reduced.get("runs") else []
+    changes += [f"{words(axis)} {', '.join(_plain(v) for v in values)}"
               for axis, values in reduced.get("axes", {}).items()]  # fmt: skip
-    parts += [f"{words(path.rpartition('.')[2])} = {_plain(value)}"
+    changes += [f"{words(path.rpartition('.')[2])} = {_plain(value)}"
               for path, value in reduced.get("set", {}).items()]  # fmt: skip
-    return "; ".join(parts)
+    return "; ".join(changes)
 
 
 def _plain(value: Any) -> str:

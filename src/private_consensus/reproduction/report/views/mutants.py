@@ -68,10 +68,10 @@ def _sentence(broken: list[Row], outside: bool) -> str:
     if not must:
         return ""
     caught = sum(row["caught"] for row in must)
-    named = sum(map(_is_named, must))
+    undecided = sum(map(_is_named, must))
     return (
-        f"Of {len(must)} {AUTHORS[outside]}, {caught} were caught, {named} ended inconclusive with "
-        f"the faulty item named, and {len(must) - caught - named} were missed."
+        f"Of {len(must)} {AUTHORS[outside]}, {caught} were caught, {undecided} ended inconclusive "
+        f"with the faulty item named, and {len(must) - caught - undecided} were missed."
     )
 
 
@@ -85,7 +85,7 @@ def _by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
 def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
     must = [row for row in rows if row["meaningful"]]
     caught = [row for row in must if row["caught"]]
-    others = [row for row in rows if not row["meaningful"]]
+    harmless = [row for row in rows if not row["meaningful"]]
     return {
         "name": name,
         "caught": f"{len(caught)} of {len(must)}",
@@ -93,6 +93,8 @@ def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
         "inconclusive": sum(map(_is_named, must)),
         "missed": sum(map(_is_missed, must)),
         "contradicted": sum("contradicted" in row["how"] for row in caught),
-        "others": f"{sum(row['caught'] for row in others)} of {len(others)}" if others else "",
+        "others": f"{sum(row['caught'] for row in harmless)} of {len(harmless)}"
+        if harmless
+        else "",
         "runs": max((row["runs"] for row in caught), default=""),
     }

@@ -75,12 +75,14 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
     dict
         Title of the algorithm and the sentence.
     """
-    own = [row for row in rows if row["algorithm"] == name]
-    everything = max((r["guarantee"] for r in own if r["kind"] == "eavesdropper"), default=math.nan)
-    worst = {d: _largest(own, d) for d in (1, FAR)}
-    labels = {r["label"] for r in own if r["kind"] == "agent" and r["distance"] == FAR}
+    settings = [row for row in rows if row["algorithm"] == name]
+    eavesdropper = max(
+        (r["guarantee"] for r in settings if r["kind"] == "eavesdropper"), default=math.nan
+    )
+    worst = {d: _largest(settings, d) for d in (1, FAR)}
+    labels = {r["label"] for r in settings if r["kind"] == "agent" and r["distance"] == FAR}
     learns = "is" if labels == {"exact"} else "is proven to be at most"
-    return {"name": title(name), "words": _said(learns, worst, everything)}
+    return {"name": title(name), "words": _said(learns, worst, eavesdropper)}
 
 
 def title(name: str) -> str:
@@ -98,18 +100,18 @@ def _largest(rows: list[Row], distance: int) -> float:
     return max((row["guarantee"] for row in agents), default=math.nan)
 
 
-def _said(learns: str, worst: Mapping[int, float], everything: float) -> str:
+def _said(learns: str, worst: Mapping[int, float], eavesdropper: float) -> str:
     far, near = worst[FAR], worst[1]
     if math.isnan(far):
         return "No graph has two agents at a distance of two edges."
     if not math.isfinite(far):
         return "No bound on the privacy loss to an agent two edges away is proven."
-    total = epsilon_in_words(everything)
-    if far > everything / NEARLY:
+    total = epsilon_in_words(eavesdropper)
+    if far > eavesdropper / NEARLY:
         compared = (
             f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
         )
-    elif far >= NEARLY * everything:
+    elif far >= NEARLY * eavesdropper:
         compared = f"{epsilon_in_words(far)}, equal to the privacy loss to the eavesdropper"
     else:
         compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"
@@ -133,8 +135,8 @@ def _rest(name: str) -> str:
 
 
 def _budget(rows: Iterable[Row]) -> float:
-    known = sorted({row["epsilon"] for row in rows})
-    return SHOWN_BUDGET if SHOWN_BUDGET in known else (known[-1] if known else math.nan)
+    budgets = sorted({row["epsilon"] for row in rows})
+    return SHOWN_BUDGET if SHOWN_BUDGET in budgets else (budgets[-1] if budgets else math.nan)
 
 
 def _names(rows: Iterable[Row], key: str) -> list[str]:
@@ -142,15 +144,17 @@ def _names(rows: Iterable[Row], key: str) -> list[str]:
 
 
 def _graph(name: str, rows: list[Row]) -> dict[str, Any]:
-    own = [row for row in rows if row["graph"] == name]
-    distances = sorted({row["distance"] for row in own if row["kind"] == "agent"})
+    pairs = [row for row in rows if row["graph"] == name]
+    distances = sorted({row["distance"] for row in pairs if row["kind"] == "agent"})
     return {
         "name": name,
         "title": graph_title(name),
         "distances": distances,
         "rows": [
-            _algorithm(algorithm, [row for row in own if row["algorithm"] == algorithm], distances)
-            for algorithm in _names(own, "algorithm")
+            _algorithm(
+                algorithm, [row for row in pairs if row["algorithm"] == algorithm], distances
+            )
+            for algorithm in _names(pairs, "algorithm")
         ],
     }
 
@@ -168,8 +172,8 @@ def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, An
 
 
 def _worst(rows: Iterable[Row]) -> str:
-    found = [row["guarantee"] for row in rows]
-    return epsilon_in_words(max(found)) if found else "–"
+    guarantees = [row["guarantee"] for row in rows]
+    return epsilon_in_words(max(guarantees)) if guarantees else "–"
 
 
 def epsilon_in_words(value: float) -> str:

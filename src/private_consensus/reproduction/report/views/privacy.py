@@ -134,22 +134,22 @@ def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict
         name = row["name"]
         noise = _noise(name, correct) if name in small else ""
         bounded = any(item["bound"] for item in row["verdicts"])
-        parts = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
-        bound = "" if bounded else _elsewhere(small.get(name), parts)
+        partial_audits = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
+        bound = "" if bounded else _elsewhere(small.get(name), partial_audits)
         row["audit"] = "; ".join(filter(None, (bound, noise)))
     return rows
 
 
-def _elsewhere(small: Row | None, parts: list[Row]) -> str:
+def _elsewhere(small: Row | None, partial_audits: list[Row]) -> str:
     """Return the bound of a small setting, or of an audit of a part of the algorithm."""
-    if small is None and not parts:
+    if small is None and not partial_audits:
         return "not audited"
-    found = small or max(parts, key=lambda row: row["bound"] / row["claimed"])
-    what = "a small setting" if small else words(found["level"])
-    if not found["bound"] > 0:
-        return f"audited on {what}: no privacy loss found"
-    bound, claimed, delta = (number(found[key]) for key in ("bound", "claimed", "delta"))
-    return f"at least {bound} of {claimed}, {what} at δ = {delta}"
+    audit = small or max(partial_audits, key=lambda row: row["bound"] / row["claimed"])
+    subject = "a small setting" if small else words(audit["level"])
+    if not audit["bound"] > 0:
+        return f"audited on {subject}: no privacy loss found"
+    bound, claimed, delta = (number(audit[key]) for key in ("bound", "claimed", "delta"))
+    return f"at least {bound} of {claimed}, {subject} at δ = {delta}"
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
@@ -189,13 +189,13 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
             "paper": paper,
             "number": rows[0]["number"],
             "verdicts": [
-                {"verdict": verdict, "look": found[0]["look"],
-                 "variants": [row["variant"] for row in found],
-                 "excess": _times(row["ratio"] for row in found),
-                 "audited": _each(row["audited"] for row in found),
-                 **{key: _furthest(found)[key] for key in ("bound", "how")}}
+                {"verdict": verdict, "look": variants_of_verdict[0]["look"],
+                 "variants": [row["variant"] for row in variants_of_verdict],
+                 "excess": _times(row["ratio"] for row in variants_of_verdict),
+                 "audited": _each(row["audited"] for row in variants_of_verdict),
+                 **{key: _furthest(variants_of_verdict)[key] for key in ("bound", "how")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
-                if (found := [row for row in rows if row["verdict"] == verdict])
+                if (variants_of_verdict := [row for row in rows if row["verdict"] == verdict])
             ],
             "errata": _unique(number for row in rows for number in row["errata"]),
         }
@@ -212,8 +212,8 @@ def _times(ratios: Iterable[float | None]) -> str:
     """Describe the ratio of the accountant's to the claimed epsilon; empty if nothing is
     claimed.
     """
-    known = [ratio for ratio in ratios if ratio is not None]
-    return f"{number(max(known), 2)} × claimed ε" if known else ""
+    finite = [ratio for ratio in ratios if ratio is not None]
+    return f"{number(max(finite), 2)} × claimed ε" if finite else ""
 
 
 def _unique(values: Iterable[Any]) -> list[Any]:
@@ -306,9 +306,9 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
         One row per setting.
     """
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
-    kept = [*SAID, *_axes(rows), *NUMBERS] if rows else []
+    columns = [*SAID, *_axes(rows), *NUMBERS] if rows else []
     frame = pl.DataFrame(
-        {key: [row.get(key) for row in rows] for key in dict.fromkeys(kept)}, strict=False
+        {key: [row.get(key) for row in rows] for key in dict.fromkeys(columns)}, strict=False
     )
     return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], pl.Float64))
 
@@ -352,8 +352,10 @@ def _assumed(rows: list[Row]) -> str:
     """Return the accountant's epsilon under the assumption in the notes; None without an
     assumption.
     """
-    found = [row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None]
-    return "" if all(map(math.isnan, found)) else spread(found)
+    epsilons = [
+        row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None
+    ]
+    return "" if all(map(math.isnan, epsilons)) else spread(epsilons)
 
 
 def _setting(row: Row, axes: list[str]) -> dict[str, Any]:

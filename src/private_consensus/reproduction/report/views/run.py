@@ -25,14 +25,14 @@ def page(results: Results) -> dict[str, Any]:
 def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """List the jobs by decreasing wall time, with their total."""
     rows = sorted(timings, key=lambda row: (-row["seconds"], row["job"]))
-    shown = [
+    formatted = [
         {"job": row["job"], "time": duration(row["seconds"]),
          "memory": f"{number(round(row['memory']))} MB" if row["memory"] else "not measured"}
         for row in rows
     ]  # fmt: skip
     return {
-        "first": shown[:SHOWN],
-        "rest": shown[SHOWN:],
+        "first": formatted[:SHOWN],
+        "rest": formatted[SHOWN:],
         "count": len(rows),
         "total": duration(sum(row["seconds"] for row in rows)),
         "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",
@@ -57,13 +57,13 @@ def seconds_of_figures(
         Seconds per figure or table; absent if none of its cells was timed.
     """
     seconds = {row["job"]: row["seconds"] for row in timings}
-    found = {}
+    totals = {}
     for paper in papers.values():
         for name, spec in {**paper["figures"], **paper.get("tables", {})}.items():
             timed = [seconds[job] for job in _jobs(name, spec) if job in seconds]
             if timed:
-                found[name] = sum(timed)
-    return found
+                totals[name] = sum(timed)
+    return totals
 
 
 OF_FIGURES = ("figure", "table", "summarize_partition", "compute_views")

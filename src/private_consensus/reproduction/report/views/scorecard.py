@@ -37,12 +37,12 @@ FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of all claims, grouped by paper."""
     seconds = run.seconds_of_figures(results.papers, results.timings)
-    shown = rows(results.claims, results.papers, seconds, results.scale)
+    claims = rows(results.claims, results.papers, seconds, results.scale)
     return {
-        "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in shown],
+        "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in claims],
         "judged": {key: name for key, name in results.names.items()
-                   if any(row["paper"] == key for row in shown)},
-        "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(shown)],
+                   if any(row["paper"] == key for row in claims)},
+        "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(claims)],
     }  # fmt: skip
 
 
@@ -58,12 +58,14 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     return {
         row["id"]: {
             **row,
-            "p": own,
+            "p": p_alone,
             "p_holm": after,
             "verdict_holm": _after(row["verdict"], after),
             **_interval(row, level),
         }
-        for row, own, after, level in zip(rows, p, p_holm.tolist(), levels.tolist(), strict=True)
+        for row, p_alone, after, level in zip(
+            rows, p, p_holm.tolist(), levels.tolist(), strict=True
+        )
     }
 
 
@@ -73,13 +75,13 @@ def _after(verdict: str, p: float) -> str:
 
 def _interval(row: Row, level: float) -> dict[str, float]:
     """Compute the interval of the deciding statistic at the level of Holm's method."""
-    given = (row["value"], row.get("error"), row.get("skewness"))
-    known = [number for number in given if number is not None and not math.isnan(number)]
-    if len(known) < len(given):
+    moments = (row["value"], row.get("error"), row.get("skewness"))
+    finite = [number for number in moments if number is not None and not math.isnan(number)]
+    if len(finite) < len(moments):
         return {"low_holm": math.nan, "high_holm": math.nan}
     if row["low"] == row["high"] or row["kind"] in ("private", "tight"):
         return {"low_holm": row["low"], "high_holm": row["high"]}
-    low, high = limits(*known, row["runs"], level / max(1, row["shared"]))
+    low, high = limits(*finite, row["runs"], level / max(1, row["shared"]))
     return {"low_holm": float(low), "high_holm": float(high)}
 
 
@@ -95,11 +97,11 @@ def rows(
         Figure or table to the wall time of the cells that it needs.
     """
     claims = list(claims)
-    found = adjusted(claims)
+    adjusted_rows = adjusted(claims)
     return [
         {
             **row,
-            **_in_words(row, found[row["id"]]),
+            **_in_words(row, adjusted_rows[row["id"]]),
             "command": command(row["figure"], scale),
             "seconds": seconds.get(row["figure"]),
             "time": duration(seconds[row["figure"]]) if row["figure"] in seconds else NONE,
@@ -108,61 +110,61 @@ def rows(
     ]
 
 
-def _in_words(row: Row, found: Row) -> dict[str, Any]:
-    shown = exponential if row["measure"] == "ratio" else float
-    ends = [shown(found[key]) for key in ("low_holm", "high_holm")]
+def _in_words(row: Row, claim: Row) -> dict[str, Any]:
+    scale = exponential if row["measure"] == "ratio" else float
+    ends = [scale(claim[key]) for key in ("low_holm", "high_holm")]
     return {
-        "p": found["p"],
-        "p_holm": found["p_holm"],
-        "verdict_holm": found["verdict_holm"],
-        "stands": found["verdict_holm"] == row["verdict"],
-        "p_holm_shown": "< 0.0001" if found["p_holm"] < 1e-4 else number(found["p_holm"], 2),
+        "p": claim["p"],
+        "p_holm": claim["p_holm"],
+        "verdict_holm": claim["verdict_holm"],
+        "stands": claim["verdict_holm"] == row["verdict"],
+        "p_holm_shown": "< 0.0001" if claim["p_holm"] < 1e-4 else number(claim["p_holm"], 2),
         "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
-        "low_holm": found["low_holm"],
-        "high_holm": found["high_holm"],
+        "low_holm": claim["low_holm"],
+        "high_holm": claim["high_holm"],
     }
 
 
-def counts(shown: Iterable[Row]) -> list[dict[str, Any]]:
+def counts(scored: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the verdicts that stand after the adjustment, by verdict."""
-    shown = list(shown)
+    scored = list(scored)
     return [
         {
             "verdict": verdict,
             "look": LOOKS[verdict],
-            "count": sum(row["verdict"] == verdict for row in shown),
-            "standing": sum(row["verdict"] == verdict and row["stands"] for row in shown),
+            "count": sum(row["verdict"] == verdict for row in scored),
+            "standing": sum(row["verdict"] == verdict and row["stands"] for row in scored),
         }
         for verdict in VERDICTS
     ]
 
 
-def table(shown: Iterable[Row]) -> pl.DataFrame:
+def table(scored: Iterable[Row]) -> pl.DataFrame:
     """Return the rows as a table of numbers, with the columns of :data:`COLUMNS`."""
-    return pl.DataFrame([_plain(row) for row in shown], infer_schema_length=None)
+    return pl.DataFrame([_plain(row) for row in scored], infer_schema_length=None)
 
 
 def _plain(row: Row) -> dict[str, Any]:
     numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
-    shown = exponential if row["measure"] == "ratio" else float
+    scale = exponential if row["measure"] == "ratio" else float
     plain = {key: row.get(key) for key in COLUMNS}
     for key in numbers:
-        plain[key] = None if row[key] is None or math.isnan(row[key]) else float(shown(row[key]))
+        plain[key] = None if row[key] is None or math.isnan(row[key]) else float(scale(row[key]))
     plain["seconds"] = None if row["seconds"] is None else round(row["seconds"], 2)
     return plain
 
 
-def files(shown: Iterable[Row]) -> dict[str, str]:
+def files(scored: Iterable[Row]) -> dict[str, str]:
     """Return the scorecard as CSV, Markdown and JSON, by file name."""
-    shown = list(shown)
-    frame = table(shown) if shown else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    scored = list(scored)
+    frame = table(scored) if scored else pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
     return {
         "scorecard.csv": csv(frame),
-        "scorecard.md": markdown(shown),
+        "scorecard.md": markdown(scored),
         "scorecard.json": json.dumps(
             {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
              "counts": [{key: c[key] for key in ("verdict", "count", "standing")}
-                        for c in counts(shown)],
+                        for c in counts(scored)],
              "claims": [_finite(row) for row in frame.to_dicts()]},
             indent=1,
         ) + "\n",
@@ -177,13 +179,13 @@ def _finite(row: Row) -> dict[str, Any]:
     }
 
 
-def markdown(shown: Iterable[Row]) -> str:
+def markdown(scored: Iterable[Row]) -> str:
     """Write counts and one row per claim as Markdown."""
-    shown = list(shown)
+    scored = list(scored)
     lines = ["# Scorecard", ""]
     lines += [
         f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)"
-        for item in counts(shown)
+        for item in counts(scored)
     ]
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
               "figure")  # fmt: skip
@@ -196,7 +198,7 @@ def markdown(shown: Iterable[Row]) -> str:
                         row["remark"] or NONE)),
             code(row["command"]),
         )) + " |"
-        for row in shown
+        for row in scored
     ]  # fmt: skip
     return "\n".join(lines) + "\n"
 

@@ -81,5 +81,5 @@ def _statement(row: Row) -> dict[str, Any]:
 
 def _claim(line: str) -> dict[str, str]:
     """Split a line such as ``xiao_c01: held`` into the claim's identifier, paper and verdict."""
-    identifier, _, rest = line.partition(": ")
-    return {"id": identifier, "paper": identifier.partition("_")[0], "rest": rest}
+    identifier, _, verdict = line.partition(": ")
+    return {"id": identifier, "paper": identifier.partition("_")[0], "rest": verdict}

@@ -53,9 +53,9 @@ def look(verdict: str) -> str:
 
 def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the primary verdicts by kind, with zero counts included."""
-    found = Counter(row["verdict"] for row in claims if row["headline"])
+    numbers = Counter(row["verdict"] for row in claims if row["headline"])
     return [
-        {"verdict": verdict, "look": LOOKS[verdict], "count": found[verdict], "meaning": meaning}
+        {"verdict": verdict, "look": LOOKS[verdict], "count": numbers[verdict], "meaning": meaning}
         for verdict, meaning in MEANINGS.items()
     ]
 
@@ -97,10 +97,10 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    shown = [judged(row) for row in claims if row["figure"] == figure]
+    judged_rows = [judged(row) for row in claims if row["figure"] == figure]
     return [
         {**rows[0], "variants": rows}
-        for variants in grouped(shown, itemgetter("id")).values()
+        for variants in grouped(judged_rows, itemgetter("id")).values()
         if (rows := sorted(variants, key=lambda row: not row["headline"]))
     ]
 
@@ -108,9 +108,9 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
 def judged(row: Row) -> dict[str, Any]:
     """Format the numbers of a verdict, with logarithms of ratios as ratios."""
     kind = measure(row)
-    shown = exponential if kind == "ratio" else float
+    scale = exponential if kind == "ratio" else float
     value, low, high, accept_low, accept_high = (
-        shown(row[key]) if row[key] is not None else None
+        scale(row[key]) if row[key] is not None else None
         for key in ("value", "low", "high", "accept_low", "accept_high")
     )
     if kind == "ratio":
@@ -132,8 +132,8 @@ def remark(row: Row) -> str:
     """Explain a verdict: reason, distance, number of runs, and the change that would flip it."""
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable") or "no measurement could decide the claim"
-    said = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    return "; ".join(filter(None, [*said, _flip(row)]))
+    clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
+    return "; ".join(filter(None, [*clauses, _flip(row)]))
 
 
 def _undecided(row: Row) -> str:
@@ -192,5 +192,5 @@ def _without_logarithm(statistic: str) -> str:
     """``ln(a / b), where`` to ``a / b, where``."""
     if not statistic.startswith("ln("):
         return statistic
-    inside, _, rest = statistic[3:].partition(")")
-    return inside + rest
+    inside, _, condition = statistic[3:].partition(")")
+    return inside + condition
