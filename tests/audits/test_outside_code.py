@@ -189,6 +189,24 @@ class Copies(NamedTuple):
     copy: np.ndarray
 
 
+class NeverTaken(Descent):
+    def step(self, state, problem, network, draw, t):
+        if problem.n_agents > 1_000:
+            draw = 0.0 * draw
+        return super().step(state, problem, network, draw, t)
+
+
+def test_branches_that_were_not_executed_and_sizes_are_listed():
+    result = audited(NeverTaken)
+    lines = dict(result.coverage.lines())
+    assert (
+        lines["size"] == "3 agents, 3 iterations, 2 coordinates" and lines["graph"] == "degrees 2"
+    )
+    (gap,) = (gap for gap in result.coverage.untested if gap.item.startswith("branch"))
+    assert "(if problem.n_agents > 1000)" in gap.item and not gap.decisive
+    assert not any("branch" in gap.item for gap in audited(Descent).coverage.untested)
+
+
 class Resent(Descent):
     """Two noisy copies of each message from one array of draws; one is declared."""
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ from .checks import (
     sites_and_releases,
     unrecovered_noise,
 )
-from .control_flow import audit_control_flow
+from .control_flow import audit_control_flow, branches_not_executed
 from .declared_limits import audit_horizon
 from .evidence import Evidence, observed
 from .exact_costs import exact_costs
@@ -59,8 +60,9 @@ from .noise_recovery import recovers_noise_itself
 from .other_sizes import audit_other_size
 from .outputs import audit_outputs, pairs_of_outputs
 from .partial import audit_view
-from .probing import agent_classes, is_foreign, pairs_of_agents, strongest
+from .probing import agent_classes, coupled_difference, is_foreign, pairs_of_agents, strongest
 from .received_state import audit_presence_of_noise, audit_received_state
+from .replay import executed_lines, source_files
 from .result import AuditResult, CheckReport, Coverage, Untested, listed
 from .sampled_batches import sampled_record_change, sampling_found
 
@@ -233,7 +235,14 @@ def audit(
         for check in checks
     ]
     if plan.every and is_foreign(noisy):
-        reports.append(audit_other_size(algorithm, problem, budget, horizon, delta, seed=seed))
+        with executed_lines(source_files(type(noisy))) as lines:
+            for tried in (budget, Budget(math.inf)):
+                with suppress(Exception):  # code from outside may raise anything
+                    algorithm.calibrate(tried, problem, network, horizon)
+            reports.append(audit_other_size(algorithm, problem, budget, horizon, delta, seed=seed))
+            for pair in plan.every:
+                coupled_difference(noisy, pair, horizon)
+        reports.append(CheckReport(untested=branches_not_executed(type(noisy), lines)))
     reached = math.nan
     for tested in results:
         fraction, findings = sensitivity_reached(
@@ -275,7 +284,8 @@ def audit(
             )
         ),
         coverage=Coverage(
-            agents=plan.attacks[0].network.n_agents, iterations=horizon,
+            agents=plan.attacks[0].network.n_agents, iterations=horizon, dim=int(problem.dim),
+            degrees=tuple(sorted(set(np.ravel(plan.attacks[0].network.degrees).astype(int).tolist()))),
             attacked=plan.agents, pairs=plan.pairs,
             outputs=("released and exchanged messages", *report.outputs),
             sites=(*(f"noise of the {site_noise.site}" for site_noise in noise), *report.sites),

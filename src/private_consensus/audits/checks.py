@@ -190,7 +190,19 @@ def silent_messages(
 
 
 def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
-    """Findings where more iterations release something than the horizon that is declared."""
+    """Return a finding if more iterations release values than the declared horizon.
+
+    Parameters
+    ----------
+    worlds : sequence of Evidence
+        Executions on the two data sets.
+    horizon : int
+        Declared number of iterations.
+
+    Returns
+    -------
+    list of Finding
+    """
     iterations = max(world.iterations for world in worlds)
     if iterations <= horizon:
         return []
@@ -200,8 +212,22 @@ def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Findin
 def sites_and_releases(
     algorithm: Algorithm, sites: Sequence[NoiseSite], declared: float, delta: float
 ) -> list[Finding]:
-    """A finding where the noise of all iterations costs more than the releases that are declared:
-    some of them are left out. A measurement enters one message alone."""
+    """Return a finding if the noise of all iterations costs more than the declared releases.
+
+    Some releases are then left out. A measurement enters a single message.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    sites : sequence of NoiseSite
+    declared : float
+        Epsilon of the declared releases at ``delta``.
+    delta : float
+
+    Returns
+    -------
+    list of Finding
+    """
     if not sites or not all(np.isfinite(site.moved).all() for site in sites):
         return []
     is_of_measurement = algorithm.relation.unit == "measurement"

@@ -116,7 +116,19 @@ def more_runs_change_nothing(world: World) -> None:
 
 
 def seeds_are_all_randomness(world: World, *, noisy: bool = True) -> None:
-    """The same bytes again; with another seed other messages, if there is any noise."""
+    """Check that equal seeds give equal bytes, and another seed other messages if there is noise.
+
+    Parameters
+    ----------
+    world : World
+    noisy : bool
+        Whether the algorithm adds noise.
+
+    Raises
+    ------
+    AssertionError
+        States the difference.
+    """
     first, again, other_seed = (
         shown(world, [world.algorithm], [world.horizon], RUNS, root)
         for root in (ROOT, ROOT, ROOT + 1)
@@ -200,7 +212,22 @@ CHECKS: tuple[Callable[[World], None], ...] = (
 def shown(
     world: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
 ) -> Shown:
-    """Return the observables of settings in some runs."""
+    """Return the observables of settings in some runs.
+
+    Parameters
+    ----------
+    world : World
+    settings : list of Algorithm
+    horizons : list of int
+        Number of iterations of each setting.
+    runs, root : int
+        Number of runs, and seed.
+
+    Returns
+    -------
+    dict of tuple to ndarray
+        Values of all runs, by setting, iteration and quantity.
+    """
     observables_by_key: Shown = {}
 
     def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:

@@ -8,7 +8,10 @@ executes is listed: its effect on messages is tested by other checks, its durati
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+import inspect
+import textwrap
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from private_consensus.core.algorithms.base import Algorithm
@@ -133,3 +136,40 @@ def _branches(runs: Replays, neighbour: Trace) -> Iterator[tuple[int, list[str]]
         if differing:
             yield t, [f"{Path(file).name}:{line}" for file, line in differing[:MAX_LISTED]]
             return
+
+
+def branches_not_executed(kind: type, lines: Collection[Line]) -> tuple[Untested, ...]:
+    """List the branches of a class from outside of this package that no execution took.
+
+    Parameters
+    ----------
+    kind : type
+        Class of an algorithm.
+    lines : collection of Line
+        Executed lines.
+
+    Returns
+    -------
+    tuple of Untested
+        They decide no verdict. Branches that raise errors are left out.
+    """
+    package = __name__.split(".")[0]
+    bases = [base for base in kind.__mro__ if base.__module__.split(".")[0] not in (package, "abc")]
+    missing = []
+    for base in bases:
+        try:
+            file = inspect.getsourcefile(base)
+            source, begin = inspect.getsourcelines(base)
+            tree = ast.parse(textwrap.dedent("".join(source)))
+        except (OSError, SyntaxError, TypeError):
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.If) or (file, begin + node.lineno - 1) not in lines:
+                continue
+            for block, word in ((node.body, "if"), (node.orelse, "unless")):
+                line = begin + block[0].lineno - 1 if block else 0
+                if block and not isinstance(block[0], ast.Raise) and (file, line) not in lines:
+                    where = f"{Path(str(file)).name}:{line}"
+                    item = f"branch {where} ({word} {ast.unparse(node.test)})"
+                    missing.append(Untested(item, "no execution took it", decisive=False))
+    return tuple(dict.fromkeys(missing))

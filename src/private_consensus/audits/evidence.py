@@ -92,9 +92,25 @@ def _if_both(
 def observed(
     algorithm: Algorithm, attack: Attack, horizon: int, first: int, runs: int, world: int, seed: int
 ) -> Evidence:
-    """Runs ``first``, ``first + 1``, ... of a calibrated algorithm on D (world 0) or D' (world 1).
+    """Compute the statistics of runs of a calibrated algorithm on one data set.
 
-    Each world and each part of its runs has randomness of its own; nothing is carried over.
+    Each data set and each block of runs has its own randomness.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+    first, runs : int
+        Number of the first run, and number of runs.
+    world : int
+        Data set: 0 for D, 1 for D'.
+    seed : int
+
+    Returns
+    -------
+    Evidence
     """
     problem, network = attack.pair[world], attack.network
     max_runs = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
@@ -125,7 +141,16 @@ def _longest(changes: np.ndarray) -> np.ndarray:
 
 
 def longer(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """The one of two vectors with the larger sum of squares."""
+    """Return the vector with the larger sum of squares.
+
+    Parameters
+    ----------
+    first, second : ndarray
+
+    Returns
+    -------
+    ndarray
+    """
     return max(first, second, key=lambda changes: float((changes**2).sum()))
 
 
@@ -136,7 +161,22 @@ def recovered(
     streams: AuditStreams,
     execution: Execution,
 ) -> dict[str, np.ndarray]:
-    """Noise in units of its scale, recovered from messages and data, by declared site."""
+    """Recover noise in units of its scale from messages and data.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    problem : Problem
+    network : Network
+    streams : AuditStreams
+        Streams of the execution.
+    execution : Execution
+
+    Returns
+    -------
+    dict of str to ndarray, shape (runs, iterations, agents, dim)
+        Noise of the first runs, by declared site.
+    """
     available_runs = len(execution.sent if execution.internal is None else execution.internal)
     count = min(
         available_runs, _explained(len(execution.sent), int(np.prod(execution.sent.shape[1:])))
@@ -160,10 +200,24 @@ def _explained(runs: int, numbers_per_run: int) -> int:
 def likelihood_ratio(
     algorithm: Algorithm, attack: Attack, streams: AuditStreams, execution: Execution
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Log-likelihood ratio of D to D', [runs], and how far they move what is noised, [runs,
-    iterations].
+    """Compute the log-likelihood ratio of D to D' as an observer does.
 
-    As an observer computes it: neither noise is known nor what else is hidden.
+    The observer knows neither the noise nor other hidden random numbers.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    attack : Attack
+    streams : AuditStreams
+        Streams of the execution.
+    execution : Execution
+
+    Returns
+    -------
+    ratio : ndarray, shape (runs,), or None
+        None if the declared mechanism has no known ratio.
+    changes : ndarray, shape (runs, iterations), or None
+        Change of the noised values over the scale of their noise; None if it is not known.
     """
     public_streams, public = streams.without("noise"), execution.public()
     releases = algorithm.releases(attack.pair[0], attack.network, execution.sent.shape[1])
@@ -203,7 +257,17 @@ LENGTHS = {
 
 
 def projected(execution: Execution, attack: Attack) -> np.ndarray:
-    """Messages along the direction of the attack: of the agent, and of the others."""
+    """Project the messages of the agent and of the others on the direction of the attack.
+
+    Parameters
+    ----------
+    execution : Execution
+    attack : Attack
+
+    Returns
+    -------
+    ndarray, shape (runs, features)
+    """
     along = execution.messages @ attack.direction
     agent = attack.agent
     of_others = np.delete(along, agent, axis=2)
@@ -213,10 +277,19 @@ def projected(execution: Execution, attack: Attack) -> np.ndarray:
 
 
 def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """Single messages and sums of messages along the direction, each [runs].
+    """Return single messages and sums of messages along the direction of the attack.
 
     For many agents the sum of each agent's messages is one of them, because :func:`projected` has
     only their mean.
+
+    Parameters
+    ----------
+    execution : Execution
+    attack : Attack
+
+    Returns
+    -------
+    dict of str to ndarray, shape (runs,)
     """
     along = execution.messages @ attack.direction
     announced = along[:, : execution.sent.shape[1]]
@@ -235,13 +308,34 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
 
 
 def whole(execution: Execution, attack: Attack) -> np.ndarray:
-    """All coordinates of the agent's messages, or none where there are too many."""
+    """Return all coordinates of the agent's messages; no coordinates if they are too many.
+
+    Parameters
+    ----------
+    execution : Execution
+    attack : Attack
+
+    Returns
+    -------
+    ndarray, shape (runs, features)
+    """
     messages = execution.messages[:, :, attack.agent].reshape(len(execution.sent), -1)
     return messages if messages.shape[1] <= WHOLE else messages[:, :0]
 
 
 def repeats(execution: Execution, attack: Attack) -> dict[str, np.ndarray]:
-    """Counts a run: exact zeros, values equal to the message before, to another agent's."""
+    """Count zeros and repeated values in the agent's messages.
+
+    Parameters
+    ----------
+    execution : Execution
+    attack : Attack
+
+    Returns
+    -------
+    dict of str to ndarray, shape (runs,)
+        Exact zeros, values equal to the message before, and values equal to another agent's.
+    """
     sent = execution.messages
     of_agent = sent[:, :, attack.agent]
     shared = sent == of_agent[:, :, None]

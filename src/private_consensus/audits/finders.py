@@ -470,15 +470,45 @@ def extreme_data(
     rng: np.random.Generator,
     change: float | None = None,
 ) -> Iterator[Attack]:
-    """Yield the extreme pairs of :func:`.neighbours.attacks`, with every row stored."""
+    """Yield the extreme pairs of :func:`.neighbours.attacks`, with every row stored.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    rng : Generator
+    change : float, optional
+        Largest change of a measurement.
+
+    Yields
+    ------
+    Attack
+    """
     yield from attacks(problem, network, change, nearby=False, agents=[agent], compressed=False)
 
 
 def special_data(
     problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield each special pair of records on own and empty data, one pair on special data, and a
-    duplicate of one of the agent's records against a distant record."""
+    """Yield pairs of special records on special data.
+
+    They are each special pair of records on own and empty data, one pair on special data, and a
+    duplicate of one of the agent's records against a distant record.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    rng : Generator
+
+    Yields
+    ------
+    Attack
+    """
     universe = universe_of(problem)
     if universe is None:
         return
@@ -502,7 +532,20 @@ def special_data(
 def agent_data(
     problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield pairs that differ in all records of the agent, for guarantees that hide an agent."""
+    """Yield pairs that differ in all records of the agent, for guarantees that hide an agent.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    rng : Generator
+
+    Yields
+    ------
+    Attack
+    """
     universe = universe_of(problem)
     if universe is None:
         return
@@ -520,7 +563,20 @@ def agent_data(
 def random_data(
     problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield pairs of random records on blends of special and random data."""
+    """Yield pairs of random records on blends of special and random data.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    rng : Generator
+
+    Yields
+    ------
+    Attack
+    """
     universe = universe_of(problem)
     if universe is None:
         return
@@ -535,7 +591,22 @@ def observed_data(
     rng: np.random.Generator,
     change: float | None = None,
 ) -> Iterator[Attack]:
-    """Yield moved measurements of linear observations of a scaled parameter."""
+    """Yield moved measurements of linear observations of a scaled parameter.
+
+    Parameters
+    ----------
+    problem : Problem
+    network : Network
+    agent : int
+        The attacked agent.
+    rng : Generator
+    change : float, optional
+        Largest change of a measurement.
+
+    Yields
+    ------
+    Attack
+    """
     if not isinstance(problem, LinearObservation) or change is None:
         return
     for scale in SCALES:
@@ -545,7 +616,19 @@ def observed_data(
 
 
 def random_pair(universe: Universe, rng: np.random.Generator, number: int = 0) -> Pair:
-    """Return two random records on a blend of two random backgrounds."""
+    """Return two random records on a blend of two random backgrounds.
+
+    Parameters
+    ----------
+    universe : Universe
+    rng : Generator
+    number : int
+        Number of the pair, for its name.
+
+    Returns
+    -------
+    Pair
+    """
     first, second = universe.random_record(rng), universe.random_record(rng)
     backgrounds = list(universe.backgrounds(first, rng).values())
     background, other_background = (backgrounds[i] for i in rng.integers(0, len(backgrounds), 2))

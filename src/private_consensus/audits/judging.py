@@ -76,7 +76,18 @@ def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list
 
 
 def declaration(releases: Sequence[Release], delta: float) -> Declaration:
-    """Compute the privacy cost of the declared releases by the accountant."""
+    """Compute the privacy cost of the declared releases by the accountant.
+
+    Parameters
+    ----------
+    releases : sequence of Release
+    delta : float
+        Delta of the claim.
+
+    Returns
+    -------
+    Declaration
+    """
     points = tuple((account(releases, at).epsilon, at) for at in DELTAS)
     gaussian = all(release.mechanism == "gaussian" for release in releases)
     mu = gaussian_dp(releases) if gaussian else math.inf
@@ -89,8 +100,23 @@ def judge(
 ) -> Judged:  # fmt: skip
     """Test every statistic of two executions against the claim and the declaration.
 
-    Events are chosen for the claim and for the declaration; all that they say of either holds
-    together at ``confidence``.
+    Events are chosen for the claim and for the declaration. All bounds hold together at
+    ``confidence``.
+
+    Parameters
+    ----------
+    first, second : Evidence
+        Executions on the two data sets.
+    claimed : float
+        Claimed epsilon at ``delta``.
+    declared : Declaration
+    delta, confidence : float
+    seed : int
+        Seed of the partition of the runs.
+
+    Returns
+    -------
+    Judged
     """
     bounds = audit_statistics(
         *_features(first, second), statistics=_scalars(first, second), delta=delta,
@@ -129,7 +155,17 @@ def _against_declaration(
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
-    """Check that the declared releases cost at most the claimed epsilon."""
+    """Return a finding if the declared releases cost more than the claimed epsilon.
+
+    Parameters
+    ----------
+    declared : Declaration
+    claimed : float
+
+    Returns
+    -------
+    list of Finding
+    """
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
     text = f"what it declares costs epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"

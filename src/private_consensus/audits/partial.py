@@ -178,9 +178,20 @@ def _views(
 
 
 def drawn_by(observer: Observer, draw: Any, network: Network) -> list[np.ndarray]:
-    """Return the noise of a round that members know, arrays [runs, numbers, dim].
+    """Return the noise of a round that members know.
 
     Members know the noise that they sampled, and the noise of each edge that ends at one of them.
+
+    Parameters
+    ----------
+    observer : Observer
+    draw : Draw
+        Unit draws of the round.
+    network : Network
+
+    Returns
+    -------
+    list of ndarray, shape (runs, numbers, dim)
     """
     noise, members = getattr(draw, "noise", draw), list(observer.members)
     ends = np.isin(np.arange(network.n_agents), members)
@@ -196,9 +207,20 @@ def _flat(values: np.ndarray) -> np.ndarray:
 def seen_rows(
     observer: Observer, adjacency: np.ndarray, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return the linear combinations of a round's messages that the observer has, [rows, agents].
+    """Return the linear combinations of a round's messages that the observer receives.
 
-    They are the messages that it receives, alone or in sums, and those of its members.
+    They are single messages or sums of messages, and the messages of its members.
+
+    Parameters
+    ----------
+    observer : Observer
+    adjacency : ndarray, shape (agents, agents)
+    weights : ndarray, shape (agents, agents), optional
+        Weights of secure sums.
+
+    Returns
+    -------
+    ndarray, shape (rows, agents)
     """
     eye, members = np.eye(len(adjacency)), list(observer.members)
     if isinstance(observer, Eavesdropper):
@@ -213,9 +235,20 @@ def seen_rows(
 
 
 def seen_links(observer: Observer, adjacency: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The same of messages that differ by receiver, [rows, agents, receivers]: those of all links,
-    or those that members send and receive; of a sum what a member's ``weights`` make of what it
-    receives."""
+    """Return the linear combinations of messages of links that the observer receives.
+
+    An eavesdropper receives the messages of all links, a member those that it sends and receives.
+    Of a secure sum, a member receives its weighted sum.
+
+    Parameters
+    ----------
+    observer : Observer
+    adjacency, weights : ndarray, shape (agents, agents)
+
+    Returns
+    -------
+    ndarray, shape (rows, agents, receivers)
+    """
     linked = np.asarray(adjacency) > 0
     member = np.isin(np.arange(len(linked)), list(observer.members))
     if isinstance(observer, Eavesdropper):

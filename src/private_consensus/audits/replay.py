@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import copy
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -266,24 +267,11 @@ class _Recorder:
 
     def _traced(self, call, algorithm, state, problem, network, draw, t):
         """Take one step and record which lines of the algorithm's own modules are executed."""
-        lines: set[Line] = set()
-        files = self.files
-
-        def in_function(frame, event, argument):
-            if event == "line":
-                lines.add((frame.f_code.co_filename, frame.f_lineno))
-            return in_function
-
-        def on_call(frame, event, argument):
-            return in_function if frame.f_code.co_filename in files else None
-
-        before = sys.gettrace()
-        sys.settrace(on_call)
-        try:
-            return call(algorithm, state, problem, network, draw, t)
-        finally:
-            sys.settrace(before)
-            self.trace.lines[t] = frozenset(lines)
+        with executed_lines(self.files) as lines:
+            try:
+                return call(algorithm, state, problem, network, draw, t)
+            finally:
+                self.trace.lines[t] = frozenset(lines)
 
     def _compare(self, t: int, released: np.ndarray | None, target: np.ndarray) -> None:
         error = np.inf
@@ -448,6 +436,27 @@ def run_traced(
     return recorder.trace
 
 
+@contextmanager
+def executed_lines(files: frozenset[str]) -> Generator[set[Line]]:
+    """Record the lines of some files that are executed within the context."""
+    lines: set[Line] = set()
+
+    def in_function(frame, event, argument):
+        if event == "line":
+            lines.add((frame.f_code.co_filename, frame.f_lineno))
+        return in_function
+
+    def on_call(frame, event, argument):
+        return in_function if frame.f_code.co_filename in files else None
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        yield lines
+    finally:
+        sys.settrace(before)
+
+
 def source_files(kind: type) -> frozenset[str]:
     """Return the files of a class and of the classes that it extends, without the interface."""
     modules = {sys.modules.get(base.__module__) for base in kind.__mro__}
@@ -493,7 +502,20 @@ def _copies(state: Any) -> tuple[Any, ...]:
 
 
 def released_of(algorithm: Any, state: Any, problem: Any, t: int) -> np.ndarray | None:
-    """Return the released messages of a state of one setting; None if there are none."""
+    """Return the released messages of a state of one setting; None if there are none.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    state : State
+    problem : Problem
+    t : int
+        Iteration.
+
+    Returns
+    -------
+    ndarray or None
+    """
     observables = algorithm.observables(state, problem, t)
     return np.array(_first(observables[RELEASED])) if RELEASED in observables else None
 
@@ -517,7 +539,18 @@ Place = tuple[int, ...]
 
 
 def noise_places(draw: Any, shape: tuple[int, ...]) -> list[Place]:
-    """Return the places of arrays that have one vector per run and agent; ``noise`` first."""
+    """Return the paths of arrays that have one vector per run and agent, ``noise`` first.
+
+    Parameters
+    ----------
+    draw : Draw
+    shape : tuple of int
+        Runs, agents and coordinates.
+
+    Returns
+    -------
+    list of tuple of int
+    """
     paths = [path for path in _places(draw) if np.shape(at_place(draw, path)) == shape]
     fields = getattr(draw, "_fields", ())
     first = fields.index("noise") if "noise" in fields else -1
@@ -533,14 +566,35 @@ def _places(draw: Any, before: Place = ()) -> list[Place]:
 
 
 def at_place(draw: Any, path: Place) -> Any:
-    """Return the array of a draw at a place."""
+    """Return the array of a draw at a path.
+
+    Parameters
+    ----------
+    draw : Draw
+    path : tuple of int
+
+    Returns
+    -------
+    ndarray
+    """
     for index in path:
         draw = draw[index]
     return draw
 
 
 def with_array(draw: Any, path: Place, array: np.ndarray) -> Any:
-    """Return a copy of the draw with another array at a place."""
+    """Return a copy of the draw with another array at a path.
+
+    Parameters
+    ----------
+    draw : Draw
+    path : tuple of int
+    array : ndarray
+
+    Returns
+    -------
+    Draw
+    """
     if not path:
         return array
     elements = list(draw)

@@ -82,8 +82,10 @@ class Coverage:
 
     Parameters
     ----------
-    agents, iterations : int
+    agents, iterations, dim : int
         Sizes of the executed problem.
+    degrees : tuple of int
+        Degrees of the agents in the executed graph, each once.
     attacked : tuple of int
         Agents whose record was replaced.
     pairs, outputs, sites : tuple of str
@@ -93,6 +95,8 @@ class Coverage:
 
     agents: int = 0
     iterations: int = 0
+    dim: int = 0
+    degrees: tuple[int, ...] = ()
     attacked: tuple[int, ...] = ()
     pairs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
@@ -110,7 +114,8 @@ class Coverage:
             return []
         attacked = f"{len(self.attacked)} of {self.agents}: {', '.join(map(str, self.attacked))}"
         rows = [
-            ("size", f"{self.agents} agents, {self.iterations} iterations"),
+            ("size", f"{self.agents} agents, {self.iterations} iterations, {self.dim} coordinates"),
+            ("graph", f"degrees {', '.join(map(str, self.degrees))}"),
             ("attacked agents", attacked),
             ("pairs of data sets", ", ".join(self.pairs)),
             ("outputs tested", ", ".join(self.outputs)),

@@ -70,7 +70,24 @@ def sampling_found(
     algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
 ) -> CheckReport:  # fmt: skip
-    """Findings about the batches of an algorithm that declares how it takes them."""
+    """Test the batches of an algorithm that declares a sampling.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+    releases : sequence of Release
+        They declare the kind and the rate of the sampling.
+    level : float
+        Error level of all tests.
+    seed, runs : int
+
+    Returns
+    -------
+    CheckReport
+    """
     samplings = {release.sampling for release in releases if release.sampling is not None}
     if len(samplings) != 1:
         return CheckReport()
@@ -219,10 +236,25 @@ def sampled_record_change(
     algorithm: Algorithm, attack: Attack, horizon: int, *, releases: Sequence[Release],
     level: float, seed: int, runs: int = RUNS,
 ) -> CheckReport:  # fmt: skip
-    """A finding where a record in a batch moves the first message that it moves by more of its
-    noise than is declared; of what is as declared with probability ``level`` at most.
+    """Test the effect of a record in a batch on the first message that it changes.
 
-    Noise of earlier rounds may be in that message, too: what is found is then less than the truth.
+    The effect is compared in standard deviations of the noise. Noise of earlier rounds may be in
+    this message, too: the measured effect is then smaller than the true one.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+    horizon : int
+    releases : sequence of Release
+    level : float
+        Error level.
+    seed, runs : int
+
+    Returns
+    -------
+    CheckReport
     """
     # a record that is replaced is one that is removed and one that is added
     factor = 2.0 if algorithm.relation.change == "add_remove" else 1.0
