@@ -50,7 +50,7 @@ def _run(
 def lemma_9() -> StatementResult:
     """Test the sum of the deviations of noiseless ADMM, on paths of agents with constant losses.
 
-    f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does not know how
+    f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does not depend on how
     slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is false.
     """
     stated, measured, eta = [], [], 0.5
@@ -368,8 +368,8 @@ def theorem_10() -> StatementResult:
 
     All tests answered below and no message sent, c (rho_i1 + rho_i2) as small as one likes: the
     redrawn threshold alone exceeds the total where T is far above c (E4.7). At the paper's c = 15
-    and T = 30 nothing is contradicted; the test and the message share a minimiser that is not paid
-    for (errata E4.6).
+    and T = 30 nothing is contradicted; the test and the message share a minimiser without privacy
+    cost (errata E4.6).
     """
     rows = [(15, 30), (1, 100), (1, 1000), (2, 1000)]
     return conclude(

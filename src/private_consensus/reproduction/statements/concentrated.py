@@ -118,7 +118,7 @@ def lemma_8() -> StatementResult:
     """Compare the published bound for Poisson samples with the exact divergence of order 2.
 
     Six pairs of sampling rate and noise; at order 2 there are no further terms, and the published
-    factor 1/rho, where the cited bound has 1/(rho - 1), halves what is true.
+    factor 1/rho, where the cited bound has 1/(rho - 1), is half of the true value.
     """
     rate, mu = grid((0.01, 0.1, 0.5), (0.2, 1.0))
     full = mu**2  # the divergence of order 2 of Gaussian noise

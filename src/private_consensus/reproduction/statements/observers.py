@@ -75,7 +75,7 @@ def muffliato_1() -> StatementResult:
     attained = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
     return conclude(
         bound("mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)]),
-        bound("mu^2 that drawn views attain, of agent 3", stated[3], attained**2),
+        bound("mu^2 that sampled views attain, of agent 3", stated[3], attained**2),
         description=f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, "
         "Metropolis weights, three rounds: messages share one draw of noise, and agent 0 solves "
         f"for the noised value of agent 3. The second part learns a discriminant from {RUNS // 2} "
@@ -96,7 +96,7 @@ def muffliato_2() -> StatementResult:
         f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
     )
     return conclude(
-        bound("sum of mu^2 over victims", stated, measured, CERTIFIED), description=line
+        bound("sum of mu^2 over target agents", stated, measured, CERTIFIED), description=line
     )
 
 
@@ -126,11 +126,11 @@ def secure_sums_1() -> StatementResult:
             measured.append(np.mean([upper for _, upper in squares.values()]))
     line = (
         f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
-        "change in every round; the mean over victims, which is no guarantee for one, is that of a "
-        "server's sum, T/(N-1), on every graph."
+        "change in every round; the mean over target agents, which is no guarantee for one agent, "
+        "is that of a server's sum, T/(N-1), on every graph."
     )
     return conclude(
-        equal("mean of mu^2 over victims", stated, measured, CERTIFIED), description=line
+        equal("mean of mu^2 over target agents", stated, measured, CERTIFIED), description=line
     )
 
 
@@ -156,7 +156,7 @@ def decor_2() -> StatementResult:
         equal("end of a path to its neighbour, two rounds", 2.0, alone, CERTIFIED),
         bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around),
         description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of "
-        "a path is alone and has its own noise only; on a ring four are left and share theirs.",
+        "a path has its own noise only; on a ring four agents remain and share their noise.",
     )
 
 

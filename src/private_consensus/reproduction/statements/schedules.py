@@ -102,7 +102,7 @@ def remark_1() -> StatementResult:
     """Compare the noise that (14) requires with composition theorems and a single mechanism.
 
     Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise nowhere. A
-    single step is the Gaussian mechanism, which needs less than (14) asks for.
+    single step is the Gaussian mechanism, which needs less than (14) requires.
     """
     epsilon, delta = grid(EPSILONS, DELTAS)
     pairs = list(zip(epsilon, delta, strict=True))

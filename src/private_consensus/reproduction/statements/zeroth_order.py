@@ -113,7 +113,7 @@ def lemma_1() -> StatementResult:
         description="(21) has the exact minimiser as the mean. A quadratic of curvature 2 rho "
         f"|N_k|, steps of (27) at epsilon 0.95, |beta*| = {level * math.sqrt(P):.2f}: with L = 1, "
         f"as the figures have it, the mean is within {measured[0]:.1g} of the minimiser; with the "
-        f"Lipschitz constant L = {valid:.0f} that the method asks for it is {measured[1]:.2g} "
+        f"Lipschitz constant L = {valid:.0f} that the method requires it is {measured[1]:.2g} "
         "away, having hardly left 0 (errata E2.3).",
     )
 

@@ -144,8 +144,8 @@ def two_divisors() -> ErratumResult:
         f"Line 6 of Algorithm 3 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} "
         f"epsilon_1: by the proof's sum {unpaid:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the "
         f"Gaussian part with the Jacobian's {(1 - share) * epsilon_1:g} is {totals['1']:.4f}, and "
-        f"{totals['3']:.4f} with epsilon_3: the classical scale has more room than what is unpaid. "
-        "lam for lam/N in the proof's determinant is a slip."
+        f"{totals['3']:.4f} with epsilon_3: the slack of the classical scale is larger than the "
+        "omitted cost. lam for lam/N in the proof's determinant is a misprint."
     )
     return finding(
         "epsilon of one solve, by the proof's sum",
@@ -175,8 +175,8 @@ def unreleased_query() -> ErratumResult:
         f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbour, m = "
         f"{curvature:g}: the tested loss moves by {change:.3f}; with x held fixed, as in Lemma 12, "
         f"by at most {assumed:g}. The sparse vector's epsilon is {change / assumed:.1f} times what "
-        "is claimed, and the perturbed minimisations that are tested but not sent are not paid for "
-        "at all."
+        "is claimed, and the perturbed minimisations that are tested but not sent have no privacy "
+        "cost in the paper."
     )
     return finding("sensitivity of a query", assumed, change, change > 1.5 * assumed, description)
 
@@ -208,7 +208,7 @@ def coin() -> ErratumResult:
         f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
         f"probability {top:.4f}. {tests} tests answered 'below': loss {loss[True]:.2f} if the "
         f"threshold is sampled again each time, {loss[False]:.2f} if once; {single.epsilon:g} is "
-        f"claimed. 'Abort if count > c' sends {sent} messages where c = {count} are paid for. For "
+        f"claimed. 'Abort if count > c' sends {sent} messages where c = {count} are counted. For "
         f"fixed models a record of {records} moves the query by {fixed:.2g}, where {2 * bound:g} "
         "is published."
     )

@@ -107,7 +107,7 @@ def released_average() -> ErratumResult:
     scale = noisy.noise.scale * first * HORIZON**-noisy.decay
     expected = problem.dim * scale**2 / AGENTS
     description = (
-        f"Theorem 2 speaks of the mean of x(T); the mean of what is sent is {distance:.3g} from "
+        f"Theorem 2 concerns the mean of x(T); the mean of the sent models is {distance:.3g} from "
         f"it, p M_T^2 / N = {expected:.3g}."
     )
     return finding(

@@ -41,7 +41,7 @@ def all_coordinates() -> ErratumResult:
     description = (
         f"d = {dim}, alpha beta B_inf = {level:g} in each coordinate. Log-ratio of the densities "
         f"at (-1, ..., -1): {loss:g} = d alpha beta B_inf. A constant added to the objective "
-        "changes its values and no gradient: 'local sensitivity' of values says nothing of the "
+        "changes its values and no gradient: 'local sensitivity' of values does not bound the "
         "release."
     )
     return finding("epsilon of a release", level, loss, loss > 1.01 * level, description)

@@ -43,8 +43,8 @@ def upper_bound_as_variance() -> ErratumResult:
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
     exact = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
     description = (
-        f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of what the upper bound "
-        f"of Lemma 2 says. Gaussian noise of that deviation has epsilon {exact:.2f}."
+        f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of the upper bound of "
+        f"Lemma 2. Gaussian noise of that deviation has epsilon {exact:.2f}."
     )
     return finding("epsilon of an iteration", epsilon, exact, exact > epsilon, description)
 
@@ -59,8 +59,8 @@ def private_step() -> ErratumResult:
     ]
     description = (
         "Neighbouring data of three records, one response 2 or 1: norms of the optimum "
-        f"{norms[0]:.4f} and {norms[1]:.4f}, which enter the step of (27) without noise: whoever "
-        "knows the step knows which."
+        f"{norms[0]:.4f} and {norms[1]:.4f}, which enter the step of (27) without noise: the step "
+        "determines the data set."
     )
     return finding("epsilon", 0.15, math.inf, abs(norms[0] - norms[1]) > 1e-3, description)
 
@@ -73,7 +73,7 @@ def composition() -> ErratumResult:
     low = float(gaussian_epsilon(_level(0.15) * math.sqrt(200), DELTA))
     description = (
         f"200 iterations of epsilon 1, delta 1e-3, true Gaussian noise: (29) says {claimed:.1f}, "
-        f"exactly it is {exact:.1f}. At 0.15 an iteration (29) says "
+        f"the exact value is {exact:.1f}. At 0.15 an iteration (29) says "
         f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {low:.2f}: safe there."
     )
     return finding("total epsilon", claimed, exact, exact > claimed, description)
