@@ -162,11 +162,11 @@ def test_a_graph_that_cannot_be_connected_is_refused(streams, monkeypatch):
         networks.build(streams, "erdos_renyi", 40, probability=0.005)
 
 
-@pytest.mark.parametrize("sizes", [(1, 1), (3, 7), (512, 512)])
-def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch, sizes):
+@pytest.mark.parametrize("count", [1, 7, 512])
+def test_graphs_do_not_depend_on_how_many_are_drawn_at_once(streams, monkeypatch, count):
     usual = networks.random_edges(streams, 12, edges=14)
     sparse = networks.erdos_renyi(streams, 8, probability=0.25)
-    monkeypatch.setattr(networks, "_BATCHES", sizes)
+    monkeypatch.setattr(networks, "ATTEMPTS_TOGETHER", count)
     assert np.array_equal(networks.random_edges(streams, 12, edges=14), usual)
     assert np.array_equal(networks.erdos_renyi(streams, 8, probability=0.25), sparse)
 

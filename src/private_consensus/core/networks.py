@@ -8,7 +8,7 @@ and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are n
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from inspect import signature
@@ -48,8 +48,8 @@ LARGEST_DENSE = 4096
 PROBES = 64
 """Vectors of an estimated trace; of powers of one matrix all with the same error."""
 
-_BATCHES = (8, 512)
-"""Graphs drawn at once, at first and at most; how many changes none of them."""
+ATTEMPTS_TOGETHER = 32
+"""Number of graphs that are sampled together; the result does not depend on it."""
 
 
 @dataclass(frozen=True)
@@ -722,19 +722,10 @@ def _connected_draws(streams, agents, attempt, key, value) -> np.ndarray:
     )
 
 
-def _batches() -> Iterator[int]:
-    """Sizes of batches, doubling, that add up to ``MAX_ATTEMPTS``."""
-    remaining, (count, max_count) = MAX_ATTEMPTS, _BATCHES
-    while remaining:
-        yield min(count, remaining)
-        remaining -= min(count, remaining)
-        count = min(2 * count, max_count)
-
-
 def _first_connected(generator, agents, attempt, key, value) -> np.ndarray:
     upper = np.triu_indices(agents, 1)
-    for count in _batches():
-        links = attempt(generator, count)
+    for _ in range(-(-MAX_ATTEMPTS // ATTEMPTS_TOGETHER)):
+        links = attempt(generator, ATTEMPTS_TOGETHER)
         links = links[links.sum(1) >= agents - 1]
         adjacency = np.zeros((len(links), agents, agents), dtype=bool)
         adjacency[:, upper[0], upper[1]] = links

@@ -14,7 +14,6 @@ A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the 
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -689,12 +688,7 @@ def _scratch(rows: int, shape: Shape) -> _BackpropagationScratch:
     transposed = workspace(f"a matrix, {shape.hidden} units", (CLASSES * shape.padded,))
     outputs = workspace("outputs", (rows * LANES,))
     begins = workspace("where bits and rows begin", (2, rows), np.int64)
-    return _BackpropagationScratch(h, outputs, transposed, *begins, _units(shape.hidden))
-
-
-@lru_cache(maxsize=8)
-def _units(hidden: int) -> np.ndarray:
-    return np.arange(hidden)
+    return _BackpropagationScratch(h, outputs, transposed, *begins, np.arange(shape.hidden))
 
 
 _ONES = np.ones(LANES, np.float32)

@@ -41,23 +41,6 @@ def require_layout(
         raise InvalidInput(f"{kernel}.{name}", f"{array.dtype}, {layout}", expected)
 
 
-def require_one_of(kernel: str, name: str, length: int, allowed: tuple[int, ...]) -> None:
-    """Raise :class:`.InvalidInput` unless a length is among the allowed ones.
-
-    Parameters
-    ----------
-    kernel, name : str
-        Names of the kernel and of its argument.
-    length : int
-        Length of the first axis.
-    allowed : tuple of int
-        Allowed lengths.
-    """
-    if length not in allowed:
-        expected = f"a first axis of length {' or '.join(map(str, allowed))}"
-        raise InvalidInput(f"{kernel}.{name}", length, expected)
-
-
 def require_indices(kernel: str, name: str, indices: np.ndarray, end: int) -> None:
     """Raise :class:`.InvalidInput` unless all indices are integers from 0 to ``end`` - 1.
 

@@ -10,8 +10,6 @@ precision of ``x``.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from .entries import require_layout
@@ -252,17 +250,13 @@ def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.n
     return np.searchsorted(table.high, word, side="left") + table.lowest
 
 
-@lru_cache(maxsize=8)
-def _places(dim: int) -> np.ndarray:
-    return np.arange((dim + 1) // 2, dtype=np.uint32)
-
-
 def _rows(counter: int, agents: int) -> np.ndarray:
     return (np.uint32(counter) + np.arange(agents, dtype=np.uint32))[:, None]
 
 
 def _pairs(draw, key, counter, shape):
-    return draw(np.asarray(key), _rows(counter, shape[0]), _places(shape[1]))
+    columns = np.arange((shape[1] + 1) // 2, dtype=np.uint32)
+    return draw(np.asarray(key), _rows(counter, shape[0]), columns)
 
 
 def _halves(first, second, dim: int) -> np.ndarray:

@@ -37,7 +37,7 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput
 
 from .compiling import compiled, inlined, share_out
-from .entries import require_layout, require_one_of
+from .entries import require_layout
 from .normals import normal_pairs, normals
 from .vectors import (
     DOUBLE_LANES,
@@ -127,8 +127,7 @@ def _require_problem(gram, linear, keys, per_setting, broadcast) -> None:
     require_layout(kernel, "linear", linear, (-1, -1, -1, -1))
     settings, runs, agents, dim = np.shape(linear)
     require_layout(kernel, "keys", keys, (runs, 2))
-    require_layout(kernel, "gram", gram, (-1, agents, dim, dim))
-    require_one_of(kernel, "gram", len(gram), (1, runs))
+    require_layout(kernel, "gram", gram, (1 if len(gram) == 1 else runs, agents, dim, dim))
     for name, values in per_setting.items():
         require_layout(kernel, name, values, (settings,))
     for name, values in broadcast.items():
