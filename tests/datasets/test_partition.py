@@ -15,7 +15,6 @@ from private_consensus.core.partition import (
     partition_dirichlet,
     partition_iid,
     partition_unequal,
-    rest,
     sizes_of,
 )
 
@@ -63,13 +62,6 @@ def test_runs_and_seeds_differ(kind):
     a, b = drawn(kind, 2, seed=0), drawn(kind, 2, seed=1)
     assert a.shape != b.shape or not (a == b).all()
     assert not (a[0] == a[1]).all()
-
-
-def test_the_rest_is_what_is_left():
-    agent_rows = drawn("iid")
-    for run, free in zip(agent_rows, rest(LABELS, agent_rows), strict=True):
-        both = np.concatenate([run[run != UNUSED], free])
-        assert sorted(both) == list(range(len(LABELS)))
 
 
 def test_iid_is_uniform_over_records():
