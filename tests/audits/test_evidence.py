@@ -12,7 +12,11 @@ from private_consensus.audits.evidence import observed
 from private_consensus.audits.execution import Execution, execute
 from private_consensus.audits.known_minimisers import KnownMinimisers
 from private_consensus.audits.neighbours import around, attacks
-from private_consensus.audits.noise_recovery import recovers_noise_itself, recovery_of
+from private_consensus.audits.noise_recovery import (
+    Hypothesis,
+    recovers_noise_itself,
+    recovery_of,
+)
 from private_consensus.audits.probing import strongest
 from private_consensus.audits.recording import RecordingNetwork
 from private_consensus.audits.streams import AuditStreams
@@ -325,7 +329,8 @@ def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_wa
     streams = AuditStreams.labelled("again", 6)
     found = execute(algorithm, problem, ring(), streams, 3)
     units = [
-        r["message"] for r in recovery_of(algorithm).residuals(problem, ring(), streams, found)
+        r["message"]
+        for r in recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, found))
     ]
     batch = stack([algorithm])
     state, draws = batch.start(problem, ring(), streams, 1), batch.draws(problem, streams)
@@ -363,7 +368,7 @@ def test_an_algorithm_of_an_earlier_release_recovers_its_noise_itself():
     streams = AuditStreams.labelled("older", 2)
     found = execute(algorithm, problem, ring(), streams, 1)
     with pytest.warns(DeprecationWarning, match="Older.residual"):
-        (units,) = recovery_of(algorithm).residuals(problem, ring(), streams, found)
+        (units,) = recovery_of(algorithm).residuals(Hypothesis(problem, ring(), streams, found))
     assert (units["message"] == 1.0).all() and recovers_noise_itself(algorithm)
     assert not recovers_noise_itself(algorithms.load("p_admm")())
 

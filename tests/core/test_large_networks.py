@@ -191,7 +191,7 @@ def test_cancelling_noise_of_links_is_that_of_pairs(pair):
     for run in range(RUNS):
         i, j = np.nonzero(dense.of_run(run).adjacency)
         pairs[run, i, j] = flat[run] if links.shared else draw.links[begin : begin + len(i)]
-        pairs[run, range(AGENTS), range(AGENTS)] = draw.own[run]
+        pairs[run, range(AGENTS), range(AGENTS)] = draw.agents[run]
         begin += len(i)
     ours = theirs = None
     for t in (1, 2):

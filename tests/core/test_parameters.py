@@ -31,7 +31,7 @@ TAKEN = [
     (fraction(None, below=0.5), (None, 0.4), (0.5, 0.7)),
     (up_to_one(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
     (whole(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),
-    (whole(1, most=2), (1, np.array([1, 2])), (3, np.array([2, 3]))),
+    (whole(1, max_value=2), (1, np.array([1, 2])), (3, np.array([2, 3]))),
     (only(1.0), (1.0, np.ones(3)), (1.0 + 1e-9, np.array([1.0, 2.0]))),
     (one_of("a", ("a", "b")), ("a", "b"), ("c", None)),
 ]

@@ -416,13 +416,13 @@ def test_coordinates_are_chosen_evenly_and_the_noise_has_its_scale(streams):
     problem = build_problem(many, box=1e3)
     algorithm = CoordinateDescent(noise=0.7)
     draw = next(algorithm.draws(problem, many))
-    counts = draw.chosen.sum((0, 1))
+    counts = draw.coordinate_mask.sum((0, 1))
     total = counts.sum()
     assert np.abs(counts - total / DIM).max() < 4.5 * np.sqrt(total / DIM * (1 - 1 / DIM))
     network = networks.build(many, "ring", AGENTS)
     start = many.draw("data", "normal", (AGENTS, DIM), "start")
     moved = run(algorithm, problem, network, many, 1)[1]["released"][0] - start
-    noise = (moved + problem.gradient(start) / problem.smoothness)[draw.chosen]
+    noise = (moved + problem.gradient(start) / problem.smoothness)[draw.coordinate_mask]
     assert kstest(noise, norm(scale=0.7).cdf).pvalue > 0.001
     assert kstest(noise, norm(scale=1.05).cdf).pvalue < 1e-3
     assert kstest(noise, norm(scale=0.7 / 1.5).cdf).pvalue < 1e-3

@@ -15,7 +15,7 @@ from private_consensus.core.networks import Network
 from .execution import Execution, execute
 from .known_minimisers import KnownMinimisers
 from .neighbours import Attack
-from .noise_recovery import recovery_of
+from .noise_recovery import Hypothesis, recovery_of
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
@@ -184,9 +184,8 @@ def recovered(
     execution = execution.first(count)
     cached_problem: Any = KnownMinimisers(problem.repeated(count), execution.sent)
     noise_by_site: dict[str, list[np.ndarray]] = {}
-    for units in recovery_of(algorithm).residuals(
-        cached_problem, network, streams.first(count), execution
-    ):
+    hypothesis = Hypothesis(cached_problem, network, streams.first(count), execution)
+    for units in recovery_of(algorithm).residuals(hypothesis):
         for site, unit in units.items():
             noise_by_site.setdefault(site, []).append(unit)
     return {site: np.stack(units, axis=1) for site, units in noise_by_site.items()}
@@ -228,9 +227,9 @@ def likelihood_ratio(
         KnownMinimisers(problem.repeated(len(execution.sent)), execution.sent)
         for problem in attack.pair
     ]
-    worlds = [(problem, attack.network, public_streams, public) for problem in data]
+    hypotheses = [Hypothesis(problem, attack.network, public_streams, public) for problem in data]
     recovery = recovery_of(algorithm)
-    both = [recovery.log_likelihood(*world) for world in worlds]
+    both = [recovery.log_likelihood(hypothesis) for hypothesis in hypotheses]
     if both[0] is not None:
         return both[0] - both[1], None
     sites = algorithm.noise_sites(attack.pair[0], attack.network, execution.sent.shape[1])
@@ -239,7 +238,7 @@ def likelihood_ratio(
     (site,) = sites
     density, length = DENSITIES[site.law], LENGTHS[site.norm]
     ratio, moved = np.zeros(len(execution.sent)), []
-    for units in zip(*(recovery.residuals(*world) for world in worlds), strict=True):
+    for units in zip(*map(recovery.residuals, hypotheses), strict=True):
         if any(site.name not in unit for unit in units):
             return None, None
         first_units, second_units = (unit[site.name] for unit in units)

@@ -49,8 +49,30 @@ ENDS = np.array([0.0, 1.0])[:, None, None, None]
 """Weights at the ends of an interval."""
 
 
+class Hypothesis(NamedTuple):
+    """Recorded execution, and the data set under which its noise is recovered.
+
+    Parameters
+    ----------
+    problem : Problem
+        Objectives and data of the agents, with their sensitivities.
+    network : Network
+        Communication graph with its mixing matrix.
+    streams : Streams
+        Random numbers other than noise.
+    execution : Execution
+        Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if it must not
+        be used.
+    """
+
+    problem: Any
+    network: Any
+    streams: Any
+    execution: Any
+
+
 class RecordedStep(NamedTuple):
-    """One iteration of an execution, from the state before it.
+    """Recorded iteration of an execution, with the state before it.
 
     Parameters
     ----------
@@ -92,21 +114,8 @@ class Recovery:
     def __init__(self, algorithm: Any):
         self.algorithm = algorithm
 
-    def log_likelihood(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> np.ndarray | None:
-        """Compute the log density of all messages under ``problem``, up to a constant.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random numbers other than noise.
-        execution : Execution
-            Recorded iterates ``sent`` and ``internal``, each [runs, iterations, agents, dim].
+    def log_likelihood(self, hypothesis: Hypothesis) -> np.ndarray | None:
+        """Compute the log density of all messages under the hypothesis, up to a constant.
 
         Returns
         -------
@@ -115,30 +124,17 @@ class Recovery:
         """
         return None
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
         """Repeat the steps with the noise that explains the recorded messages.
 
         The iteration ends if no noise explains a message, or if no draw makes a step send it.
-
-        Parameters
-        ----------
-        problem : Problem
-            Objectives and data of the agents, with their sensitivities.
-        network : Network
-            Communication graph with its mixing matrix.
-        streams : Streams
-            Random numbers other than noise.
-        execution : Execution
-            Has ``sent`` and ``internal``, each [runs, iterations, agents, dim] or None if it must
-            not be used.
 
         Yields
         ------
         dict
             For each iteration, noise over its declared scale, by site.
         """
+        problem, network, streams, execution = hypothesis
         horizon = execution.sent.shape[1]
         sites = self.algorithm.noise_sites(problem, network, horizon)
         if not sites or not isinstance(self.algorithm, Iterative):
@@ -201,7 +197,20 @@ class Recovery:
         return draw._replace(noise=filled(unit, draw.noise))
 
     def after(self, step: RecordedStep, draw: Any) -> Any:
-        """Return the state after the iteration with another draw."""
+        """Return the state after the iteration with another draw.
+
+        Parameters
+        ----------
+        step : RecordedStep
+            Iteration, with the state before it.
+        draw : Draw
+            Unit draws to use.
+
+        Returns
+        -------
+        State
+            State after the iteration.
+        """
         return self.algorithm.step(step.state, step.problem, step.network, draw, step.t)
 
     def _sent_with(self, step: RecordedStep, unit: Any) -> np.ndarray:
@@ -246,12 +255,11 @@ class DescentRecovery(Recovery):
     A step without noise differs from the noisy step by the noise only.
     """
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
+        problem, network, streams, execution = hypothesis
         sites = self.algorithm.noise_sites(problem, network, execution.sent.shape[1])
         if type(self.algorithm).step is not GradientDescent.step or not sites:
-            yield from super().residuals(problem, network, streams, execution)
+            yield from super().residuals(hypothesis)
             return
         batch = stack([self.algorithm])
         state = batch.start(problem, network, streams, 1)
@@ -272,6 +280,20 @@ class SumRecovery(Recovery):
         return {DRAW: ((step.recorded.sent - bare) / unit).mean(-2, keepdims=True)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        """Return equal shares of the noise of the sum for all agents.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        noise_by_site : dict
+            Recovered noise over its scale, by site.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         return np.broadcast_to(noise_by_site[DRAW] / np.sqrt(draw.shape[-2]), draw.shape)
 
 
@@ -285,8 +307,22 @@ class CoordinateRecovery(Recovery):
         return {"message": np.where(moved(sent, x[0]), unit, np.nan)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        """Return the draw with the noise and the coordinates of the recorded step.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        noise_by_site : dict
+            Recovered noise over its scale, by site.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         unit = noise_by_site["message"]
-        return draw._replace(noise=filled(unit, draw.noise), chosen=np.isfinite(unit))
+        return draw._replace(noise=filled(unit, draw.noise), coordinate_mask=np.isfinite(unit))
 
 
 class CorrelatedRecovery(Recovery):
@@ -300,6 +336,20 @@ class CorrelatedRecovery(Recovery):
         return {DRAW: np.linalg.solve(root, total)}
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        """Return the draw whose noise is the recovered units.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        noise_by_site : dict
+            Recovered noise over its scale, by site.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         return draw._replace(noise=noise_by_site[DRAW])
 
 
@@ -329,6 +379,20 @@ class ApproximateRecovery(Recovery):
         }
 
     def with_residual(self, draw: Any, noise_by_site: Residuals) -> Any:
+        """Return the draw with both recovered noises.
+
+        Parameters
+        ----------
+        draw : Draw
+            Unit draws of the iteration.
+        noise_by_site : dict
+            Recovered noise over its scale, by site.
+
+        Returns
+        -------
+        Draw
+            Draw with this noise.
+        """
         inner, output = draw.noise
         output = filled(noise_by_site["message"], output)
         return draw._replace(noise=(noise_by_site.get("minimisation", inner), output))
@@ -352,9 +416,8 @@ class RandomWeightsRecovery(Recovery):
     interval for the weights 0 and 1.
     """
 
-    def log_likelihood(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> np.ndarray | None:
+    def log_likelihood(self, hypothesis: Hypothesis) -> np.ndarray | None:
+        problem, network, streams, execution = hypothesis
         algorithm = self.algorithm
         if not algorithm.has_losses:
             return None
@@ -383,9 +446,8 @@ class LinksRecovery(Recovery):
     its step that it keeps.
     """
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
+        problem, network, _, execution = hypothesis
         links, weights = execution.links, np.asarray(network.mixing)
         if links is None or not self.algorithm.noise_sites(problem, network, links.shape[1]):
             return
@@ -418,9 +480,8 @@ class LinksRecovery(Recovery):
 class CoefficientsRecovery(Recovery):
     """Recovery for the functional mechanism: noise of the released coefficients."""
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
+        problem, network, _, execution = hypothesis
         algorithm = self.algorithm
         if execution.internal is None or not algorithm.noise_sites(problem, network, 1):
             return
@@ -436,9 +497,8 @@ class CoefficientsRecovery(Recovery):
 class RoundsRecovery(Recovery):
     """Recovery for rounds of sampled gradients: each round is repeated from the recorded models."""
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
+        problem, network, streams, execution = hypothesis
         if execution.internal is None:
             return
         horizon = execution.internal.shape[1]
@@ -490,6 +550,20 @@ class SparseRoundsRecovery(RoundsRecovery):
         return theta * alpha / c
 
     def noised(self, unit: np.ndarray, reached: np.ndarray, before: np.ndarray) -> np.ndarray:
+        """Return the recovered noise, with NaN in coordinates that the round did not change.
+
+        Parameters
+        ----------
+        unit : ndarray, shape (runs, agents, p)
+            Recovered noise over its scale.
+        reached, before : ndarray, shape (runs, agents, p)
+            Models after and before the round.
+
+        Returns
+        -------
+        ndarray
+            With the shape of ``unit``.
+        """
         return np.where(moved(reached, before), unit, np.nan)
 
 
@@ -510,9 +584,8 @@ class DiscreteMessageRecovery(QuantisedRoundsRecovery):
     A uniform part of a grid step makes the discrete noise continuous.
     """
 
-    def residuals(
-        self, problem: Any, network: Any, streams: Any, execution: Any
-    ) -> Iterator[Residuals]:
+    def residuals(self, hypothesis: Hypothesis) -> Iterator[Residuals]:
+        problem, network, streams, execution = hypothesis
         sent = execution.sent
         sites = self.algorithm.noise_sites(problem, network, sent.shape[1])
         if execution.internal is None or not sites:
@@ -572,12 +645,12 @@ def recovery_of(algorithm: Algorithm) -> Recovery:
             message = f"{type(algorithm).__name__}.{hook}: define it in an adapter in ADAPTERS"
             warnings.warn(message, DeprecationWarning, stacklevel=2)
             method = getattr(algorithm, hook)
-            setattr(recovery, hook, partial(_spread, method) if hook == "residual" else method)
+            setattr(recovery, hook, method if hook == "with_residual" else partial(_spread, method))
     return recovery
 
 
-def _spread(method: Callable[..., Residuals], step: RecordedStep) -> Residuals:
-    return method(*step)
+def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
+    return method(*arguments)
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:

@@ -112,8 +112,8 @@ def unusable() -> dict[str, str]:
 
 @cache
 def _built_in() -> frozenset[str]:
-    here = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
-    return frozenset(here | ANALYSES.keys())
+    methods = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
+    return frozenset(methods | ANALYSES.keys())
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Decentralized ADMM without noise: the skeleton of :mod:`.families.admm` as it stands."""
+"""Decentralized ADMM without noise: the iteration of :mod:`.families.admm` unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .families.admm import ADMMFamily
 
 @dataclass(frozen=True, kw_only=True)
 class ADMM(ADMMFamily):
-    """The textbook algorithm, which hides nothing."""
+    """Decentralized ADMM without noise."""
 
     source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; paper 004, eqs. (12)-(13)"
 

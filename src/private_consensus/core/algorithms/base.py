@@ -656,7 +656,20 @@ class BoundedGradients:
         return self.problem.assumed_gradient_share(self.bound)
 
     def attained_minimiser_share(self, norm: str, curvature: float) -> float | None:
-        """Return the fraction of the largest change of a minimiser that one pair attains."""
+        """Return the fraction of the largest change of a minimiser that one pair attains.
+
+        Parameters
+        ----------
+        norm : {"l2"}
+            Norm of the change.
+        curvature : float
+            Added curvature.
+
+        Returns
+        -------
+        float or None
+            None if it is unknown.
+        """
         return self.problem.assumed_minimiser_share(self.bound)
 
 

@@ -43,19 +43,19 @@ class State(NamedTuple):
 
     x: np.ndarray
     first_gap: np.ndarray
-    spent: np.ndarray
+    total_loss: np.ndarray
 
 
 class Draw(NamedTuple):
     """Unit noise and the sampled coordinate of every agent, the latter as indicators."""
 
     noise: np.ndarray
-    chosen: np.ndarray
+    coordinate_mask: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateDescent(Iterative):
-    r"""Private RCD.
+    r"""Private randomised coordinate descent.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class CoordinateDescent(Iterative):
             State after the iteration.
         """
         moved = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
-        return state._replace(x=problem.project(state.x + moved * draw.chosen))
+        return state._replace(x=problem.project(state.x + moved * draw.coordinate_mask))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the points, and the means over agents of the gap and of its bound (74).

@@ -12,7 +12,7 @@ pairs of normals a step (9)-(13). Step t has the length
 
 No noise is added: the paper takes the randomness of the method for Gaussian noise of standard
 deviation :math:`\sigma_k` (25). That is an assumption, not a theorem: Lemma 2 bounds the variance
-from above, where privacy needs a bound from below (E2.1, E2.2). A budget is spent in EVERY outer
+from above, where privacy needs a bound from below (E2.1, E2.2). A budget is used in EVERY outer
 iteration; (29) is the paper's total.
 """
 
@@ -39,7 +39,7 @@ ENOUGH_SAMPLES = 30
 
 @dataclass(frozen=True, kw_only=True)
 class DZOA(ConsensusADMM):
-    r"""Algorithm 1.
+    r"""Distributed zeroth-order ADMM (D-ZOA), Algorithm 1 of paper 002.
 
     Parameters
     ----------

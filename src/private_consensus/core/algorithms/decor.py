@@ -52,7 +52,9 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DECOR(ClippedDescent):
-    r"""Descent with pairwise noise; ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
+    r"""DECOR: decentralized SGD with pairwise correlated noise.
+
+    ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ MIXTURES = ("network", "uniform")
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedGradientDescent(GradientSteps):
-    r"""DGD without noise.
+    r"""Decentralized gradient descent without noise.
 
     Parameters
     ----------

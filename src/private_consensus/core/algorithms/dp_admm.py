@@ -43,7 +43,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DPADMM(Iterative):
-    r"""DP-ADMM for non-smooth objectives.
+    r"""DP-ADMM for non-smooth objectives: linearised steps with Gaussian noise.
 
     Parameters
     ----------

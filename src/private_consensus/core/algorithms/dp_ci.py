@@ -55,7 +55,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DPCI(Iterative):
-    r"""Paper 003's algorithm with both its schedules.
+    r"""DP-CI, private consensus + innovations, with both noise schedules of paper 003.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Decentralized SGD, the baseline that is not private (dissertation 4.5).
+r"""Decentralized SGD, the baseline without privacy (dissertation 4.5).
 
 .. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
 
@@ -28,7 +28,7 @@ GRADIENTS = ("plain", "clipped", "private")
 
 @dataclass(frozen=True, kw_only=True)
 class DSGD(DecentralizedSGD):
-    r"""Rounds in which everybody waits for the slowest.
+    r"""Decentralized SGD with synchronous rounds: each round waits for the slowest agent.
 
     Parameters
     ----------
@@ -98,6 +98,23 @@ class DSGD(DecentralizedSGD):
         return float(FULL_BITS * dim)
 
     def advance_all(self, models: Models, problem, round_: Round):
+        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (settings,), or None
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
+            the pass does not support the arguments.
+        """
         settings, x = range(len(models.first)), models.x
         plain, private = (self.gradients == kind for kind in ("plain", "private"))
         clips = [np.inf if plain else float(at(self.K, s)) for s in settings]

@@ -18,7 +18,7 @@ UNITS = ("dual", "x")
 
 @dataclass(frozen=True, kw_only=True)
 class DualVariablePerturbation(ObjectivePerturbed):
-    r"""DVP.
+    r"""ADMM with dual variable perturbation (DVP).
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class DualVariablePerturbation(ObjectivePerturbed):
     """
 
     unit: str = one_of("dual", UNITS)
-    jacobian_terms: int = whole(1, most=2, calibration=True)
+    jacobian_terms: int = whole(1, max_value=2, calibration=True)
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"

@@ -1,4 +1,4 @@
-r"""ADMM with an accurate primal update and explicit Gaussian noise: what D-ZOA is taken for.
+r"""ADMM with an accurate primal update and explicit Gaussian noise, as D-ZOA is assumed to be.
 
 .. math:: \beta_k = \arg\min F_k + \xi_k, \qquad \xi_k \sim N(0, \sigma_k^2 I)
 
@@ -36,7 +36,7 @@ CALIBRATIONS = ("paper", "gaussian_dp", "none")
 
 @dataclass(frozen=True, kw_only=True)
 class ExactADMM(ConsensusADMM):
-    r"""The Gaussian-noise baseline, and the control of what D-ZOA's guarantee assumes.
+    r"""ADMM with exact primal updates and explicit Gaussian noise.
 
     Parameters
     ----------

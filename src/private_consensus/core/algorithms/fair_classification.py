@@ -44,7 +44,7 @@ GAUSSIANS = {"extended": extended_gaussian_scale, "analytic": analytic_gaussian_
 
 @dataclass(frozen=True, kw_only=True)
 class FairClassification(FunctionalMechanism):
-    r"""FM, relaxed FM, PDFC, ADFC and No-Privacy.
+    r"""Functional mechanism for fair classification: FM, relaxed FM, PDFC, ADFC and No-Privacy.
 
     Parameters
     ----------

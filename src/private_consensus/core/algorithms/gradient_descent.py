@@ -42,7 +42,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class GradientDescent(Iterative):
-    r"""Paper 000's algorithm with its noise schedule :math:`M_t = m\,\eta_1 t^{-a}`.
+    r"""Private consensus gradient descent with the noise schedule :math:`M_t = m\,\eta_1 t^{-a}`.
 
     Parameters
     ----------
@@ -272,7 +272,21 @@ class GradientDescent(Iterative):
         x = problem.project(z - length * problem.gradient(z))
         return State(z, x, x + scale * draw)
 
-    def noise_of_step(self, problem, t):
+    def noise_of_step(self, problem, t: int):
+        """Return the noise scale of message t, broadcastable against iterates.
+
+        Parameters
+        ----------
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        t : int
+            Iteration, counted from 1.
+
+        Returns
+        -------
+        float or ndarray
+            :math:`M_t`.
+        """
         return column(self.noise.scale) * first_step(problem) * t ** -column(self.decay)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:

@@ -1,4 +1,4 @@
-r"""IPP-ADMM: only progress that shows is sent (paper 004, section 3.5, Algorithm 3).
+r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (paper 004, Algorithm 3).
 
 As PP-ADMM, but :math:`\hat x_i + b_{i2}` is sent only where
 
@@ -43,7 +43,9 @@ State = namedtuple("State", (*admm.State._fields, *Tested._fields))
 
 @dataclass(frozen=True, kw_only=True)
 class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
-    r"""IPP-ADMM.
+    r"""Improved plausibly private ADMM (IPP-ADMM).
+
+    An agent transmits its iterate only if a noisy test finds that the clipped loss decreases.
 
     Parameters
     ----------
@@ -186,7 +188,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         message_rho = per_agent(sum(self.charge(problem).rhos()))
         charged_messages = 1.0 if self.tested == "noised" else after.sent - state.sent
         tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
-        return after._replace(spent=state.spent + tests + message_rho * charged_messages)
+        return after._replace(total_loss=state.total_loss + tests + message_rho * charged_messages)
 
     def observables(self, state, problem, t):
         """Return the observables of ADMM and the mean number of messages per agent.

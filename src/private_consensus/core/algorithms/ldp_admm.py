@@ -37,7 +37,7 @@ State = namedtuple("State", (*admm.State._fields, *Losses._fields))
 
 @dataclass(frozen=True, kw_only=True)
 class LocallyPrivateADMM(ADMMFamily):
-    r"""Algorithm 1, its exact version (12), and both with fixed weights.
+    r"""Private ADMM with random or fixed penalty weights: Algorithm 1, and its exact version (12).
 
     Parameters
     ----------

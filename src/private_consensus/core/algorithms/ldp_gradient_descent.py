@@ -26,7 +26,7 @@ AGGREGATORS = ("pair", "range")
 
 @dataclass(frozen=True, kw_only=True)
 class LocallyPrivateGradientDescent(RandomAggregates):
-    r"""Algorithm 2 (``pair``) and Algorithm 2* (``range``).
+    r"""Private gradient descent with random aggregates: Algorithms 2 (``pair``) and 2* (``range``).
 
     Parameters
     ----------

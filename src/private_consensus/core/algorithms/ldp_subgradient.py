@@ -1,4 +1,4 @@
-r"""Algorithm 2 of paper 001 as Theorem 3.4 has it: for convex functions with bounded gradients.
+r"""Algorithm 2 of paper 001 for convex functions with bounded subgradients (Theorem 3.4).
 
 .. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
     + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
@@ -32,7 +32,7 @@ State = namedtuple("State", (*random_aggregates.State._fields, "total"))
 
 @dataclass(frozen=True, kw_only=True)
 class LocallyPrivateSubgradient(RandomAggregates):
-    r"""Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
+    r"""Private subgradient descent: Algorithm 2 with steps :math:`1/(c\sqrt k)`, c = 1 / ``eta``.
 
     Parameters
     ----------

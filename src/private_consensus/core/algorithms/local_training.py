@@ -1,4 +1,4 @@
-r"""Training alone: each agent descends on its own records, with its own noise; nothing is sent.
+r"""Local training: each agent descends on its own records, with noise, and does not communicate.
 
 .. math:: x_i^{t+1} = x_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
 
@@ -21,7 +21,7 @@ from .families.clipped_descent import State, WithoutNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class LocalTraining(WithoutNeighbours):
-    r"""Noised descent of every agent for itself; ``noise`` is :math:`\sigma`."""
+    r"""Noisy gradient descent without communication; ``noise`` is :math:`\sigma`."""
 
     source: ClassVar[str] = "Noisy gradient descent (Bassily, Smith, Thakurta, FOCS 2014), alone"
     lower_bound_because: ClassVar[str] = (

@@ -28,7 +28,7 @@ CHUNK = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Logistic(Algorithm):
-    r"""Plain logistic regression.
+    r"""Logistic regression without privacy and without fairness.
 
     Parameters
     ----------

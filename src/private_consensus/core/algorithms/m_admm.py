@@ -17,7 +17,9 @@ from .families.objective_perturbation import ObjectivePerturbed
 
 @dataclass(frozen=True, kw_only=True)
 class PenaltyPerturbation(ObjectivePerturbed):
-    r"""M-ADMM; ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
+    r"""ADMM with perturbed and increasing penalties (M-ADMM).
+
+    ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
 
     Parameters
     ----------

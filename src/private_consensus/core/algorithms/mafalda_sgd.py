@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MAFALDASGD(ClippedDescent):
-    r"""Descent with correlated noise; ``noise`` is :math:`\sigma`.
+    r"""Gradient descent with noise that is correlated over rounds; ``noise`` is :math:`\sigma`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Muffliato: noise once, then gossip (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
+r"""Muffliato: noisy values, averaged by gossip (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
 
 .. math::
     x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
@@ -40,7 +40,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Muffliato(Iterative):
-    r"""Private averaging of agents' means.
+    r"""Muffliato: private averaging of the means of agents.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ from .parameters import one_of, whole
 
 @dataclass(frozen=True, kw_only=True)
 class MuffliatoGD(ClippedDescent):
-    """Noised steps and K messages each.
+    """Muffliato-GD: noisy gradient steps, each followed by K rounds of gossip.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""One-shot averaging: each agent's regularised minimum, noised once, then gossip.
+r"""One-shot averaging: the noisy regularised minimiser of each agent, averaged by gossip.
 
 .. math::
     \hat x_i &= \arg\min_x f_i(x) + b_i^T x + \tfrac D2\|x\|_2^2, \\
@@ -45,7 +45,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OneShotAveraging(Iterative):
-    r"""Noised minima and their averages.
+    r"""Gossip averages of noisy local minimisers.
 
     Parameters
     ----------

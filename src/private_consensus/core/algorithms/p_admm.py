@@ -14,7 +14,9 @@ from .families.spending import printed_change
 
 @dataclass(frozen=True, kw_only=True)
 class OutputPerturbation(ADMMFamily):
-    r"""P-ADMM; the paper's variance :math:`R^t\sigma_1^2` is ``growth`` :math:`= R^{-1/2}`.
+    r"""ADMM with output perturbation (P-ADMM).
+
+    The paper's variance :math:`R^t\sigma_1^2` is ``growth`` :math:`= R^{-1/2}`.
 
     A replaced record moves the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
     """

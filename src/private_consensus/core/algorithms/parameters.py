@@ -169,14 +169,14 @@ def up_to_one(default: Any) -> Any:
     return _field(default, Rule(_all(lambda v: (v > 0) & (v <= 1)), "a number in (0, 1]"), False)
 
 
-def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> Any:
+def whole(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
     """Declare a whole number of at least 1.
 
     Parameters
     ----------
     default : int or None
         Default value; None is then allowed as well.
-    most : float
+    max_value : float
         Inclusive upper limit.
     calibration : bool
         Whether the field affects only how the noise is set.
@@ -186,8 +186,8 @@ def whole(default: Any, *, most: float = np.inf, calibration: bool = False) -> A
     Field
         Dataclass field with its rule.
     """
-    expected = "a whole number >= 1" + (f" and <= {most}" if np.isfinite(most) else "")
-    holds = _all(lambda v: (v >= 1) & (v <= most) & (v < np.inf) & (v == np.floor(v)))
+    expected = "a whole number >= 1" + (f" and <= {max_value}" if np.isfinite(max_value) else "")
+    holds = _all(lambda v: (v >= 1) & (v <= max_value) & (v < np.inf) & (v == np.floor(v)))
     return _field(default, Rule(holds, expected), calibration)
 
 

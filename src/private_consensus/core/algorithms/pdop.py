@@ -18,7 +18,7 @@ from .families.gradient_steps import GradientSteps
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateDistributedOptimisation(GradientSteps):
-    """PDOP; an agent mixes its own NOISY value, as it sends it."""
+    """Private distributed optimisation (PDOP): each agent mixes the noisy value that it sends."""
 
     source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
     lower_bound_because: ClassVar[str] = (
@@ -48,7 +48,7 @@ class PrivateDistributedOptimisation(GradientSteps):
         """
         z = network.mix(state.x)
         x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
-        return state._replace(x=x, spent=self.spend(state, problem, network, t))
+        return state._replace(x=x, total_loss=self.spend(state, problem, network, t))
 
 
 ALGORITHM = PrivateDistributedOptimisation

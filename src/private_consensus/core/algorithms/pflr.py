@@ -1,4 +1,4 @@
-r"""PFLR*: private and fair logistic regression by a shifted mean; a reconstruction.
+r"""Reconstruction of PFLR*: private and fair logistic regression by a shifted mean.
 
 Paper 004 compares itself with PFLR* of Xu, Yuan and Wu (WWW 2019 companion) and says of it only
 that Laplace noise with a shifted mean is added to the objective with the fairness constraint. What
@@ -40,7 +40,7 @@ SHIFTS = ("noised", "raw")
 
 @dataclass(frozen=True, kw_only=True)
 class Pflr(FunctionalMechanism):
-    r"""A reconstruction of PFLR*.
+    r"""Reconstruction of PFLR*, private and fair logistic regression by a shifted mean.
 
     Parameters
     ----------

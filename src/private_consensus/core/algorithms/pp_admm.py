@@ -1,4 +1,4 @@
-r"""PP-ADMM: private although the local problems are solved approximately (paper 004, section 3.4).
+r"""PP-ADMM: private with approximate solutions of the local problems (paper 004, section 3.4).
 
 .. math::
     \hat x_i &\approx \arg\min_x f_i(x) + (a_i + b_{i1})^Tx + \tfrac{D_i}2\|x - c_i\|_2^2,
@@ -32,7 +32,7 @@ from .families.approximate_admm import ApproximateADMM
 
 @dataclass(frozen=True, kw_only=True)
 class PlausiblyPrivateADMM(ApproximateADMM):
-    """PP-ADMM: every iteration is a message, and all cost the same."""
+    """Plausibly private ADMM (PP-ADMM): all iterations send a message, at equal privacy cost."""
 
     source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
     lower_bound_because: ClassVar[str] = (

@@ -1,4 +1,4 @@
-r"""PP-ADMM as printed, with a proven account of its perturbed objective.
+r"""PP-ADMM as published, with a proven account of its perturbed objective.
 
 The algorithm is PP-ADMM's, with both noises. What Theorem 6 of paper 004 leaves open (errata E4.3),
 that the shift of the noise depends on the output, is bounded for generalised linear models in
@@ -24,7 +24,7 @@ from .families.approximate_admm import ApproximateADMM
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccountedPPADMM(ApproximateADMM):
-    """PP-ADMM whose noise is the least that the Renyi account of its two parts grants a budget."""
+    """PP-ADMM with the least noise that the Renyi account of its two parts accepts."""
 
     calibration: str = "accountant"
     rho_conversion: str | None = "safe"

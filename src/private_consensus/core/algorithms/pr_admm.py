@@ -38,7 +38,9 @@ State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
 
 @dataclass(frozen=True, kw_only=True)
 class PeriodicallyReducedADMM(ADMMFamily):
-    r"""PR-ADMM; ``noise`` is :math:`s_1`, the standard deviation of the first message.
+    r"""Periodically reduced ADMM (PR-ADMM).
+
+    ``noise`` is :math:`s_1`, the standard deviation of the first message.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Q-DPSGD-1: noised gradients, quantised models, a deadline (dissertation 4.4.1, Algorithm 4).
+r"""Q-DPSGD-1: noisy gradients, quantised models, a deadline (dissertation 4.4.1, Algorithm 4).
 
 .. math:: z_j = Q(x_j), \qquad
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
@@ -26,7 +26,7 @@ from .families.q_dpsgd import QDPSGD
 
 @dataclass(frozen=True, kw_only=True)
 class QDPSGD1(QDPSGD):
-    """Algorithm 4."""
+    """Q-DPSGD-1: noisy gradients and quantised models, Algorithm 4."""
 
     source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
     lower_bound_because: ClassVar[str] = (
@@ -34,6 +34,23 @@ class QDPSGD1(QDPSGD):
     )
 
     def advance_all(self, models: Models, problem, round_: Round):
+        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (settings,), or None
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
+            the pass does not support the arguments.
+        """
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)

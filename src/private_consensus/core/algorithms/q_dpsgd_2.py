@@ -47,7 +47,7 @@ FINE = 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class QDPSGD2(QDPSGD):
-    r"""Algorithm 5.
+    r"""Q-DPSGD-2: quantised models with discrete Gaussian noise, Algorithm 5.
 
     Parameters
     ----------
@@ -220,6 +220,23 @@ class QDPSGD2(QDPSGD):
         )
 
     def advance_all(self, models: Models, problem, round_: Round):
+        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (settings,), or None
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
+            the pass does not support the arguments.
+        """
         settings, agents = range(len(models.first)), models.agents
         steps_and_grids = self.pass_of(models, np.zeros((len(settings), agents)))
         if steps_and_grids is None:

@@ -33,7 +33,7 @@ minimisers, where the gradients of the records are known.
 
 @dataclass(frozen=True, kw_only=True)
 class RecycledADMM(ObjectivePerturbed):
-    r"""R-ADMM; ``noise`` is :math:`1/\alpha_i(k)`, the scale of :math:`b_i`.
+    r"""Recycled ADMM (R-ADMM); ``noise`` is :math:`1/\alpha_i(k)`, the scale of :math:`b_i`.
 
     Parameters
     ----------

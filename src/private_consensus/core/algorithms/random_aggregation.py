@@ -21,7 +21,7 @@ from .parameters import positive
 
 @dataclass(frozen=True, kw_only=True)
 class RandomAggregation(Algorithm):
-    r"""A single random aggregate, a coordinate.
+    r"""Single random aggregate of each coordinate, with Laplace noise.
 
     Parameters
     ----------

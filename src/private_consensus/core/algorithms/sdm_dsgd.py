@@ -35,7 +35,7 @@ MISSED = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class SDMDSGD(DecentralizedSGD):
-    r"""Rounds in which a share of the coordinates is sent.
+    r"""Decentralized SGD that sends a random fraction of the coordinates per round.
 
     Parameters
     ----------
@@ -91,6 +91,23 @@ class SDMDSGD(DecentralizedSGD):
         return np.multiply(self.c, float(FULL_BITS * dim))
 
     def advance_all(self, models: Models, problem, round_: Round):
+        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+
+        Parameters
+        ----------
+        models : Models
+            Models and messages of one run, changed in place.
+        problem : Problem
+            Objectives and data of the agents, with their sensitivities.
+        round_ : Round
+            Graph, random numbers and workspace of the run.
+
+        Returns
+        -------
+        tuple of ndarray, each of shape (settings,), or None
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
+            the pass does not support the arguments.
+        """
         settings, x = range(len(models.first)), models.x
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)

@@ -1,4 +1,4 @@
-r"""Descent with secure aggregation: what everybody is told is the noised sum, and nothing else.
+r"""Gradient descent with secure aggregation: each agent receives only the noisy sum.
 
 .. math::
     x^{t+1} = x^t - \frac{\eta}{N}\sum_{i=1}^N
@@ -27,7 +27,7 @@ from .families.clipped_descent import State, WithoutNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class SecureAggregation(WithoutNeighbours):
-    r"""Descent along sums of hidden terms; ``noise`` is :math:`\sigma`, of the sum."""
+    r"""Gradient descent along secure sums; ``noise`` is :math:`\sigma`, of the sum."""
 
     source: ClassVar[str] = "Bonawitz et al., CCS 2017, for the sum; noise as in central descent"
     lower_bound_because: ClassVar[str] = (

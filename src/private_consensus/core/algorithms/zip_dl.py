@@ -1,4 +1,4 @@
-r"""Zip-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
+r"""ZIP-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
 
 .. math::
     x_a &\leftarrow x_a - \eta\,\mathrm{clip}_C(\nabla f_a(x_a)), \qquad
@@ -60,13 +60,16 @@ class OnLinks(NamedTuple):
     The shapes are [runs, agents, dim] and [[runs,] links, dim].
     """
 
-    own: np.ndarray
+    agents: np.ndarray
     links: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class ZipDL(ClippedDescent):
-    r"""ZIP-DL: gradient step, then one round of mixing; ``noise`` is :math:`\sigma`."""
+    r"""ZIP-DL: gradient step, then one round of mixing with noise that cancels at the sender.
+
+    ``noise`` is :math:`\sigma`.
+    """
 
     noise: Noise = noise_field()
 
@@ -244,7 +247,7 @@ class ZipDL(ClippedDescent):
         """Return the state after the same step, with messages [settings, [runs,] links, dim]."""
         scale = np.broadcast_to(self.message_scale, x.shape)
         weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
-        agent_noise, links = scale * draw.own, network.own_ends(scale) * draw.links
+        agent_noise, links = scale * draw.agents, network.own_ends(scale) * draw.links
         sums = own_weights * agent_noise + network.sum_at_links(weights * links)
         share = sums / (network.degrees[..., None] + 1)
         sent = network.own_ends(x) + links - network.own_ends(share) / weights
@@ -301,9 +304,21 @@ def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 
 def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Return the covariance of u's noise towards its neighbours, [neighbours, neighbours].
+    """Return the covariance of the noise of an agent towards its neighbours.
 
     It is relative to the variance of a sample.
+
+    Parameters
+    ----------
+    mixing : ndarray, shape (agents, agents)
+        Mixing matrix.
+    u : int
+        Agent.
+
+    Returns
+    -------
+    ndarray, shape (neighbours, neighbours)
+        Covariance matrix.
     """
     members = np.flatnonzero(mixing[u])
     return _covariance_of(mixing[u, members], members != u)
@@ -334,8 +349,9 @@ def hiding_energy(mixing) -> float:
         key = (weights[~is_neighbour].tobytes(), neighbour_weights.tobytes())
         if key not in energies:
             covariance = _covariance_of(weights[has_weight], is_neighbour[has_weight])
-            ones = np.ones(len(covariance))
-            energies[key] = float(ones @ np.linalg.solve(covariance, ones)) * (1 + 1e-9)
+            ones_vector = np.ones(len(covariance))
+            energy = ones_vector @ np.linalg.solve(covariance, ones_vector)
+            energies[key] = float(energy) * (1 + 1e-9)
     return max(energies.values())
 
 

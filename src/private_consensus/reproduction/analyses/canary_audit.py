@@ -1,4 +1,4 @@
-r"""An audit of Q-DPSGD-1 in one run: all records of one agent are canaries.
+r"""Audit of Q-DPSGD-1 in one run: all records of one agent are canaries.
 
 Canary c of agent 1 has the gradient :math:`\pm K u_c` at every model, :math:`u_c` a coordinate
 axis of its own and the sign a fair coin: replacing one record by another turns it round. The other

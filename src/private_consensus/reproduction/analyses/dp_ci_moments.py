@@ -1,4 +1,4 @@
-r"""Exact mean and covariance of DP-CI (paper 003, eqs. (7)-(8)), without any random number.
+r"""Exact mean and covariance of DP-CI (paper 003, eqs. (7)-(8)), without random numbers.
 
 With :math:`e(t) = X(t) - \Theta^*`, :math:`F_t = I - \alpha(t)(L \otimes I_n + G_t)` and
 :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`,
@@ -42,7 +42,7 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DPCIMoments(DPCI):
-    """DP-CI's moments at the noise that DP-CI uses; parameters and privacy are those of DP-CI."""
+    """Moments of DP-CI at the noise that DP-CI uses, with its parameters and privacy."""
 
     deterministic: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-r"""An audit of one release of D-ZOA: what one outer iteration of one agent gives away.
+r"""Audit of one release of D-ZOA: the privacy loss of one outer iteration of one agent.
 
 From a converged state (every agent holds :math:`\beta^c`, the multiplier balances agent 1's slope)
 agent 1's output is drawn many times on two neighbouring data sets that differ in one response. The

@@ -45,14 +45,14 @@ class State(NamedTuple):
 
     Messages x, duals a, minimisers (starting points of the next solve) and sums of the values
     received from neighbours are [settings, runs, agents, dim]. The accumulated privacy loss
-    ``spent`` is [settings, runs, agents].
+    ``total_loss`` is [settings, runs, agents].
     """
 
     x: np.ndarray
     dual: np.ndarray
     minimiser: np.ndarray
     received_sum: np.ndarray
-    spent: np.ndarray
+    total_loss: np.ndarray
 
 
 class Draw(NamedTuple):
@@ -374,7 +374,7 @@ class ADMMFamily(Iterative):
         disagreement = self.disagreement(network, x, after.received_sum)
         return after._replace(
             dual=state.dual + self.dual_step * disagreement,
-            spent=self.spend(state, problem, network, t),
+            total_loss=self.spend(state, problem, network, t),
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -397,7 +397,7 @@ class ADMMFamily(Iterative):
         iterates = {"internal": state.minimiser, "released": state.x}
         has_formula = type(self).loss_by_formula is not ADMMFamily.loss_by_formula
         accumulated = self.noisy and has_formula
-        return iterates | {"worst_case": state.spent.mean(-1)} if accumulated else iterates
+        return iterates | {"worst_case": state.total_loss.mean(-1)} if accumulated else iterates
 
     # Privacy.
 
@@ -530,7 +530,7 @@ class ADMMFamily(Iterative):
         return np.full((1, 1, 1, 1), np.inf)
 
     def spend(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the accumulated loss ``state.spent`` after iteration t; unchanged without noise.
+        """Return the total loss ``state.total_loss`` after iteration t; unchanged without noise.
 
         Parameters
         ----------
@@ -549,8 +549,8 @@ class ADMMFamily(Iterative):
             Accumulated privacy loss.
         """
         if not self.noisy:
-            return state.spent
-        return spent_after(state.spent, self.loss_by_formula(problem, network, t))
+            return state.total_loss
+        return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Return the total zCDP cost of the agent with the largest loss, by the paper's formula.

@@ -22,7 +22,7 @@ class State(NamedTuple):
     """Messages x [settings, runs, agents, dim]; accumulated loss [settings, runs, agents]."""
 
     x: np.ndarray
-    spent: np.ndarray
+    total_loss: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class GradientSteps(Iterative):
             ``released`` iterates; ``worst_case``, [settings, runs].
         """
         quantities = {"released": state.x}
-        return quantities | {"worst_case": state.spent.mean(-1)} if self.noise else quantities
+        return quantities | {"worst_case": state.total_loss.mean(-1)} if self.noise else quantities
 
     # Privacy.
 
@@ -176,7 +176,7 @@ class GradientSteps(Iterative):
         )
 
     def spend(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the accumulated loss ``state.spent`` after iteration t; unchanged without noise.
+        """Return the total loss ``state.total_loss`` after iteration t; unchanged without noise.
 
         Parameters
         ----------
@@ -195,8 +195,8 @@ class GradientSteps(Iterative):
             Accumulated privacy loss.
         """
         if not self.noise:
-            return state.spent
-        return spent_after(state.spent, self.loss_by_formula(problem, network, t))
+            return state.total_loss
+        return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the sum of the losses per coordinate.

@@ -129,7 +129,7 @@ class RandomAggregates(GradientSteps):
         weights = 0.5 if draw.weights is None else draw.weights
         mixed = low + weights * (high - low)
         x = self.descend(problem, at, mixed, draw.noise, t)
-        after = state._replace(x=x, spent=self.spend(state, problem, network, t))
+        after = state._replace(x=x, total_loss=self.spend(state, problem, network, t))
         if not self.has_losses:
             return after
         losses = add_losses(

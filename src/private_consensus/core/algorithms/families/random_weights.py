@@ -139,4 +139,4 @@ def add_losses(
 def shown(state: Any) -> dict[str, np.ndarray]:
     """Return the mean losses over agents, each [settings, runs]."""
     means = {name: value.mean(-1) for name, value in losses_of(state)._asdict().items()}
-    return means | {"realised_share": means["realised"] / state.spent.mean(-1)}
+    return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}
