@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import repeat
-from typing import Any, ClassVar, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 
@@ -180,6 +180,7 @@ class Algorithm(ABC):
             )
         return self
 
+    @final
     def check_needs(self, problem: Problem) -> None:
         """Refuse a problem that lacks an attribute or method of :attr:`needs`.
 
@@ -192,6 +193,7 @@ class Algorithm(ABC):
         expected = f"a problem with {', '.join(missing)}"
         require(not missing, "problem.name", type(problem).__name__, expected)
 
+    @final
     def graph_statistics(self, network: Network) -> Hashable:
         """Return the graph properties that determine the noise and the privacy statements.
 
@@ -222,6 +224,7 @@ class Algorithm(ABC):
             Mechanisms whose composition bounds the privacy loss.
         """
 
+    @final
     def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
         """Return the lower bound on epsilon by an attack that is proven for exactly this class.
 
@@ -246,6 +249,7 @@ class Algorithm(ABC):
             return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
         return lower_bound(releases, delta)
 
+    @final
     def releases_if_assumed(
         self, problem: Problem, network: Network, horizon: int
     ) -> list[Release] | None:
@@ -326,6 +330,7 @@ class Algorithm(ABC):
             return [(self, budget.epsilon)]
         return [(self, self.epsilon_by_formula(budget.delta, problem, network, horizon))]
 
+    @final
     @property
     def noise_is_given(self) -> bool:
         """Return True if the noise does not depend on the budget."""
@@ -557,6 +562,7 @@ class Iterative(Algorithm):
                 active[~ended],
             )
 
+    @final
     def select(self, mask: np.ndarray) -> Self:
         """Return the batch restricted to some of its settings."""
         values = parameters(self).items()
