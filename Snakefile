@@ -5,7 +5,7 @@ snakemake --cores 2 showkatbakhsh_fig2      one figure
 snakemake --cores 2 --configfile config/smoke.yaml
 snakemake --cores 2 showkatbakhsh_fig2 --configfile config/smoke.yaml
 
-What is made comes before --configfile, to which every word after it is another file.
+The target comes before --configfile, because every word after --configfile is read as a file.
 """
 
 import gc
@@ -14,16 +14,15 @@ import os
 import sys
 from pathlib import Path
 
-# What is read to plan the jobs stays; looking for garbage in it would be a fifth of the time until the first job.
+# Objects of the plan are never garbage; collection would take a fifth of the time until the first job.
 gc.disable()
 
-# Of this file, whichever imports it as a module: rules, scripts, and the configuration that is shipped.
+# Folder of this file, also if another workflow imports it as a module.
 HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
 SOURCES = [folder.as_posix() for folder in [HOME / "src"] if folder.is_dir()]
 sys.path[:0] = SOURCES
-# Jobs import the library from here too, whether or not it is installed; beside a package that is installed there is no
-# source. Linear algebra has one thread: sums then do not depend on the number of cores, and jobs side by side do not wait
-# for each other.
+# Jobs import the library from its source, if there is one. Linear algebra uses one thread, so that sums do not depend on
+# the number of cores and parallel jobs do not wait for each other.
 os.environ.update(
     PYTHONPATH=os.pathsep.join(filter(None, [*SOURCES, os.getenv("PYTHONPATH")])),
     OPENBLAS_NUM_THREADS="1",
@@ -46,7 +45,7 @@ if not Path("config", "config.yaml").is_file():
 configfile: "config/config.yaml"
 
 
-# A study in a folder of its own comes first, and may use what is shipped.
+# The configuration of a study precedes that of the package.
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
 
@@ -56,13 +55,13 @@ onstart:
 
 
 try:
-    # Snakemake keeps the last of two keys that are the same.
+    # Refuse duplicate keys; Snakemake would use the last one.
     for file in map(Path, workflow.configfiles):
         read_yaml(file)
     PLAN = load(config, *CONFIGURED)
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
-    # Jobs are given what was found; who only reads the rules replaces no data.
+    # Only the main process checks the kept data; jobs receive its decision.
     if workflow.is_main_process and "--lint" not in sys.argv:
         ACQUISITION.check_kept(Path("results", PLAN.config.scale, "raw"))
 except InvalidInput as error:
@@ -75,14 +74,14 @@ SCALE = CONFIG.scale
 
 
 onsuccess:
-    # Imported here: whatever only the last line needs delays no start.
+    # Imported here, so that it does not delay the start.
     from private_consensus.reproduction.report.closing import closing_lines
 
     print(*closing_lines(Path("results", SCALE)), sep="\n", file=sys.stderr)
 
 
 wildcard_constraints:
-    # No other: the rules plan this one, and results/reference is written by publishing alone.
+    # The rules plan one scale; only publishing writes results/reference.
     scale=SCALE,
     experiment="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",

@@ -1,4 +1,4 @@
-"""Figures: one theme, curves from tidy numbers, a module for a paper with drawings of its own."""
+"""Figures: one theme, curves from tables of points, and modules with drawings of single papers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHARED = {
 
 
 def module_of(paper: str) -> str | None:
-    """Dotted name of the module with a paper's own drawings, if there is one."""
+    """Return the name of the module with drawings of a paper, or None."""
     modules = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
     return f"{__name__}.{paper}" if paper in modules else None
 
@@ -50,13 +50,13 @@ def draw(
     dict
         Vega-Lite specification.
     """
-    # Not sooner: whoever only asks for a module's name need not wait for the drawing library.
+    # Imported here, since the workflow only needs the name of a module.
     from altair.utils.schemapi import debug_mode
 
     from .curves import curves
 
     module = module_of(paper)
     drawings = vars(import_module(module)) if module else {}
-    # A chart is held against the schema when it is finished; each part would be, as it is made.
+    # A chart is validated once, when it is finished.
     with debug_mode(False):
         return drawings.get(name, curves)(numbers, figure, styles)

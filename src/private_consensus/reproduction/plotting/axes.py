@@ -1,4 +1,4 @@
-"""Axes: what they span, where their ticks are, and how a tick is written."""
+"""Ranges, ticks and labels of axes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 from private_consensus.common.symbols import power_of_ten
 
 FEW = 9
-"""Values that were run, up to which each has its tick."""
+"""Largest number of computed values that each get a tick."""
 ROOM = 0.04
-"""Share of its length that an axis has beyond the points."""
+"""Margin of an axis beyond its points, as a fraction of its length."""
 STRIP = 0.11
-"""Share of an axis' length kept for what has no place on it: infinity, and zero on a logarithm."""
+"""Length of a strip for infinity, or for zero on a logarithmic axis, as a fraction of the axis."""
 SHORT = (1e-2, 1e4)
-"""Numbers in between are short without a power."""
+"""Numbers within these bounds are written without a power of ten."""
 APART = 4
-"""Pixels between two labels, at least."""
+"""Smallest distance between two labels in pixels."""
 LETTER = 0.025
-"""Share of an axis' length that a letter of a label takes."""
+"""Width of a letter of a label, as a fraction of the length of the axis."""
 ALIKE = 0.4
-"""Share of a common axis that each of its panels has to fill, to have it in common."""
+"""Smallest fraction of a common axis that each of its panels has to fill."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Extent:
     below: bool = False
 
     def at(self, share: float) -> float:
-        """The value at a share of the axis' length, beyond its ends too."""
+        """Return the value at a fraction of the length of the axis, possibly beyond its ends."""
         if self.log:
             return 10 ** (log10(self.low) + share * (log10(self.high) - log10(self.low)))
         return self.low + share * (self.high - self.low)
@@ -106,12 +106,12 @@ class Extent:
         }
 
     def place(self, value: float) -> float:
-        """The share of the axis' length at which a value is."""
+        """Return the position of a value as a fraction of the length of the axis."""
         scale = log10 if self.log else float
         return (scale(value) - scale(self.low)) / (scale(self.high) - scale(self.low))
 
     def _spaced(self, names: dict[float, str]) -> dict[float, str]:
-        """Along a line, labels for which there is no room beside the one before are left out."""
+        """Omit labels that would overlap the label before them."""
         spaced, end = {}, -1.0
         for value, name in names.items():
             position, half = self.place(value), LETTER * len(name) / 2
@@ -218,12 +218,12 @@ def _short(value: float) -> bool:
 
 
 def short(value: float) -> str:
-    """A number as it is, or as a multiple of a power of ten where that is shorter."""
+    """Format a number as a decimal, or as a multiple of a power of ten if that is shorter."""
     return written(value) if _short(value) or value == 0 else _power(value)
 
 
 def written(value: float) -> str:
-    """A tick's number as it is, with thousands set apart."""
+    """Format the number of a tick, with separators of thousands."""
     if abs(value) >= 1e6:
         return _power(value)
     return f"{value:{',.0f' if abs(value) >= 1000 else '.3g'}}".replace("-", "−")
@@ -256,6 +256,6 @@ def _power(value: float) -> str:
 
 
 def _key(value: float) -> str:
-    """A number as Vega formats it: a long minus, and an exponent without zeros."""
+    """Format a number as Vega does: with a minus sign, and an exponent without leading zeros."""
     mantissa, _, exponent = f"{value:.6e}".partition("e")
     return f"{mantissa}e{int(exponent):+d}".replace("-", "−" if value < 0 else "-", 1)

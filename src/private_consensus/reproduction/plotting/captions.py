@@ -32,12 +32,12 @@ def facts(figure: Mapping[str, Any]) -> str:
 
 
 def marks(numbers: pl.DataFrame) -> str:
-    """Explain the dagger, if the figure has one."""
+    """Return the explanation of the dagger if the figure has one."""
     return UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
 
 
 def data_of(source: str) -> str:
-    """Data sets with their versions, and where they came from."""
+    """Describe data sets with their versions and origins."""
     return "; ".join(_data(origin) for origin in source.split("; "))
 
 

@@ -1,4 +1,4 @@
-"""Curves that lie on each other: a reader who misses one is told."""
+"""A note on curves that cannot be told apart."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from .curves import Panel
 
 CLOSE = 0.004
-"""Share of an axis that is less than a line is thick."""
+"""Fraction of an axis that is less than the width of a line."""
 MOST = 2
-"""Groups of curves that are listed."""
+"""Largest number of groups in the note."""
 
 
 def coinciding(panels: Sequence[Panel]) -> str:
-    """A sentence for the figure: which curves cannot be told apart; or nothing."""
+    """Name the curves of a figure that cannot be told apart; empty if there are none."""
     panels_of_group: dict[tuple[str, ...], list[str]] = {}
     for panel in panels:
         for group in together(panel):
@@ -39,7 +39,7 @@ def _said(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
 
 
 def together(panel: Panel) -> list[list[str]]:
-    """Groups of curves whose points are everywhere closer than a line is thick."""
+    """Group the curves whose points are closer than the width of a line."""
     lines = {
         str(name[0]): dict(zip(curve["x"], curve["dot"], strict=True))
         for name, curve in panel.points.group_by("curve", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Curves with bands, a panel beside a panel: what most figures are."""
+"""Figures of curves with bands, in one or several panels."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from .specifications import field, named_data
 from .theme import HEIGHT, INK, WIDTH, finish
 
 MOST_POINTS = 200
-"""Points a curve that are drawn; longer curves are thinned evenly in their order."""
+"""Largest number of points per curve; longer curves are thinned evenly."""
 
 CROWDED = 40
-"""Points a curve from which on they are felt by the pointer but not drawn."""
+"""Number of points per curve above which points have tooltips but are not drawn."""
 
 LETTER, SYMBOL = 5.8, 44
-"""Pixels of a letter of the legend, and of what stands before a name."""
+"""Pixels of a letter of the legend, and of the symbol before a name."""
 
 NOTHING = 1e-9
-"""Share of a logarithmic axis' lower end below which a value is zero but for rounding."""
+"""Fraction of the lower end of a logarithmic axis below which a value counts as zero."""
 
 SIDE, GAP = 62, 34
-"""Pixels for an axis beside a panel, and between panels."""
+"""Pixels for the axis of a panel, and between panels."""
 
 MAX_COLUMNS = 2
-"""Panels beside each other."""
+"""Largest number of panels per row."""
 ALONE = (2 * WIDTH + SIDE, 300)
 """Width and height of a single panel: the drawing is as wide as one of two panels, so that text has
 one size in all figures."""
@@ -233,8 +233,9 @@ def _finite(column: str) -> pl.Expr:
 
 
 def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
-    """Panels of one quantity have one axis: all of them, or those of a row, unless a panel would
-    be lost on it."""
+    """Give panels of one quantity, or those of one row, a common axis unless a panel would be
+    unreadable.
+    """
     compared = list(panels)
     for indices in _alike(panels):
         shared = common([panels[i].y for i in indices])
@@ -247,7 +248,7 @@ def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
 
 
 def _alike(panels: Sequence[Panel]) -> list[list[int]]:
-    """Panels whose axes show the same, where nobody says what they span."""
+    """Group panels with equal titles and kinds of axes whose range is not configured."""
     groups: dict[tuple, list[int]] = {}
     for index, panel in enumerate(panels):
         spec = panel.spec
@@ -414,7 +415,7 @@ def _said(panel: Panel) -> tuple[str, str]:
 
 
 def _titles(title: str) -> list[dict[str, Any]]:
-    """A panel's title as a mark: at one height above all plots, whatever their axes' labels."""
+    """Return the title of a panel as a text mark, at equal height in all panels."""
     if not title:
         return []
     mark = {"type": "text", "align": "left", "baseline": "bottom", "dy": -8, "fontSize": 11,

@@ -22,11 +22,11 @@ RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB8
 """Values along an axis: from dark to bright, all legible on white."""
 
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
-"""Whole, dashed, dotted, and both."""
+"""Solid, dashed, dotted, and dash-dotted lines."""
 
 MARK = " †"
 VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
-"""A curve's name that ends in the value of an axis: what it is of, and that value."""
+"""Name of a curve that ends in the value of an axis: its stem, and the value."""
 
 Styles = Mapping[str, Mapping[str, Any]]
 
@@ -54,7 +54,7 @@ class CurveStyles:
         self.dash.setdefault(name, list(dash) or [1, 0])
 
     def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
-        """Names that are among these, their colours, their dashes."""
+        """Return those names that are in the legend, with their colours and dashes."""
         listed = [name for name in self.colour if name in set(names)]
         return listed, [self.colour[n] for n in listed], [self.dash[n] for n in listed]
 
@@ -141,7 +141,7 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
 
 
 def _first(preferred: str | None, names: list[str]) -> list[str]:
-    """Names with one in front, if it is among them."""
+    """Sort names with the preferred name first."""
     return sorted(names, key=lambda name: name != preferred)
 
 
@@ -154,7 +154,7 @@ def _second(name: str, siblings: list[str]) -> int:
 def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
     """Return rank, number of values and dash of curves along an axis with at least three values.
 
-    By the names as they are typed: a number that is set, ``10⁻³``, is read by nobody.
+    Names are read as the configuration writes them, not as ``10⁻³``.
     """
     matches = {name: VALUE.match(typed) for name, typed in series.items()}
     values = sorted({match[2].strip() for match in matches.values() if match}, key=_number)
@@ -169,7 +169,7 @@ def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ..
 
 
 def _number(value: str) -> float:
-    """The number in ``q = 0.7``, or 0."""
+    """Return the number in a text such as ``q = 0.7``, or 0."""
     try:
         return float(value.rpartition("=")[2])
     except ValueError:

@@ -278,7 +278,7 @@ def _present(colours: Mapping[str, str], points: pl.DataFrame) -> dict[str, str]
 
 
 def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
-    """A vertical line with what it says, where there is one."""
+    """Draw vertical lines with labels, if the panel has any."""
     marks = points.filter(pl.col("kind") == "mark").select("x", "series")
     if marks.is_empty():
         return []

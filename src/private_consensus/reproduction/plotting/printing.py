@@ -23,23 +23,22 @@ WIDTHS = {"column": 3.3, "page": 6.8}
 LINE = 10
 """Points from a line of text to the next."""
 HEIGHT = 0.62
-"""Of a panel, as a share of its width."""
+"""Smallest height of a panel, as a fraction of its width."""
 LETTER, SYMBOL, AXIS = 4.7, 22, 45
-"""Points of a letter of the legend, of what stands before a name, and left of a panel: a legend
-begins where its panel does."""
+"""Points of a letter of the legend, of the symbol before a name, and left of a panel."""
 GRADIENT = 0.8
-"""Length of a legend of colours, as a share of the room that it has."""
+"""Length of a legend of colours, as a fraction of the available width."""
 MARK = "†"
 MAX_HEIGHT = 9.0
 """Inches of the tallest drawing that is written."""
 ROUNDS = 5
-"""Times that panels are made to fit; each comes closer, since labels keep their size."""
+"""Number of corrections of the width; labels keep their size, so that each comes closer."""
 _WIDTH = re.compile(r'width="([\d.]+)"')
 _HEIGHT = re.compile(r'height="([\d.]+)"')
 
 
 def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
-    """A Vega-Lite specification that is drawn so wide, without what a caption says.
+    """Return a specification that is drawn as wide as requested, without title and source.
 
     Parameters
     ----------
@@ -47,6 +46,11 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
         As :func:`.drawings.save` writes it.
     inches : float
         Width of the whole drawing.
+
+    Returns
+    -------
+    dict
+        Copy of the specification.
     """
     target = inches * POINTS_PER_INCH
     spec = deepcopy(specification)
@@ -82,7 +86,7 @@ def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
 
 
 def measured(specification: dict[str, Any]) -> float:
-    """Points across a drawing."""
+    """Return the width of a drawing in points."""
     return float(_WIDTH.search(_svg(specification))[1])
 
 
@@ -109,7 +113,7 @@ def _config(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_columns(spec: dict[str, Any], inches: float) -> int:
-    """Panels beside each other: one in a column, two or three on a page."""
+    """Arrange panels in one column, or in two or three on a page; return the number."""
     for several in ("concat", "hconcat"):
         if several in spec:
             spec["concat"] = spec.pop(several)
@@ -121,7 +125,7 @@ def _in_columns(spec: dict[str, Any], inches: float) -> int:
 
 
 def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Views that have a size of their own."""
+    """Yield the views that have a size."""
     if isinstance(view.get("width"), int | float) and isinstance(view.get("height"), int | float):
         yield view
     for several in ("concat", "hconcat", "vconcat"):
@@ -140,8 +144,7 @@ def _one_legend(spec: dict[str, Any]) -> bool:
 
 
 def _texts(element: Any, target: float, room: float) -> None:
-    """Text of eight points; as many columns of a legend as there is room for, its names in lines
-    where one is longer than that."""
+    """Set text of eight points, and arrange legends in as many columns as fit."""
     if isinstance(element, list):
         for child in element:
             _texts(child, target, room)
@@ -166,7 +169,7 @@ def _texts(element: Any, target: float, room: float) -> None:
 
 
 def _titles(spec: dict[str, Any], room: float) -> None:
-    """Titles of panels in as many lines as they need: marks above a plot, or titles of a view."""
+    """Wrap the titles of panels to the width of a panel."""
     for panel in spec.get("concat", ()):
         for layer in panel.get("layer", ()):
             if _field(layer, "text") == "title":
@@ -180,7 +183,7 @@ def _titles(spec: dict[str, Any], room: float) -> None:
 
 
 def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Views with a title."""
+    """Yield the views with a title."""
     if view.get("title"):
         yield view
     for several in ("concat", "hconcat", "vconcat"):

@@ -1,7 +1,7 @@
-"""Vega-Lite specifications as dictionaries: what most figures are made of.
+"""Vega-Lite specifications as dictionaries, which most figures use.
 
-The drawing library's objects, which copy all that they hold whenever something is added, would take
-longer than the drawing; a paper's own drawings are made of them where that is shorter.
+Objects of Altair copy their content with each change and take longer than the drawing. Drawings of
+single papers use them where that is shorter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
 
 
 def named_data(chart: Mapping[str, Any]) -> dict[str, Any]:
-    """A chart whose tables stand once each, under names made of what they hold."""
+    """Store each table of a chart once, under a name that is the hash of its content."""
     names_by_table: dict[int, tuple[pl.DataFrame, str]] = {}
     datasets: dict[str, list[dict[str, Any]]] = {}
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
-"""Has sub- and superscripts; a renderer that misses one sets the whole line in another font."""
+"""The first font has sub- and superscripts; without one, a renderer changes the font of a line."""
 WIDTH, HEIGHT = 360, 220
 LINE, TITLE_LINE = 110, 98
 """Letters of a line below a title, and of a title."""

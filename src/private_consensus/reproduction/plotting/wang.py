@@ -25,7 +25,7 @@ EARLY = 60
 
 AGENTS = (*OKABE_ITO[:4], OKABE_ITO[5])
 EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
-"""Dark to bright, all legible on white: smaller epsilon, darker line."""
+"""Colours by epsilon, darker for smaller values; all are legible on white."""
 
 DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
 EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
@@ -132,7 +132,9 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
 
 
 def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.LayerChart:
-    """The limit, and above it the whole range of the first iterations where that is larger."""
+    """Draw the trajectories near the limit, and above them the first iterations if their range
+    is larger.
+    """
     points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
     limit = _view(_within(points), "linear", ZOOM, panel["y_title"], 230)
@@ -205,7 +207,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
-    """The slope -gamma over the last decade, above the highest curve; -1 where none is given."""
+    """Return a line of slope -gamma (default -1) over the last decade, above the highest curve."""
     top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
     end = top.sort("x").tail(1)
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0

@@ -21,12 +21,12 @@ SIDE = (250, 230)
 PROTOCOL = (350, 330)
 """Width and height of a panel that shows messages."""
 REACH = 1.75
-"""Of a panel of messages, from its centre to its sides."""
+"""Distance from the centre of a panel of messages to its sides."""
 BESIDE = 0.07
-"""How far an arrow lies from the line between its agents, so that there is room for one back."""
+"""Distance of an arrow from the line between its agents, which leaves space for the reply."""
 SHARES = "format(datum.value, '.1f')"
 THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
-"""How the numbers of a colour's legend are written."""
+"""Formats of the numbers in the legend of colours."""
 
 
 def xiao_fig1(

@@ -92,7 +92,7 @@ def navigation(results: Results) -> dict[str, Any]:
 
 
 def private_papers(results: Results) -> list[str]:
-    """Papers with privacy statements, which fill a page of their own."""
+    """Return the keys of papers with private settings, which have a page of settings."""
     private = {results.paper_of.get(row["experiment"]) for row in results.privacy}
     return [key for key in results.papers if key in private]
 
@@ -105,13 +105,13 @@ def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> s
 
 
 def algorithms_used(results: Results) -> list[str]:
-    """Names of algorithms that have a page: those of the registry that experiments name."""
+    """Return the algorithms of the experiments that the registry contains; each has a page."""
     names = {name for spec in results.experiments.values() for name in spec["algorithms"]}
     return sorted(names & set(algorithms.known()))
 
 
 def scored(results: Results) -> list[dict[str, Any]]:
-    """Rows of the scorecard."""
+    """Return the rows of the scorecard."""
     seconds = run.seconds_of_figures(results.papers, results.timings)
     return scorecard.rows(results.claims, results.papers, seconds, results.scale)
 
@@ -144,7 +144,7 @@ def _once_made(kind: str, results: Results, made: Callable[[], Any]) -> Any:
 
 
 def context(results: Results) -> dict[str, Any]:
-    """Everything that the templates name."""
+    """Return the variables of the front page and of the PDF."""
     return _once_made("context", results, lambda: _context(results))
 
 
@@ -234,7 +234,7 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
 
 
 def _once(shown: list[dict[str, Any]]) -> None:
-    """An experiment that several figures show is described at the first, which the others name."""
+    """Link each experiment to the first figure that shows it, where it is described."""
     first: dict[str, dict[str, str]] = {}
     for figure in shown:
         for experiment in figure["experiments"]:

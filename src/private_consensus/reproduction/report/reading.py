@@ -152,15 +152,39 @@ def read_results(
 
     Parameters
     ----------
+    scale : str
+        Name of the scale.
+    papers : mapping
+        Key to the description of a paper.
+    labels : mapping
+        ``algorithm.variant`` to the name of its curve.
+    commit : str
+        Commit of the code.
+    claims, privacy : str
+        Parquet files with all claims, and with the privacy of all settings.
     numbers, images, tables : iterable of str
-        The Parquet and the SVG of each figure, the Parquet of each table, named by it.
+        The Parquet and the SVG of each figure, and the Parquet of each table, named by it.
+    cards : iterable of str
+        JSON files of the data cards.
     timings : iterable of str
         Files with time and memory of jobs; missing files are ignored.
     faults : str, optional
         YAML file with the tested faults.
+    audit : iterable of str
+        Parquet files of audits, errata, corrected variants and observers.
+    theorems : str, optional
+        Parquet file with the numbered statements.
+    documents : iterable of str
+        Markdown files of the documentation.
     folder : path, optional
         Folder of the results of all scales. The parts in :data:`BESIDE` that exist there are
         shown; without a folder there are none.
+    seed : int, optional
+        Seed of all random streams.
+
+    Returns
+    -------
+    Results
     """
     optional_files = made_beside(folder, scale) if folder else {}
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}

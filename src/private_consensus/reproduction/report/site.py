@@ -56,6 +56,8 @@ def write_site(
 
     Parameters
     ----------
+    results : Results
+        Results of one scale.
     source : path
         Folder with ``figures``, ``tables`` and ``data`` of this scale.
     folder : path

@@ -15,6 +15,7 @@ from docutils.parsers.rst.roles import register_local_role
 from markupsafe import Markup
 
 from private_consensus.core import algorithms
+from private_consensus.core.algorithms.base import Algorithm
 
 from ..names import called
 from ..reading import Results
@@ -53,7 +54,7 @@ def algorithm(name: str) -> dict[str, Any]:
         "title": called(name),
         "intro": prose(inspect.getdoc(module) or ""),
         "about": prose(_own_doc(built)),
-        "source": getattr(built, "source", ""),
+        "source": built.source,
         "relation": _relation(built),
         "parameters": [
             {"name": field.name, "default": _default(field)} for field in dataclasses.fields(built)
@@ -64,7 +65,7 @@ def algorithm(name: str) -> dict[str, Any]:
 
 
 def known() -> list[str]:
-    """Names that the registry resolves."""
+    """Return the names of the registered algorithms."""
     return algorithms.names()
 
 
@@ -123,11 +124,11 @@ def _own_doc(built: type) -> str:
     return inspect.cleandoc(built.__dict__.get("__doc__") or "")
 
 
-def _relation(built: type) -> str:
+def _relation(built: type[Algorithm]) -> str:
     try:
         return str(built().relation)
-    except Exception:  # one that cannot be made without parameters keeps its relation to itself
-        return str(getattr(built, "relation", ""))
+    except Exception:  # the algorithm has parameters without a default
+        return str(built.relation)
 
 
 def _default(field: dataclasses.Field) -> str:

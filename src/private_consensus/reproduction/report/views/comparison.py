@@ -132,8 +132,9 @@ def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def scripts(answers: Answers) -> dict[str, str]:
-    """Files for the script by their names: what there is to pick, and for each problem and kind of
-    parameters the cells. A page loads those that a reader asks for."""
+    """Return the files for the script of the page: an index, and one file per problem and
+    tuning.
+    """
     if not is_current(answers):
         return {}
     index = {**{key: answers[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
@@ -157,7 +158,7 @@ def _compact(value: Any) -> str:
 
 
 def shown(value: float | None) -> str:
-    """A number of the answers, in which a large one stands for infinity."""
+    """Format a number of the answers, in which large values represent infinity."""
     if value is None:
         return NONE
     return number(float("inf") * value if abs(value) >= INFINITE else value)
@@ -229,13 +230,13 @@ def _rank(name: str, ranking: Mapping[str, Any], *, spread: bool = False) -> str
 
 
 def _base(problem: str, answers: Answers) -> list[Mapping[str, Any]]:
-    """The base cells of a problem, by budget."""
+    """Return the base cells of a problem, by budget."""
     first = [values[0] for values in answers["axes"].values()]
     return [cell for cell in answers["problems"][problem] if cell["cell"][1:6] == first]
 
 
 def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A table a problem: share of the gap that each method closes, by budget, in the base cell."""
+    """Return one table per problem: the part of the gap that each method closes, by budget."""
     names = [method["name"] for method in answers["methods"]]
     tables = []
     for problem, title in answers["titles"]["problem"].items():
@@ -263,12 +264,12 @@ def _share(of: Mapping[str, Any]) -> str:
 
 
 def percent(value: float) -> str:
-    """A share of the answers as a percentage."""
+    """Format a fraction of the answers as a percentage."""
     return shown(value) if abs(value) >= INFINITE else f"{round(100 * value)} %".replace("-", "−")
 
 
 def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """A table a problem and goal: the budget that each method needs for it."""
+    """Yield one table per problem and goal: the budget that each method needs."""
     for problem, goals in answers["budgets"].items():
         for goal in goals:
             needed = sorted(goal["needed"].items(), key=lambda pair: (pair[1][0], pair[0]))
@@ -283,7 +284,7 @@ def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, 
 
 
 def _budget(value: float, epsilons: Iterable[float]) -> str:
-    """A budget; beyond what was run it is known only that it is."""
+    """Format a budget; budgets outside the computed range are bounds."""
     if value == 0:
         return f"≤ {min(epsilons):g}"
     return f"> {max(epsilons):g}" if value >= INFINITE else number(value)

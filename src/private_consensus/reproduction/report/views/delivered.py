@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from private_consensus.core import algorithms
-from private_consensus.core.algorithms.base import AUDIT, METHOD
+from private_consensus.core.algorithms.base import AUDIT
 
 from ..formats import grouped, number
 from ..names import called
@@ -26,7 +26,7 @@ ORDER = ("not", "part", "open", "held")
 @cache
 def audits() -> frozenset[str]:
     """Return the names of the algorithms that audit others."""
-    kinds = {name: getattr(algorithms.load(name), "kind", METHOD) for name in algorithms.names()}
+    kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
 

@@ -35,12 +35,23 @@ def figure(
 
     Parameters
     ----------
+    name : str
+        Name of the figure.
     paper : mapping
         Paper of the figure, with its experiments.
     facts : mapping
         Source, runs, intervals and size, see :class:`..reading.Results`.
+    labels : mapping of str to str
+        Label of each curve.
+    scale : str
+        Name of the scale.
     is_reference : bool, default False
         True if the figure comes from the published reference, without interactive chart.
+
+    Returns
+    -------
+    dict
+        Template variables.
     """
     spec = paper["figures"][name]
     used = dict.fromkeys(panel["experiment"] for panel in spec["panels"] if panel["experiment"])

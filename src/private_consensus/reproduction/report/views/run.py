@@ -71,7 +71,7 @@ OF_FIGURES = ("figure", "table", "summarize_partition", "compute_views")
 
 
 def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
-    """The jobs behind a figure or table: cells, and its own drawing."""
+    """Return the jobs of a figure or table: its cells, and its drawing."""
     cells = {
         f"{curve.get('experiment') or panel['experiment']}.{curve['method']}"
         for panel in spec.get("panels", ())

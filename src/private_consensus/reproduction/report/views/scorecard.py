@@ -93,8 +93,18 @@ def rows(
 
     Parameters
     ----------
+    claims : iterable of rows
+        One row per claim and variant.
+    papers : mapping
+        Key to paper.
     seconds : mapping
         Figure or table to the wall time of the cells that it needs.
+    scale : str
+        Name of the scale.
+
+    Returns
+    -------
+    list of dict
     """
     claims = list(claims)
     adjusted_rows = adjusted(claims)
