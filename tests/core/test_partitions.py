@@ -82,7 +82,7 @@ def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
         for kind, partition in KINDS.items()
     ]
     partitions = pl.concat(points(kind).with_columns(panel=pl.lit(kind)) for kind in KINDS)
-    numbers = figure_numbers(panels, {}, source="adult (surrogate)", others=partitions)
+    numbers = figure_numbers(panels, {}, source="adult (surrogate)", other_points=partitions)
     assert set(numbers["panel"]) == set(KINDS)
     assert set(numbers["source"]) == {"adult (surrogate)"}
     figure = {"title": "Shares", "panels": panels}

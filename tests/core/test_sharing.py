@@ -10,7 +10,7 @@ from private_consensus.reproduction.experiments import cells
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import compute_cell
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.experiments.sharing import asked, identity, lenders
+from private_consensus.reproduction.experiments.sharing import identity, lenders, requests_to
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALGORITHM = "gradient_descent"
@@ -64,11 +64,11 @@ def test_what_is_borrowed_is_what_would_be_computed(pair, monkeypatch):
     assert set(sources[BORROWER].values()) == {LENDER}
     assert len(sources[BORROWER]) == len(pair[BORROWER]["settings"])
     plain = {key: compute_cell(one, {}) for key, one in pair.items()}
-    lent = compute_cell(pair[LENDER], {}, asked=asked(pair, sources, LENDER))
+    lent = compute_cell(pair[LENDER], {}, requests=requests_to(pair, sources, LENDER))
     assert lent.runs.equals(plain[LENDER].runs)
     assert lent.privacy.equals(plain[LENDER].privacy)
     monkeypatch.setattr(cells, "simulate_together", None)  # nothing is left to compute
-    found = compute_cell(pair[BORROWER], {}, borrowed=lent.lent)
+    found = compute_cell(pair[BORROWER], {}, borrowed=lent.requested)
     assert found.runs.equals(plain[BORROWER].runs)
     assert found.privacy.equals(plain[BORROWER].privacy)
 
@@ -77,14 +77,16 @@ def test_a_cell_computes_what_nobody_lends(pair):
     wider = copy.deepcopy(pair)
     wider[BORROWER]["settings"].append(setting(2.0))
     sources = lenders(wider)
-    lent = compute_cell(wider[LENDER], {}, asked=asked(wider, sources, LENDER)).lent
+    lent = compute_cell(wider[LENDER], {}, requests=requests_to(wider, sources, LENDER)).requested
     found = compute_cell(wider[BORROWER], {}, borrowed=lent)
     assert found.runs.equals(compute_cell(wider[BORROWER], {}).runs)
     assert found.runs["epsilon"].n_unique() == 3
 
 
 def test_only_runs_that_were_asked_for_are_measured_besides(pair):
-    lent = compute_cell(pair[LENDER], {}, asked=asked(pair, lenders(pair), LENDER)).lent
+    lent = compute_cell(
+        pair[LENDER], {}, requests=requests_to(pair, lenders(pair), LENDER)
+    ).requested
     besides = lent.filter((pl.col("quantity") == "consensus") | (pl.col("t") == 1))
     # Runs are computed in blocks of two: three take two blocks.
     assert set(besides["run"]) == {0, 1, 2, 3}
@@ -112,7 +114,9 @@ def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
 def test_what_has_no_course_is_borrowed_without_one(courses):
     """Also where the lender is asked for it, or has it, of settings that are shown at their end."""
     sources = lenders(courses)
-    lent = compute_cell(courses[LENDER], {}, asked=asked(courses, sources, LENDER)).lent
+    lent = compute_cell(
+        courses[LENDER], {}, requests=requests_to(courses, sources, LENDER)
+    ).requested
     found = compute_cell(courses[BORROWER], {}, borrowed=lent)
     assert found.runs.equals(compute_cell(courses[BORROWER], {}).runs)
     name = identity(courses[BORROWER], courses[BORROWER]["settings"][0])
@@ -125,9 +129,9 @@ def test_a_lender_without_a_course_measures_that_of_a_borrower(courses):
     del turned[BORROWER]["courses"], turned[BORROWER]["settings"][0]["course"]
     for one in turned[LENDER]["settings"]:
         one["course"] = False
-    lent = compute_cell(turned[LENDER], {}, asked=asked(turned, lenders(turned), LENDER))
+    lent = compute_cell(turned[LENDER], {}, requests=requests_to(turned, lenders(turned), LENDER))
     assert set(lent.runs["t"]) == {5}
-    found = compute_cell(turned[BORROWER], {}, borrowed=lent.lent)
+    found = compute_cell(turned[BORROWER], {}, borrowed=lent.requested)
     assert found.runs.equals(compute_cell(turned[BORROWER], {}).runs)
 
 

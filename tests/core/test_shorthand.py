@@ -325,6 +325,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
             r"variants.gradient_descent.exact.extends: found 'plain', expected a variant that",
         ),
         (("variants", "dgd", "network", "extends"), NOTHING, r"network.extends: expected a value"),
+        (("variants", "gradient_descent", "plain", "and so on"), NOTHING, r"and so on: found None"),
         ((*EXPERIMENT, "axes"), NOTHING, r"experiments.fig2.axes: expected a value"),
         ((*FIGURE, "extends"), "fig9", r"figures.fig1.extends: found 'fig9'"),
         ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),

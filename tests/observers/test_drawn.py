@@ -31,7 +31,7 @@ ONCE = {"algorithm": {"name": "muffliato"}}
 
 def panel(title: str, show: str, **more) -> dict:
     found = Panel(title=title, views={**PATH, "show": show, **more})
-    return {**found.model_dump(mode="json"), "views": found.views.asked()}
+    return {**found.model_dump(mode="json"), "views": found.views.request()}
 
 
 def points(show: str, **more) -> pl.DataFrame:
@@ -161,9 +161,9 @@ SMALL = {"network": {**PATH["network"], "agents": 3}, "horizon": 2}
 def test_a_smaller_scale_has_what_it_says_and_all_else_of_the_views():
     whole = Views(**{**PATH, "show": "rounds", "rounds": [1, T], **DESCENT})
     scales = {"smoke": {**SMALL, "rounds": [2]}}
-    found = Views(**{**whole.asked(), "scales": scales})
-    assert found.at("paper").asked() == found.asked() == whole.asked()
-    assert found.at("smoke").asked() == {**whole.asked(), **SMALL, "rounds": [2]}
+    found = Views(**{**whole.request(), "scales": scales})
+    assert found.at("paper").request() == found.request() == whole.request()
+    assert found.at("smoke").request() == {**whole.request(), **SMALL, "rounds": [2]}
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
     column = "epsilon" if kind == "map" else "y"
     first = pl.int_range(pl.len()) == pl.col(column).is_not_null().arg_max()
     shown = shown.with_columns(pl.when(first).then(np.inf).otherwise(pl.col(column)).alias(column))
-    numbers = figure_numbers(panels, {}, source=COMPUTED, others=shown)
+    numbers = figure_numbers(panels, {}, source=COMPUTED, other_points=shown)
     figure = {"title": "Views", "panels": panels, "columns": 2}
     chart = plotting.draw(f"observers_extra_{kind}", "observers", numbers, figure, {})
     text = json.dumps(chart, allow_nan=False)

@@ -23,7 +23,7 @@ with job_logging(snakemake.log[0], figure, snakemake.log.usage):
     made = [*snakemake.input.partitions, *snakemake.input.views]
     source = sources([*snakemake.input.runs, *made]) or DRAWN
     others = read_all(made) if made else None
-    numbers = figure_numbers(figure["panels"], cells, source=source, others=others)
+    numbers = figure_numbers(figure["panels"], cells, source=source, other_points=others)
     chart = plotting.draw(name, snakemake.params.paper, numbers, figure, snakemake.params.styles)
     out = snakemake.output
     save(

@@ -27,7 +27,7 @@ with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snak
         lambda done, of: logging.info("%d of %d runs", done, of),
         read_all(snakemake.input.grids) if snakemake.input.grids else None,
         processes=snakemake.threads,
-        asked=snakemake.params.asked,
+        requests=snakemake.params.requests,
         borrowed=pl.concat(map(rows_of, lenders)) if lenders else None,
     )
     mark = stamp(
@@ -35,4 +35,4 @@ with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snak
     )
     write(found.runs, snakemake.output.runs, mark)
     write(found.privacy, snakemake.output.privacy, mark)
-    write(found.lent, snakemake.output.lent, mark)
+    write(found.requested, snakemake.output.lent, mark)

@@ -36,7 +36,7 @@ from .sharing import identity
 Prepared = Mapping[str, Any]
 
 Distinct = list[list[int]]
-"""Places of settings that have one problem and network, those together that are the same thing."""
+"""Indices of the settings with one problem and network; equal settings form one list."""
 
 KEYS = {"t": pl.Int64, "quantity": pl.String, "metric": pl.String}
 ROWS = {**KEYS, "run": pl.Int64, "value": pl.Float64}
@@ -49,7 +49,7 @@ class Computed(NamedTuple):
 
     runs: pl.DataFrame
     privacy: pl.DataFrame
-    lent: pl.DataFrame
+    requested: pl.DataFrame
 
 
 def run_cell(
@@ -91,7 +91,7 @@ def compute_cell(
     grids: pl.DataFrame | None = None,
     processes: int = 1,
     *,
-    asked: Sequence[Mapping[str, Any]] = (),
+    requests: Sequence[Mapping[str, Any]] = (),
     borrowed: pl.DataFrame | None = None,
 ) -> Computed:
     """Run all settings of one cell, and exchange measurements with other cells.
@@ -108,8 +108,8 @@ def compute_cell(
         Runs of the tuning grids; required if a setting has tuned parameters.
     processes : int, default 1
         Number of worker processes for blocks of runs. The results do not depend on it.
-    asked : sequence of mappings
-        Requests of other cells, as :func:`.sharing.asked` returns them.
+    requests : sequence of mappings
+        Requests of other cells, as :func:`.sharing.requests_to` returns them.
     borrowed : DataFrame, optional
         Measurements that other cells computed, with the columns of ``LENT``. Their settings are not
         computed again.
@@ -127,31 +127,33 @@ def compute_cell(
         tuple(map(tuple, cell.get("courses", ()))),
     )
     shared_rows = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
-    exchanged = {*shared_rows["identity"], *_names(asked)}
+    exchanged = {*shared_rows["identity"], *_names(requests)}
     measured, private, exchanged_rows = [], [], []
     for related_environments in _side_by_side(cell):
         group = [
             environment for environments in related_environments for environment in environments
         ]
         calibrations = [
-            one
+            calibration
             for environments in related_environments
-            for one in _calibrated(cell, environments, prepared)
+            for calibration in _calibrated(cell, environments, prepared)
         ]
         names = [
-            [identity(cell, spec) if exchanged else "" for spec in _specifications(cell, one)]
-            for one in group
+            [identity(cell, s) if exchanged else "" for s in _specifications(cell, environment)]
+            for environment in group
         ]
         block_rows = _measured(
-            calibrations, names, watch, shared_rows, asked,
+            calibrations, names, watch, shared_rows, requests,
             divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
         )  # fmt: skip
         for distinct, calibration, (rows, requested_rows) in zip(
             group, calibrations, block_rows, strict=True
         ):
-            shown = f"quantities that {cell['algorithm']} shows"
-            require(len(rows) > 0, "measures", cell["measures"], shown)
-            pairs = [(index, one) for index, members in enumerate(distinct) for one in members]
+            expectation = f"quantities that {cell['algorithm']} shows"
+            require(len(rows) > 0, "measures", cell["measures"], expectation)
+            pairs = [
+                (index, member) for index, members in enumerate(distinct) for member in members
+            ]
             shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
             measured.append(rows.join(shared, on="setting").drop("setting"))
             exchanged_rows.append(requested_rows)
@@ -269,13 +271,17 @@ def _measured(
     """
     shared_names = set(shared_rows["identity"])
     own_indices = [
-        [index for index, name in enumerate(one) if name not in shared_names] for one in names
+        [index for index, name in enumerate(group_names) if name not in shared_names]
+        for group_names in names
     ]
     computed = [group for group, indices in enumerate(own_indices) if indices]
     records = [Records() for _ in calibrations]
     if computed:
         requested_values = [
-            [_asked(one, [names[group][index] for index in own_indices[group]]) for one in requests]
+            [
+                _request(request, [names[group][index] for index in own_indices[group]])
+                for request in requests
+            ]
             for group in computed
         ]
         remaining = [calibrations[group].only(own_indices[group]) for group in computed]
@@ -286,7 +292,7 @@ def _measured(
         ):
             records[group] = group_records
     groups = zip(calibrations, names, own_indices, records, strict=True)
-    return [_with_given(*one, watch, shared_rows, requests) for one in groups]
+    return [_with_given(*group, watch, shared_rows, requests) for group in groups]
 
 
 def _with_given(
@@ -320,7 +326,7 @@ def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
     return {name for request in requests for name in request["settings"]}
 
 
-def _asked(request: Mapping[str, Any], names: Sequence[str]) -> MeasurementRequest:
+def _request(request: Mapping[str, Any], names: Sequence[str]) -> MeasurementRequest:
     watch = MeasurementPlan(
         tuple(map(tuple, request["measures"])),
         frozenset(request["iterations"]),

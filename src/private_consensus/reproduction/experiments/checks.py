@@ -32,7 +32,7 @@ MOST = {
 """Largest sizes of a cell; beyond them one is a slip of the pen, and no machine would end."""
 
 
-def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator[str]:
+def whole(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
     """Yield an error line if a value is not an integer in a range.
 
     Parameters
@@ -41,9 +41,9 @@ def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator
         Name of the value in the message.
     value : object
         The value to check.
-    least : int
+    minimum : int
         Smallest allowed value.
-    most : int, optional
+    maximum : int, optional
         Largest allowed value; unbounded if omitted.
 
     Returns
@@ -51,8 +51,8 @@ def whole(key: str, value: Any, least: int, most: int | None = None) -> Iterator
     iterator of str
         One line, or none if the value is valid.
     """
-    expectation = f"a whole number >= {least}" + (f" and <= {most}" if most else "")
-    if type(value) is not int or value < least or (most and value > most):
+    expectation = f"a whole number >= {minimum}" + (f" and <= {maximum}" if maximum else "")
+    if type(value) is not int or value < minimum or (maximum and value > maximum):
         yield f"{key}: found {representation(value)}, expected {expectation}"
 
 

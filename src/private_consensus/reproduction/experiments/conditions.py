@@ -87,7 +87,7 @@ def conditions_of(plan: Plan, figure: str) -> str:
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
         if panel.views:
-            views = panel.views.at(plan.config.scale).asked()
+            views = panel.views.at(plan.config.scale).request()
             yield CurveConditions(index, _values([views]), frozenset(), frozenset(), 0)
         elif panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)

@@ -147,9 +147,14 @@ def _variant(
     where: str,
     visited: tuple[str, ...],
 ) -> dict[str, Any]:
+    base = {}
+    if "extends" in changes:
+        base = _of(changes["extends"], algorithm, variants, f"{where}.extends", visited)
+    for key, value in changes.items():
+        if value is None and key not in base:
+            raise wrong(f"{where}.{key}", value, "a value, since there is none to remove")
     if "extends" not in changes:
         return dict(changes)
-    base = _of(changes["extends"], algorithm, variants, f"{where}.extends", visited)
     merged = refined({**base, "interpretation": "ablation"}, without(changes, {"extends"}))
     for section in ("set", "tuned"):
         if section in base and section in changes:

@@ -138,8 +138,8 @@ class _Panels:
             raise wrong(f"{where}.{merged['method']}.measure", None, "quantity.metric")
         if "measure" not in curve:
             quantity, metric = split_measure(merged["measure"])
-            parts = merged.get("quantity", quantity), merged.get("metric", metric)
-            merged["measure"] = ".".join(parts)
+            measure = merged.get("quantity", quantity), merged.get("metric", metric)
+            merged["measure"] = ".".join(measure)
         experiment = curve.get("experiment", panel.get("experiments", {}).get(algorithm, ""))
         merged |= {"method": algorithm, "variant": variant, "experiment": experiment}
         merged.setdefault("style", variant)

@@ -45,7 +45,7 @@ def figure_numbers(
     cells: Mapping[tuple[str, str], tuple[pl.DataFrame, pl.DataFrame]],
     *,
     source: str,
-    others: pl.DataFrame | None = None,
+    other_points: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compute all points of a figure.
 
@@ -57,7 +57,7 @@ def figure_numbers(
         (experiment, algorithm) to runs and privacy of the cell.
     source : str
         Origin of the data.
-    others : DataFrame, optional
+    other_points : DataFrame, optional
         Points of panels that show partitions of data or the knowledge of observers. Column
         ``panel`` identifies the panel.
 
@@ -84,7 +84,7 @@ def figure_numbers(
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
         if panel["partition"] or panel.get("views"):
-            frames.append(others.filter(pl.col("panel") == panel["title"]))
+            frames.append(other_points.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:
         numbers = numbers.with_columns(guarantee=pl.lit(""))

@@ -36,8 +36,8 @@ def oracles_of(
         Lines without duplicates: algorithm first, then problem, then setting.
     """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
-    found = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
-    return list(dict.fromkeys(found))
+    uses = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
+    return list(dict.fromkeys(uses))
 
 
 def oracles_of_setting(specification: Mapping[str, Any]) -> list[str]:

@@ -63,7 +63,7 @@ class Plan:
     config: Config
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
-    known: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
+    expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
     """Cells that were asked for."""
     sources: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
         default_factory=dict, repr=False
@@ -106,10 +106,10 @@ class Plan:
         dict
             The cell, expanded on the first call and cached.
         """
-        if (experiment, algorithm) not in self.known:
+        if (experiment, algorithm) not in self.expanded:
             cell = expand(self.experiments[experiment], experiment, algorithm, self.config)
-            self.known[experiment, algorithm] = cell
-        return self.known[experiment, algorithm]
+            self.expanded[experiment, algorithm] = cell
+        return self.expanded[experiment, algorithm]
 
     def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
         """Map each cell to the settings that it reuses, by identity, and to the cell that
@@ -134,7 +134,7 @@ class Plan:
         """
         return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
 
-    def asked(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
+    def requests_to(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
         """Return the measurements that other cells request from a cell, as plain JSON.
 
         Parameters
@@ -145,10 +145,10 @@ class Plan:
         Returns
         -------
         list of dict
-            Requests as :func:`.sharing.asked` returns them.
+            Requests as :func:`.sharing.requests_to` returns them.
         """
         cells = {pair: self.cell(*pair) for pair in self.borrowed()}
-        return sharing.asked(cells, self.borrowed(), (experiment, algorithm))
+        return sharing.requests_to(cells, self.borrowed(), (experiment, algorithm))
 
     def modules(self, experiment: str, *algorithms: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.
@@ -239,7 +239,7 @@ class Plan:
         are none.
         """
         panels = {
-            panel.title: panel.views.at(self.config.scale).asked()
+            panel.title: panel.views.at(self.config.scale).request()
             for panel in self.figures[figure].panels
             if panel.views
         }
@@ -330,7 +330,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
         file = next(filter(Path.exists, candidates), None)
         if file is None:
             available = sorted(
-                {path.stem for place in candidates for path in place.parent.glob("*.yaml")}
+                {path.stem for file in candidates for path in file.parent.glob("*.yaml")}
             )
             lines.append(f"papers: found {key!r}, expected one of {', '.join(available)}")
             continue

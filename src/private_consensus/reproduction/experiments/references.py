@@ -450,9 +450,9 @@ def _is_range(value: list) -> bool:
 
 
 def _wrong_claim(where: str, claim: Claim, paper: Paper) -> Iterator[str]:
-    shown = {**paper.figures, **paper.tables}
-    if claim.figure not in shown:
-        yield expected(f"{where}.figure", claim.figure, shown)
+    drawings = {**paper.figures, **paper.tables}
+    if claim.figure not in drawings:
+        yield expected(f"{where}.figure", claim.figure, drawings)
     never_tested = claim.untestable and not claim.variants
     if claim.primary_variant not in claim.variants and not never_tested:
         yield expected(f"{where}.primary_variant", claim.primary_variant, claim.variants)

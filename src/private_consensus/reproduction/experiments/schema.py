@@ -317,7 +317,7 @@ class ExperimentEntry(Entry):
 
 
 class Experiment(ExperimentEntry):
-    """Complete experiment."""
+    """Experiment whose names are resolved, with the keys that a run needs."""
 
     title: str
     location: str
@@ -488,7 +488,7 @@ class Views(Strict):
         changed = self.scales.get(scale, ReducedViews()).model_dump(exclude_none=True)
         return Views(**{**self.model_dump(exclude={"scales"}), **changed})
 
-    def asked(self) -> dict[str, Any]:
+    def request(self) -> dict[str, Any]:
         """Return the request as plain JSON, without parameters that are None."""
         request = self.model_dump(mode="json", exclude={"scales"})
         for section in ("problem", "network", "algorithm"):
@@ -583,7 +583,7 @@ class FigureFields(Entry):
 
 
 class Figure(FigureFields):
-    """Complete figure."""
+    """Figure whose panels and curves are resolved."""
 
     panels: Annotated[list[Panel], Field(min_length=1)]
     added: Flag = False
@@ -681,7 +681,7 @@ class TableEntry(Entry):
 
 
 class Table(TableEntry):
-    """Complete table."""
+    """Table whose methods are resolved."""
 
     blocks: Annotated[list[Block], Field(min_length=1)]
     added: Flag = False

@@ -111,7 +111,7 @@ def _recurring(
                 yield from equal_settings
 
 
-def asked(
+def requests_to(
     cells: Mapping[Pair, Mapping[str, Any]], borrowed: Mapping[Pair, Mapping[str, Pair]], pair: Pair
 ) -> list[dict[str, Any]]:
     """Return the requests of other cells to a cell, as plain JSON: settings by identity,

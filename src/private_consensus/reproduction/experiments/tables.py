@@ -44,9 +44,9 @@ def table_numbers(
         for row in _method_rows(table, block, method, cells)
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    order = {block["label"]: place for place, block in enumerate(table["blocks"])}
-    place = pl.col("block").replace_strict(order, return_dtype=pl.Int64)
-    return frame.sort(place, "row", maintain_order=True)
+    order = {block["label"]: index for index, block in enumerate(table["blocks"])}
+    position = pl.col("block").replace_strict(order, return_dtype=pl.Int64)
+    return frame.sort(position, "row", maintain_order=True)
 
 
 def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
