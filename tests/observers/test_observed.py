@@ -212,9 +212,9 @@ DIVIDED = "network.edges=[[1, 2], [3, 4]]"
 REFUSED = {
     "beyond": (["gradient_descent", *SMALL, "--observer", "4"], "found (4,), expected agents 0"),
     "negative": (["gradient_descent", *SMALL, "--observer", "-1"], "found (-1,), expected agents"),
-    "alone": (["muffliato", *SMALL, "--agents", "1", "--network", "single"], "somebody has to"),
-    "no noise": (["gradient_descent", *SMALL, "--epsilon", "inf"], "without noise nothing is"),
-    "none to see": (["dgd", *SMALL, *MEANS, "--epsilon", "inf"], "without noise nothing is hidden"),
+    "alone": (["muffliato", *SMALL, "--agents", "1", "--network", "single"], "at least 2 agents"),
+    "no noise": (["gradient_descent", *SMALL, "--epsilon", "inf"], "noise is not private"),
+    "none to see": (["dgd", *SMALL, *MEANS, "--epsilon", "inf"], "noise is not private"),
     "no views": (["random_aggregation", *SMALL], "one output, in which no data are"),
     "unfit": (["coordinate_descent", *SMALL, *MEANS], "expected a problem with objective"),
     "no round": (["gradient_descent", *SMALL, "--horizon", "0"], "horizon: found 0"),
