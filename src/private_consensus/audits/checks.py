@@ -206,7 +206,7 @@ def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Findin
     iterations = max(world.iterations for world in worlds)
     if iterations <= horizon:
         return []
-    return [Finding(DIFFERS, f"{iterations} iterations let something out, {horizon} are declared")]
+    return [Finding(DIFFERS, f"{iterations} iterations release values, {horizon} are declared")]
 
 
 def sites_and_releases(
@@ -237,7 +237,7 @@ def sites_and_releases(
     cost = account(observed_releases, delta).epsilon
     if cost <= declared * (1.0 + SLACK_OF_COST):
         return []
-    text = f"its noise in all iterations is worth epsilon {cost:.4g}, its releases {declared:.4g}"
+    text = f"noise of all iterations costs epsilon {cost:.4g}, declared releases {declared:.4g}"
     return [Finding(DIFFERS, text)]
 
 

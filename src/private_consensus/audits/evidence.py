@@ -19,13 +19,13 @@ from .noise_recovery import Hypothesis, recovery_of
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
-"""Numbers in the messages of the runs that are executed at once."""
+"""Numbers in the messages of the runs that are executed simultaneously."""
 NOISE_NUMBERS = 400_000
-"""Numbers of recovered noise that are tested; 5 % off is seen in far fewer."""
+"""Numbers of recovered noise that are tested; an error of 5 % shows in far fewer."""
 OTHERS = 12
-"""Other agents whose single messages are features; of more agents their mean and their sums are."""
+"""Largest number of other agents whose single messages are features; above it, mean and sums."""
 WHOLE = 400
-"""Coordinates of an agent's messages up to which they are looked at beside their projections."""
+"""Largest number of coordinates of an agent's messages that are features next to projections."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Evidence:
     noise : dict of ndarray, each (runs, iterations, agents, dim)
         Recovered at the declared sites, of the first runs.
     moved : ndarray, shape (iterations,), or None
-        By how much the data move what is noised, over its scale, at most.
+        Largest change of the noised values between the data sets, over the scale of their noise.
     together : ndarray, shape (iterations,), or None
-        The same in the one run in which the sum of squares is largest.
+        The changes of the run in which their sum of squares is largest.
     messages : int
-        How many an agent sent.
+        Number of messages of an agent.
     iterations : int
-        In how many something was released.
+        Number of iterations that released values.
     """
 
     ratio: np.ndarray | None
@@ -65,7 +65,7 @@ class Evidence:
     iterations: int
 
     def joined(self, later: Evidence) -> Evidence:
-        """Statistics of these runs and of later ones; recovered noise of the earlier ones alone."""
+        """Return the statistics of these and of later runs, with the recovered noise of these."""
         both = {
             key: np.concatenate([self.scalars[key], later.scalars[key]]) for key in self.scalars
         }

@@ -19,10 +19,10 @@ from .recording import RecordingNetwork
 from .streams import AuditStreams
 
 LINKS = "links"
-"""What an algorithm calls messages that differ by receiver, among what it shows."""
+"""Name of the observable with messages that differ by receiver."""
 EXCHANGES = 4
-"""Exchanges an iteration that are kept, beside those of links; further ones repeat a consensus over
-what is known."""
+"""Exchanges per iteration that are recorded, in addition to those of links; later exchanges repeat
+a consensus over recorded values."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Execution:
     Parameters
     ----------
     sent : ndarray, shape (runs, iterations, agents, dim)
-        What the algorithm shows as released; of one that shows nothing, what is exchanged.
+        Released messages; exchanged values if the algorithm releases nothing.
     unannounced : ndarray, shape (runs, k, agents, dim)
-        What agents exchanged beside that, the starting point included.
+        Other exchanged values, including the starting point.
     internal : ndarray or None, shape as ``sent``, of the first runs or of all
-        The iterates before noise, where the algorithm shows them; no observer has them.
+        Iterates before noise, if the algorithm shows them; no observer receives them.
     links : ndarray or None, shape (runs, iterations, agents, receivers, dim)
-        What was exchanged, of an algorithm that sends each neighbour another message.
+        Exchanged values of an algorithm that sends a different message to each neighbour.
     """
 
     sent: np.ndarray
@@ -48,20 +48,20 @@ class Execution:
 
     @cached_property
     def messages(self) -> np.ndarray:
-        """All that is exchanged, announced or not."""
+        """Released messages and other exchanged values."""
         if not self.unannounced.size:
             return self.sent
         return np.concatenate([self.sent, self.unannounced], axis=1)
 
     def at(self, t: int) -> Execution:
-        """Iteration t = 1, 2, ... alone, without the axis of iterations."""
+        """Return iteration t = 1, 2, ... without the axis of iterations."""
         internal, links = (
             None if array is None else array[:, t - 1] for array in (self.internal, self.links)
         )
         return Execution(self.sent[:, t - 1], self.unannounced, internal, links)
 
     def first(self, runs: int) -> Execution:
-        """The first runs alone."""
+        """Return the first runs."""
         internal, links = (
             None if array is None else array[:runs] for array in (self.internal, self.links)
         )
@@ -111,12 +111,23 @@ def execute(
     *,
     internal_of: int | None = None,
 ) -> Execution:
-    """All runs of a calibrated algorithm on one data set.
+    """Execute all runs of a calibrated algorithm on one data set.
 
     Parameters
     ----------
+    algorithm : Algorithm
+        Calibrated.
+    problem : Problem
+    network : Network
+        One graph for all runs.
+    streams : AuditStreams
+    horizon : int
     internal_of : int, optional
-        So many runs, the first, of which iterates before noise are kept; all if not given.
+        Number of first runs whose iterates before noise are recorded; default: all.
+
+    Returns
+    -------
+    Execution
 
     Raises
     ------
@@ -132,7 +143,7 @@ def execute(
 
 
 class _Heard:
-    """Collects what an algorithm shows, and what passed through the network since."""
+    """Observer that records observables and exchanged values."""
 
     def __init__(self, network: RecordingNetwork, runs: int, internal_of: int | None):
         self.network, self.runs = network, runs

@@ -37,7 +37,7 @@ class Judged(NamedTuple):
 
     @property
     def lower(self) -> Bound:
-        """The largest bound on epsilon; nobody asks for it before the last look."""
+        """Largest lower bound on epsilon."""
         return best_bound(list(self.bounds))
 
 
@@ -132,8 +132,8 @@ def _against_claim(bounds: list[Bound], pvalue: float, claimed: float, confidenc
     if pvalue <= 1.0 - confidence:
         lower = best_bound(bounds)
         text = (
-            f"outcomes need epsilon {lower.epsilon:.4g} at delta {lower.delta:g}, claimed is "
-            f"{claimed:.4g} ({lower.statistic})"
+            f"the messages show epsilon of at least {lower.epsilon:.4g} at delta {lower.delta:g}, "
+            f"claimed is {claimed:.4g} ({lower.statistic})"
         )
         yield Finding(CONTRADICTED, text)
 
@@ -144,14 +144,17 @@ def _against_declaration(
     """Test the declaration as a whole curve, and as mu."""
     if claim_p_value(bounds, {"profile": Profile(declared.points)}) <= 1.0 - confidence:
         listed = (f"epsilon {epsilon:.4g} at delta {delta:g}" for epsilon, delta in declared.points)
-        text = f"messages need more than what is declared gives, {', '.join(listed)}"
+        text = f"the messages show more than the declared releases permit: {', '.join(listed)}"
         yield Finding(DIFFERS, text)
     elif math.isfinite(declared.mu) and (
         claim_p_value(bounds, {"mu": declared.mu}) <= 1.0 - confidence
     ):
         worst = max(bounds, key=lambda bound: bound.mu)
-        comparison = f"{worst.mu:.4g}, declared noise gives {declared.mu:.4g} ({worst.statistic})"
-        yield Finding(DIFFERS, f"messages need mu {comparison}")
+        text = (
+            f"the messages show mu of at least {worst.mu:.4g}, the declared releases permit "
+            f"{declared.mu:.4g} ({worst.statistic})"
+        )
+        yield Finding(DIFFERS, text)
 
 
 def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
@@ -168,12 +171,12 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
     """
     if declared.epsilon <= claimed * (1 + SLACK):
         return []
-    text = f"what it declares costs epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"
+    text = f"the declared releases cost epsilon {declared.epsilon:.4g}, claimed is {claimed:.4g}"
     return [Finding(NOT_PROVEN, text)]
 
 
 def _features(first: Evidence, second: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Projections and whole messages side by side, as many as both data sets have."""
+    """Return projections and coordinates of messages, as many as both data sets have."""
     blocks = []
     for name in ("projected", "whole"):
         of_first, of_second = getattr(first, name), getattr(second, name)

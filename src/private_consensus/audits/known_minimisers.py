@@ -1,8 +1,8 @@
 """Proximal minimisers that are known from messages, in place of solving for them again.
 
-To recover noise from messages, each step is taken once without noise and once with the noise that
-was found. The second minimiser is then known: it is the first one again, or the message itself. So
-is the second gradient.
+To recover noise from messages, each step is taken once without noise and once with the recovered
+noise. The second minimiser is then known: it equals the first one, or the message. The second
+gradient is known, too.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from private_consensus.core.problems import Problem
 
 NEAR = 1e-8
-"""Of a gradient, relative to the parts that it is the sum of: what a solver may leave, twice."""
+"""Largest gradient at a minimiser, relative to its terms: twice the tolerance of a solver."""
 ENOUGH = 2
-"""Minima that no message is, from the first on: messages have noise on them, and none is one."""
+"""Number of first minimisers that equal no message, after which messages are not compared."""
 
 
 @Problem.register

@@ -299,7 +299,7 @@ class AuditResult:
             ("declared", f"epsilon {self.declared:.4g} by the accountant"),
             ("lower bound", f"epsilon {self.lower:.4g} ({self.statistic or 'no statistic'})"),
             *self._variation(),
-            ("so many runs can contradict", f"epsilon below {self.ceiling:.4g}"),
+            ("claims that the runs can refute", f"epsilon below {self.ceiling:.4g}"),
             ("runs", f"{self.runs} on each of two data sets: {self.executed}"),
             ("confidence", f"{self.confidence:g}, of the whole result"),
         ]

@@ -1,4 +1,4 @@
-"""Random numbers of audits: thousands of short runs, a world of their own for each data set."""
+"""Random numbers of audits: thousands of short runs, with separate streams per data set."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class AuditStreams(Streams):
     Parameters
     ----------
     known : tuple of str
-        Purposes that are drawn; all numbers of the others are 0, which for noise means none.
+        Purposes that are drawn; all numbers of other purposes are 0.
     drawn : int, optional
-        Runs for which numbers are drawn, of which ``runs`` are the first; none: as many as those.
+        Number of runs for which numbers are drawn; ``runs`` are the first of them.
     """
 
     known: tuple[str, ...] = PURPOSES
@@ -29,19 +29,19 @@ class AuditStreams(Streams):
 
     @classmethod
     def labelled(cls, label: str, runs: int, seed: int = 0) -> AuditStreams:
-        """Streams that share nothing with those of another label."""
+        """Return streams that are independent of those of another label."""
         return cls(ROOT + seed, tuple(range(runs)), dict.fromkeys(PURPOSES, label))
 
     def without(self, purpose: str) -> AuditStreams:
-        """The same streams; all numbers of one purpose are 0."""
+        """Return streams in which all numbers of one purpose are 0."""
         return replace(self, known=tuple(name for name in self.known if name != purpose))
 
     def with_groups(self, **groups: str) -> AuditStreams:
-        """The same runs with other pairing groups."""
+        """Return the same runs with other pairing groups."""
         return replace(self, groups={**self.groups, **groups})
 
     def first(self, runs: int) -> AuditStreams:
-        """The numbers of the first runs, as all runs together draw them."""
+        """Return the first runs; their numbers are those of all runs together."""
         return replace(self, runs=self.runs[:runs], drawn=self.drawn or len(self.runs))
 
     def draw(

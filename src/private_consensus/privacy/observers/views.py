@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -52,6 +52,8 @@ class Observer(ABC):
     """
 
     members: tuple[int, ...] = ()
+    last_states: ClassVar[bool] = False
+    """Whether the members also know the states of all agents after the last round."""
 
     def __post_init__(self) -> None:
         members = whole_agents(self.members, "observer.members")
