@@ -11,28 +11,19 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from urllib.parse import unquote
-
-import polars as pl
 
 from private_consensus.common import yamls
 from private_consensus.common.provenance import write_text
 from private_consensus.common.readable import read_json
 
 from ..experiments.plan import load
-from ..experiments.results import rows_of
 from ..experiments.schema import read_yaml
 from . import search
-from .reading import (
-    REFERENCE,
-    Results,
-    comparison_of,
-    figure_facts,
-    svg_size,
-    with_outcomes,
-)
+from .reading import REFERENCE, Results, comparison_of, read_results, with_outcomes
 from .site import write_site
 
 REPORT, DOCS = f"{REFERENCE}/report", "docs"
@@ -74,38 +65,32 @@ def reference_results(root: Path) -> Results:
     for paper in papers.values():
         for kind, present in (("figures", figures), ("tables", tables)):
             paper[kind] = {name: spec for name, spec in paper[kind].items() if name in present}
-    judged_names = {*figures, *tables}
-    audits = sorted((folder / "audit").glob("*.parquet"))
-    return Results(
+    results = read_results(
         scale=manifest["scale"],
         papers=papers,
         labels={name: style.label for name, style in plan.styles.items()},
         commit=manifest["commit"],
-        claims=[row for row in _rows(folder / "claims.parquet") if row["figure"] in judged_names],
-        privacy=_rows(folder / "privacy.parquet"),
-        facts={name: _facts(folder, name) for name in figures},
-        tables={name: pl.read_parquet(folder / "data" / f"{name}.parquet") for name in tables},
-        faults=with_outcomes(
-            yamls.read(root / "docs" / "faults.yaml"), read_json(folder / "faults.json")
-        ),
-        audit={file.stem: _rows(file) for file in audits},
-        theorems=_rows(folder / "theorems.parquet"),
+        claims=str(folder / "claims.parquet"),
+        privacy=str(folder / "privacy.parquet"),
+        numbers=[str(folder / "data" / f"{name}.parquet") for name in figures],
+        images=[str(folder / "figures" / f"{name}.svg") for name in figures],
+        tables=[str(folder / "data" / f"{name}.parquet") for name in tables],
+        audit=map(str, sorted((folder / "audit").glob("*.parquet"))),
+        theorems=str(folder / "theorems.parquet"),
+        documents=map(str, (root / "docs").glob("*.md")),
+        cards=(),
+        timings=(),
+    )
+    faults = yamls.read(root / "docs" / "faults.yaml")
+    return replace(
+        results,
+        claims=[row for row in results.claims if row["figure"] in {*figures, *tables}],
+        faults=with_outcomes(faults, read_json(folder / "faults.json")),
         comparison=comparison_of(folder.parent, manifest["scale"]),
-        documents={
-            file.stem: file.read_text(encoding="utf-8") for file in (root / "docs").glob("*.md")
-        },
+        versions={},
         library=True,
         is_reference=True,
     )
-
-
-def _rows(path: Path) -> list[dict]:
-    return rows_of(path).to_dicts()
-
-
-def _facts(folder: Path, name: str) -> dict:
-    image = (folder / "figures" / f"{name}.svg").read_text(encoding="utf-8")
-    return {**figure_facts(folder / "data" / f"{name}.parquet"), **svg_size(image)}
 
 
 def write_static(root: Path, documentation: Path, site: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from private_consensus.common.multiplicity import ALPHA, holm
-from private_consensus.common.spreadsheets import code, csv
+from private_consensus.common.spreadsheets import code, csv, markdown_table
 from private_consensus.common.spreadsheets import markdown as cell
 
 from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
@@ -189,28 +189,24 @@ def _finite(row: Row) -> dict[str, Any]:
     }
 
 
-def markdown(scored: Iterable[Row]) -> str:
+def markdown(shown: Iterable[Row]) -> str:
     """Write counts and one row per claim as Markdown."""
-    scored = list(scored)
-    lines = ["# Scorecard", ""]
-    lines += [
-        f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)"
-        for item in counts(scored)
-    ]
+    scored = list(shown)
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
               "figure")  # fmt: skip
-    lines += ["", f"| {' | '.join(titles)} |", "|" + "---|" * len(titles)]
-    lines += [
-        "| " + " | ".join((
-            f"{code(row['id'])} {cell(row['claim'])}",
-            *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
-                        row["interval"] or NONE, _after_holm(row), number(row["runs"]),
-                        row["remark"] or NONE)),
-            code(row["command"]),
-        )) + " |"
+    tallies = [
+        f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)\n"
+        for item in counts(scored)
+    ]
+    rows = [
+        (f"{code(row['id'])} {cell(row['claim'])}",
+         *map(cell, (row["verdict"], row["statistic"] or NONE, row["shown"],
+                     row["interval"] or NONE, _after_holm(row), number(row["runs"]),
+                     row["remark"] or NONE)),
+         code(row["command"]))
         for row in scored
     ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return f"# Scorecard\n\n{''.join(tallies)}\n{markdown_table(titles, rows)}"
 
 
 def _after_holm(row: Row) -> str:
