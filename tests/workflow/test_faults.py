@@ -249,7 +249,8 @@ def test_a_results_folder_that_cannot_be_written_is_named(warm, folder, referenc
 def test_a_corrupted_intermediate_file_is_named(warm, undisturbed, tmp_path, reference):
     folder = shutil.copytree(undisturbed, tmp_path / "copy")
     picture = f"results/smoke/figures/{FIGURE}.svg"
-    told = ((picture, 500, f"--force {picture}"), (CELL, -100, "delete it and call again"))
+    remake = f"--force results/smoke/data/{FIGURE}.parquet"
+    told = ((picture, 500, remake), (CELL, -100, "delete it and call again"))
     for file, kept, advice in told:
         path = folder / file
         path.write_bytes(path.read_bytes()[:kept])
