@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from private_consensus.reproduction.claims import Claim, judge_all
+from private_consensus.reproduction.claims import judge_all
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.cells import run_cell
 from private_consensus.reproduction.experiments.results import DRAWN
@@ -54,9 +54,6 @@ runs, privacy = (rows.with_columns(source=pl.lit(DRAWN)) for rows in measured)
 # ``judge_all`` receives runs and privacy rows. A verdict comes with its statistic and a confidence
 # interval.
 
-claims = {
-    key: Claim(**claim.model_dump(mode="json"))
-    for key, claim in loaded.papers["mine"].claims.items()
-}
+claims = loaded.papers["mine"].claims
 table = judge_all(claims, runs, privacy, paper="mine", deterministic=set(), reduced=False)
 print(table.select("claim", "verdict", "value", "low", "high", "runs"))

@@ -73,7 +73,7 @@ def test_the_broken_copy_is_found_and_the_right_one_is_not():
 def test_a_figure_is_planned_run_and_drawn():
     shown = run(4)
     assert shown["numbers"].height == 8
-    assert "mark" in json.dumps(shown["chart"].to_dict())
+    assert "mark" in json.dumps(shown["chart"])
     exact = shown["privacy"].filter(variant="exact")
     assert (exact["epsilon_accountant"] <= exact["epsilon_claimed"]).all()
 

@@ -325,7 +325,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
             r"variants.gradient_descent.exact.extends: found 'plain', expected a variant that",
         ),
         (("variants", "dgd", "network", "extends"), NOTHING, r"network.extends: expected a value"),
-        (("variants", "gradient_descent", "plain", "and so on"), NOTHING, r"and so on: found None"),
+        (("variants", "dgd", "network", "and so on"), NOTHING, r"and so on: missing, expected"),
         ((*EXPERIMENT, "axes"), NOTHING, r"experiments.fig2.axes: expected a value"),
         ((*FIGURE, "extends"), "fig9", r"figures.fig1.extends: found 'fig9'"),
         ((*FIGURE, "panels", 0, "curves"), "nobody", r"fig1.curves: found 'nobody', expected algo"),
@@ -335,7 +335,7 @@ EXPERIMENT, FIGURE = ("experiments", "fig2"), ("figures", "fig1")
         (("claims", "c01", "test", "kind"), "guess", r"claims.c01.test.kind: .*found 'guess'"),
         (("claims", "c01", "variants"), "nothing", r"c01.variants: found 'nothing', expected one"),
         (("claims", "c01", "series", "method"), "dgd", r"one.method: found 'dgd', expected al"),
-        (("claims", "c01", "series"), {"method": "dgd.network"}, r"one.measure: found None"),
+        (("claims", "c01", "series"), {"method": "dgd.network"}, r"one.measure: missing, expected"),
         (("claims", "c02", "test", "best_at"), "no", r"claims.c02.test.best_at: .*found 'no'"),
     ],
 )  # fmt: skip

@@ -125,7 +125,8 @@ def wrong(where: str, value: object, expectation: str) -> ConfigurationError:
     ConfigurationError
         The error, not raised.
     """
-    return ConfigurationError([f"{where}: found {value!r}, expected {expectation}"])
+    problem = "missing" if value is None else f"found {value!r}"
+    return ConfigurationError([f"{where}: {problem}, expected {expectation}"])
 
 
 def shown(value: Any) -> str:
