@@ -334,11 +334,10 @@ class SparseNetwork(Network):
         return self._shared
 
     def _with_graphs(self, runs: int | slice) -> SparseNetwork:
-        network, some = object.__new__(SparseNetwork), runs
-        if not isinstance(runs, slice):
-            some = slice(runs, runs + 1)
-        matrices = {"graphs": self.graphs[some], "weights": self.weights[some]}
-        vars(network).update(matrices, _shared=not isinstance(runs, slice))
+        network, is_one = object.__new__(SparseNetwork), not isinstance(runs, slice)
+        selection = slice(runs, runs + 1) if is_one else runs
+        matrices = {"graphs": self.graphs[selection], "weights": self.weights[selection]}
+        vars(network).update(matrices, _shared=is_one)
         return network
 
     @property
