@@ -80,8 +80,8 @@ def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) ->
     defects = {path: defect for path, defect in defects.items() if defect}
     for path, (file, problem) in defects.items():
         count = len(defects) - 1
-        more = f" ({count} more results are out of date)" if count else ""
-        remedy = f"a current result; run `{command(path, scale, force=True)}`{more}"
+        further = f" ({count} more results are out of date)" if count else ""
+        remedy = f"a current result; run `{command(path, scale, force=True)}`{further}"
         raise InvalidInput(file, problem, remedy)
 
 
@@ -97,8 +97,8 @@ def _defect(
     if "prepared" in expected:
         stamp["data"] = data_hash(tuple(expected["prepared"]))
     actual = actual_stamp(path)
-    parts = [part for part in stamp if actual.get(part) != stamp[part]]
-    return (path, f"made with other {' and other '.join(parts)}") if parts else None
+    differences = [name for name in stamp if actual.get(name) != stamp[name]]
+    return (path, f"made with other {' and other '.join(differences)}") if differences else None
 
 
 def _data_hash(prepared: tuple[str, ...]) -> str:

@@ -137,9 +137,9 @@ def environment() -> Environment:
     return environment_of_pages
 
 
-def _once_made(kind: str, results: Results, made: Callable[[], Any]) -> Any:
+def _once_made(kind: str, results: Results, compute: Callable[[], Any]) -> Any:
     if kind not in results.views:
-        results.views[kind] = made()
+        results.views[kind] = compute()
     return results.views[kind]
 
 
@@ -233,10 +233,10 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
     }
 
 
-def _once(shown: list[dict[str, Any]]) -> None:
+def _once(figures_of_paper: list[dict[str, Any]]) -> None:
     """Link each experiment to the first figure that shows it, where it is described."""
     first: dict[str, dict[str, str]] = {}
-    for figure in shown:
+    for figure in figures_of_paper:
         for experiment in figure["experiments"]:
             target = {"name": figure["name"], "heading": figure["heading"]}
             experiment["told"] = first.setdefault(experiment["name"], target)

@@ -189,9 +189,9 @@ def _finite(row: Row) -> dict[str, Any]:
     }
 
 
-def markdown(shown: Iterable[Row]) -> str:
+def markdown(claims: Iterable[Row]) -> str:
     """Write counts and one row per claim as Markdown."""
-    scored = list(shown)
+    scored = list(claims)
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
               "figure")  # fmt: skip
     tallies = [
