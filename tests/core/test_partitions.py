@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.partitions import partition_summary
-from private_consensus.reproduction.experiments.schema import Panel, Partition
+from private_consensus.reproduction.experiments.schema import FigurePanel, Partition
 
 DATA = SimpleNamespace(labels=np.where(np.arange(4000) % 4 == 0, 1, -1).astype(np.int8))
 PARTITION = {"prepared": "adult-onehot104", "kind": "iid", "agents": 8, "records": 100}
@@ -71,12 +71,12 @@ def test_a_deal_that_makes_no_sense_is_refused(changes):
 )
 def test_a_panel_shows_one_thing(panel):
     with pytest.raises(ValidationError):
-        Panel(title="", **panel)
+        FigurePanel(title="", **panel)
 
 
 def test_the_figure_names_its_source_and_says_a_surrogate_is_one():
     panels = [
-        Panel(
+        FigurePanel(
             title=kind, partition=Partition(**partition), x_title="agent", y_title="records"
         ).model_dump()
         for kind, partition in KINDS.items()

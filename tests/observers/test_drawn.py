@@ -13,7 +13,7 @@ from private_consensus.privacy import gaussian_epsilon, gaussian_mu
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.experiments.plan import load
-from private_consensus.reproduction.experiments.schema import Panel, Views
+from private_consensus.reproduction.experiments.schema import FigurePanel, Views
 from private_consensus.reproduction.observers.drawn import COMPUTED, view_points
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +30,7 @@ ONCE = {"algorithm": {"name": "muffliato"}}
 
 
 def panel(title: str, show: str, **more) -> dict:
-    found = Panel(title=title, views={**PATH, "show": show, **more})
+    found = FigurePanel(title=title, views={**PATH, "show": show, **more})
     return {**found.model_dump(mode="json"), "views": found.views.request()}
 
 
@@ -214,7 +214,7 @@ def test_a_panel_of_views_shows_nothing_else():
     views = {**PATH, "show": "map", **DESCENT}
     for other in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
         with pytest.raises(ValidationError):
-            Panel(title="", views=views, **other)
+            FigurePanel(title="", views=views, **other)
 
 
 def test_what_has_no_views_is_one_clear_line():

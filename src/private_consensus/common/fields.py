@@ -93,7 +93,7 @@ class Open(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
 
-class Entry(Strict):
+class FileEntry(Strict):
     """Mapping of a file with known keys; an absent key has no value."""
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from private_consensus.common.fields import (
-    Entry,
+    FileEntry,
     Flag,
     Grid,
     Interpretation,
@@ -48,7 +48,7 @@ COMPARISONS = ("below", "lower", "steadier", "ratio", "difference", "differs", "
 Quantifier = Literal["each", "universal", "most", "some"]
 
 
-class SeriesEntry(Entry):
+class SeriesEntry(FileEntry):
     """Measurements of a variant in a file; lists give one test per entry."""
 
     experiment: str | Names | None = None
@@ -74,7 +74,7 @@ class Series(SeriesEntry):
     measure: Measure | None = None
 
 
-class TestFields(Entry):
+class TestFields(FileEntry):
     """Keys of a test that have one value."""
 
     best_at: Number | None = None
@@ -159,7 +159,7 @@ class TestEntry(TestFields, SeriesEntry):
     """Second series; absent keys are those of the first series."""
 
 
-class TestedVariant(Entry):
+class TestedVariant(FileEntry):
     """Tests of one variant of a claim."""
 
     __test__ = False
@@ -183,7 +183,7 @@ class TestedVariantEntry(TestEntry):
     """List of tests."""
 
 
-class ClaimFields(Entry):
+class ClaimFields(FileEntry):
     """Keys of a claim that have one value."""
 
     claim: str

@@ -11,7 +11,7 @@ from ..datasets import PREPARATIONS
 
 if TYPE_CHECKING:
     from .plan import Plan
-    from .schema import Curve, Panel
+    from .schema import Curve, FigurePanel
 
 QUANTITIES = {
     "epsilon": ("epsilon", ("budget", "epsilon")),
@@ -101,7 +101,7 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
             yield _curve(plan, index, panel, curve)
 
 
-def _curve(plan: Plan, index: int, panel: Panel, curve: Curve) -> CurveConditions:
+def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveConditions:
     name = curve.experiment or panel.experiment
     experiment, cell = plan.experiments[name], plan.cell(name, curve.method)
     where = {**panel.where, **curve.where}

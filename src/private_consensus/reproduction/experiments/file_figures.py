@@ -7,14 +7,14 @@ from itertools import product
 from typing import Any
 
 from .merging import chosen, named, shown, without, wrong
-from .schema import Curve, CurveKeys, FigureFields, Panel, split_measure
+from .schema import Curve, CurveKeys, FigureFields, FigurePanel, split_measure
 
 OF_CURVES = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
 """Keys of a panel that apply to all of its curves."""
 DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys of a figure that an extending figure does not inherit."""
 FIGURE = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
-OF_PANELS = {*Panel.model_fields} - {"graph", "partition", "views", "curves"}
+OF_PANELS = {*FigurePanel.model_fields} - {"graph", "partition", "views", "curves"}
 ADDED = "_extra_"
 """In the name of a figure that is ours, not one of the paper's."""
 Runs = Mapping[str, Mapping[str, Any]]

@@ -52,7 +52,7 @@ def figure_numbers(
     Parameters
     ----------
     panels : sequence of mapping
-        Panels as :class:`private_consensus.reproduction.experiments.schema.Panel` serializes them.
+        Panels as :class:`.schema.FigurePanel` serializes them.
     cells : mapping
         (experiment, algorithm) to runs and privacy of the cell.
     source : str

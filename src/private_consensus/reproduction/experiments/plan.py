@@ -34,7 +34,7 @@ from .schema import (
     Scale,
     Style,
     Table,
-    Tuning,
+    TunedParameters,
     read_yaml,
     resolve_delta,
     validate,
@@ -471,7 +471,7 @@ def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
     return restriction is None or restriction.where.items() <= columns.items()
 
 
-def _tuned(tuned: Tuning) -> dict[str, Any]:
+def _tuned(tuned: TunedParameters) -> dict[str, Any]:
     """Return the selection of tuned parameters as a cell describes it."""
     quantity, metric = tuned.measure
     return {

@@ -22,7 +22,7 @@ from ..claims import Claim
 from ..datasets import PREPARATIONS
 from .numbers import FIXED, KEY, POINT
 from .quantities import quantities_of
-from .schema import Curve, Experiment, Panel, Paper, Tuning
+from .schema import Curve, Experiment, FigurePanel, Paper, TunedParameters
 
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 PREPARED = "problem.prepared"
@@ -222,7 +222,7 @@ def _preparations_set(experiment: Experiment) -> set[str]:
     return names
 
 
-def _wrong_tuning(where: str, tuned: Tuning, grid: Experiment) -> Iterator[str]:
+def _wrong_tuning(where: str, tuned: TunedParameters, grid: Experiment) -> Iterator[str]:
     for axis in tuned.axes:
         if axis not in grid.axes:
             yield expected(f"{where}.axes", axis, grid.axes)
@@ -367,7 +367,7 @@ def _unmeasured(
         yield expected(where, measure_text(measure), map(measure_text, recorded))
 
 
-def _wrong_panel(where: str, panel: Panel, paper: Paper) -> Iterator[str]:
+def _wrong_panel(where: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
     """Yield one line if a graph's experiment is unknown, and one per invalid goal."""
     if panel.experiment and panel.experiment not in paper.experiments:
         yield expected(where, panel.experiment, paper.experiments)
@@ -377,7 +377,9 @@ def _wrong_panel(where: str, panel: Panel, paper: Paper) -> Iterator[str]:
             yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
 
 
-def _wrong_curve(where: str, panel: Panel, curve: Curve, experiment: Experiment) -> Iterator[str]:
+def _wrong_curve(
+    where: str, panel: FigurePanel, curve: Curve, experiment: Experiment
+) -> Iterator[str]:
     costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
     x = curve.x or panel.x
     if x in costs and not curve.last_iteration_only:

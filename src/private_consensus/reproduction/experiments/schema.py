@@ -29,7 +29,7 @@ from private_consensus.common.errors import Refused as ConfigurationError
 from private_consensus.common.errors import require
 from private_consensus.common.fields import (
     BatchSize,
-    Entry,
+    FileEntry,
     Flag,
     Grid,
     Interpretation,
@@ -139,7 +139,7 @@ class NetworkConfig(Open):
 # --- Experiments ----------------------------------------------------------------------------------
 
 
-class AxisEntry(Entry):
+class AxisEntry(FileEntry):
     """Grid of values, or changes of a named grid."""
 
     set: str | None = None
@@ -164,7 +164,7 @@ class Axis(AxisEntry):
         return values
 
 
-class UnspecifiedDetail(Entry):
+class UnspecifiedDetail(FileEntry):
     """Detail that a paper omits or contradicts, with its literal and its resolved form."""
 
     literal: str = "not given"
@@ -175,7 +175,7 @@ class UnspecifiedDetail(Entry):
     """Reason for the resolution."""
 
 
-class TuningEntry(Entry):
+class TuningEntry(FileEntry):
     """Parameters selected on a grid of the same algorithm, in an experiment with separate runs.
 
     For each point of the axes that both experiments have, the grid point with the smallest mean
@@ -194,7 +194,7 @@ class TuningEntry(Entry):
     """Axes of the grid, each with the path of the value that it sets."""
 
 
-class Tuning(TuningEntry):
+class TunedParameters(TuningEntry):
     """Complete selection of parameters on a grid."""
 
     experiment: str
@@ -228,10 +228,10 @@ class Variant(VariantEntry):
 
     interpretation: Interpretation
     because: str
-    tuned: Tuning | None = None
+    tuned: TunedParameters | None = None
 
 
-class Span(Entry):
+class Span(FileEntry):
     """Range of iterations with a step."""
 
     from_: Positive = Field(alias="from")
@@ -248,7 +248,7 @@ class Span(Entry):
         return self
 
 
-class Scale(Entry):
+class Scale(FileEntry):
     """Changes of an experiment at a smaller scale."""
 
     runs: Positive | None = None
@@ -261,7 +261,7 @@ class Scale(Entry):
     """Values by dotted path."""
 
 
-class IntermediateMeasures(Entry):
+class IntermediateMeasures(FileEntry):
     """Restriction of the measurements before the last iteration."""
 
     where: Selection = {}
@@ -270,7 +270,7 @@ class IntermediateMeasures(Entry):
     """Measures at intermediate iterations; default: all."""
 
 
-class ExperimentEntry(Entry):
+class ExperimentEntry(FileEntry):
     """Experiment: its keys override the defaults of the file or the extended experiment."""
 
     extends: str | None = None
@@ -337,7 +337,7 @@ class Experiment(ExperimentEntry):
 # --- Figures --------------------------------------------------------------------------------------
 
 
-class CurveKeys(Entry):
+class CurveKeys(FileEntry):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
     experiment: str = ""
@@ -354,7 +354,7 @@ class CurveKeys(Entry):
     """Band around the curve."""
 
 
-class MeasureParts(Entry):
+class MeasureParts(FileEntry):
     """Changes of a measure."""
 
     quantity: str | None = None
@@ -498,7 +498,7 @@ class Views(Strict):
         return request
 
 
-class PanelFields(Entry):
+class PanelFields(FileEntry):
     """Axes and curves of a panel."""
 
     experiment: str = ""
@@ -524,7 +524,7 @@ class PanelFields(Entry):
     below each."""
 
 
-class Panel(PanelFields):
+class FigurePanel(PanelFields):
     """Complete panel: curves, a communication graph, a partition, or views of observers."""
 
     title: str
@@ -569,7 +569,7 @@ class PanelEntry(PanelKeys):
     """Privacy loss to observers; merged with that of the figure."""
 
 
-class FigureFields(Entry):
+class FigureFields(FileEntry):
     """Description of a figure."""
 
     title: str
@@ -585,7 +585,7 @@ class FigureFields(Entry):
 class Figure(FigureFields):
     """Figure whose panels and curves are resolved."""
 
-    panels: Annotated[list[Panel], Field(min_length=1)]
+    panels: Annotated[list[FigurePanel], Field(min_length=1)]
     added: Flag = False
     """True: not a figure of the paper."""
 
@@ -615,7 +615,7 @@ class FigureEntry(FigureFields, PanelKeys):
 # --- Tables ---------------------------------------------------------------------------------------
 
 
-class MethodEntry(Entry):
+class MethodEntry(FileEntry):
     """Method of a table, with the published values."""
 
     label: str
@@ -640,7 +640,7 @@ class MethodRows(MethodEntry):
     interpretation: Interpretation
 
 
-class BlockEntry(Entry):
+class BlockEntry(FileEntry):
     """Rows of a table that share an experiment."""
 
     label: str
@@ -657,7 +657,7 @@ class Block(BlockEntry):
     methods: Annotated[list[MethodRows], Field(min_length=1)]
 
 
-class TableEntry(Entry):
+class TableEntry(FileEntry):
     """Table of measurements next to the published values."""
 
     title: str
@@ -708,7 +708,7 @@ class PaperInfo(Strict):
 # --- Files ----------------------------------------------------------------------------------------
 
 
-class Defaults(Entry):
+class Defaults(FileEntry):
     """Default keys of all experiments and panels of a file."""
 
     experiment: ExperimentEntry | None = None
@@ -717,7 +717,7 @@ class Defaults(Entry):
     """Defaults of panels."""
 
 
-class File(Entry):
+class File(FileEntry):
     """File of ``config/papers``: a paper, or a part of one."""
 
     paper: PaperInfo | None = None
@@ -832,7 +832,7 @@ def line_of(where: str, error: Mapping[str, Any]) -> str:
     where : str
         Key with which the line starts.
     error : mapping
-        Entry of ``ValidationError.errors()``.
+        FileEntry of ``ValidationError.errors()``.
 
     Returns
     -------
