@@ -6,8 +6,7 @@ import pytest
 
 import private_consensus as pc
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.networks import SparseNetwork
-from private_consensus.core.networks import metropolis_mixing
+from private_consensus.core.networks import SparseNetwork, metropolis_mixing
 
 PETERSEN = nx.petersen_graph()
 
