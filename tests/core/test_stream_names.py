@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from private_consensus import algorithms
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.randomness import Streams, generator
 from worlds import world
@@ -74,7 +73,7 @@ class Recording(Streams):
         return super().generators(purpose, name)
 
 
-@pytest.mark.parametrize("name", algorithms.names())
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_an_algorithm_draws_from_the_streams_that_it_always_drew_from(name):
     algorithm, problem, network, horizon = world(name)
     streams = Recording(0, (0,))
