@@ -127,7 +127,7 @@ def _look(noisy: Algorithm, network: Network, observer: Observer, view: Observat
     if isinstance(observer, FinalModels):
         return models
     messages = _messages(noisy, network, observer, view)
-    if not observer.last_states:
+    if not observer.receives_last_states:
         return messages
     return lambda execution, along: np.concatenate(
         [_flat(messages(execution, along)), _flat(models(execution, along))], axis=1
@@ -137,7 +137,7 @@ def _look(noisy: Algorithm, network: Network, observer: Observer, view: Observat
 def _models(observer: Observer, view: Observation) -> Look:
     channels = () if view.system is None else view.system.channels
     sends_state = bool(channels) and channels[0].noised_state
-    is_needed = isinstance(observer, FinalModels) or observer.last_states
+    is_needed = isinstance(observer, FinalModels) or observer.receives_last_states
     expected = "messages: agents do not send all of their state, and their models are not recorded"
     require(sends_state or not is_needed, "observer", observer, expected)
     if not is_needed:

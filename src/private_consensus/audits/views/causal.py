@@ -95,7 +95,7 @@ class Observation:
         observer.check(self.network.n_agents)
         name = registry_name(self.algorithm)
         whole_run = name in WHOLE_RUN or name not in NOT_LINEAR | MAPPED
-        if whole_run or isinstance(observer, Eavesdropper) or observer.last_states:
+        if whole_run or isinstance(observer, Eavesdropper) or observer.receives_last_states:
             return self.horizon
         near = [*observer.members, *_whose_models(observer, self.network.n_agents)]
         distance = min(int(self.distances[victim, v]) for v in near)
@@ -192,7 +192,7 @@ def distances(adjacency: np.ndarray) -> np.ndarray:
 
 
 def _sees_models(observer: Observer) -> bool:
-    return isinstance(observer, FinalModels) or observer.last_states
+    return isinstance(observer, FinalModels) or observer.receives_last_states
 
 
 def _whose_models(observer: Observer, n: int) -> list[int]:

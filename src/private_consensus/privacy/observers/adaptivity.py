@@ -243,7 +243,7 @@ def _seen_last(observer: Observer, n: int) -> list[int]:
     """Return the agents whose last states are observed, at least in part."""
     if isinstance(observer, FinalModels):
         return list(range(n)) if observer.of is None else list(observer.of)
-    return list(range(n)) if observer.last_states else []
+    return list(range(n)) if observer.receives_last_states else []
 
 
 def _links(round_: Round, n: int) -> np.ndarray:

@@ -30,7 +30,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -52,14 +52,17 @@ class Observer(ABC):
     """
 
     members: tuple[int, ...] = ()
-    last_states: ClassVar[bool] = False
-    """Whether the members also know the states of all agents after the last round."""
 
     def __post_init__(self) -> None:
         members = whole_agents(self.members, "observer.members")
         fine = len(set(members)) == len(members)
         require(fine, "observer.members", self.members, "agents that are named once")
         object.__setattr__(self, "members", tuple(sorted(members)))
+
+    @property
+    def receives_last_states(self) -> bool:
+        """Return True if the members also know the states of all agents after the last round."""
+        return False
 
     def check(self, n_agents: int) -> None:
         """Raise :class:`InvalidInput` for an agent outside the graph."""
@@ -114,6 +117,10 @@ class Coalition(Observer):
     """
 
     last_states: bool = False
+
+    @property
+    def receives_last_states(self) -> bool:
+        return self.last_states
 
     def final_rows(self, system: LinearSystem) -> np.ndarray:
         if not self.last_states:

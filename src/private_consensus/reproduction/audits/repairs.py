@@ -124,11 +124,11 @@ def _measure(sides: Mapping[str, pl.DataFrame]) -> tuple[str, str] | None:
     common = set.intersection(
         *(set(frame.select("quantity", "metric").unique().rows()) for frame in sides.values())
     )
-    return min(
+    measures = sorted(
         (measure for measure in common if not measure[1].startswith(BASELINES)),
         key=lambda m: (QUANTITIES.index(m[0]), "test" not in m[1], m[1]),
-        default=None,
     )
+    return measures[0] if measures else None
 
 
 def _last_means(
@@ -156,5 +156,6 @@ def _epsilons(
     ))  # fmt: skip
     if not rows.height:
         return None, None
-    accounted = rows["epsilon_accountant"].max() if rows["proven"].all() else float("inf")
-    return rows["epsilon_claimed"].max(), accounted
+    accounted: Any = rows["epsilon_accountant"].max() if rows["proven"].all() else float("inf")
+    claimed: Any = rows["epsilon_claimed"].max()
+    return claimed, accounted

@@ -45,7 +45,7 @@ class Part:
         Number of compared points.
     slack : float
         Amount by which rounding or a finite range may lower the margin below 1.
-    at : callable
+    repeat : callable, optional
         Return the inequality with the keyword ``scale``, a factor on the stated quantity.
     """
 
@@ -55,7 +55,13 @@ class Part:
     margin: float
     points: int
     slack: float = ROUNDING
-    at: Callable[..., Part] = field(default=lambda scale: None, repr=False, compare=False)
+    repeat: Callable[..., Part] | None = field(default=None, repr=False, compare=False)
+
+    def at(self, scale: float) -> Part:
+        """Return the inequality for a stated quantity that is multiplied by ``scale``."""
+        if self.repeat is None:
+            raise TypeError(f"{self.quantity}: the comparison cannot be repeated")
+        return self.repeat(scale=scale)
 
     @property
     def holds(self) -> bool:
@@ -102,7 +108,7 @@ class StatementResult:
 
     def at(self, scale: float) -> StatementResult:
         """Return the result for stated quantities that are multiplied by ``scale``."""
-        return replace(self, parts=tuple(inequality.at(scale=scale) for inequality in self.parts))
+        return replace(self, parts=tuple(inequality.at(scale) for inequality in self.parts))
 
 
 def conclude(
@@ -129,7 +135,7 @@ def conclude(
 
 def grid(*axes: ArrayLike) -> np.ndarray:
     """Return all combinations of values; shape (axes, combinations)."""
-    return np.array(list(product(*axes))).T
+    return np.array(list(product(*map(np.ravel, axes)))).T
 
 
 def _rescalable(comparison: Callable[..., Part]) -> Callable[..., Part]:
@@ -138,7 +144,7 @@ def _rescalable(comparison: Callable[..., Part]) -> Callable[..., Part]:
     @wraps(comparison)
     def compare(*args: Any, **options: Any) -> Part:
         inequality = comparison(*args, **options)
-        return replace(inequality, at=partial(comparison, *args, **options))
+        return replace(inequality, repeat=partial(comparison, *args, **options))
 
     return compare
 
@@ -339,5 +345,5 @@ def _at_worst(
     stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
     ratio = np.where(np.isnan(ratio), -np.inf, ratio)
     worst = int(np.argmin(ratio))
-    at_worst = (float(array[worst]) for array in (stated, measured, ratio))
-    return Part(quantity, *at_worst, len(ratio), slack)
+    at_worst = (float(stated[worst]), float(measured[worst]), float(ratio[worst]))
+    return Part(quantity, *at_worst, points=len(ratio), slack=slack)

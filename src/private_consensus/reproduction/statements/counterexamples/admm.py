@@ -74,7 +74,7 @@ def missing_term() -> ErratumResult:
         "sum of the losses",
         printed,
         true,
-        np.isclose(true, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon)),
+        bool(np.isclose(true, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
         description,
     )
 
