@@ -23,7 +23,9 @@ rule run_cell:
     params:
         cell=lambda wildcards: PLAN.cell(wildcards.experiment, wildcards.algorithm),
         code=code_of_cell,
-        requests=lambda wildcards: PLAN.requests_to(wildcards.experiment, wildcards.algorithm),
+        requests=lambda wildcards: PLAN.requests_to(
+            wildcards.experiment, wildcards.algorithm
+        ),
     message:
         "Runs of {wildcards.experiment}, {wildcards.algorithm}"
     script:
