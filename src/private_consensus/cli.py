@@ -698,16 +698,23 @@ def _in_short(value: Any) -> str:
 
 @contextmanager
 def _combined(options) -> Generator[None]:
-    """Translate errors of an algorithm that does not fit a problem, network or budget."""
+    """Translate errors of an algorithm that does not fit a problem, network or budget.
+
+    An error that passes through the code of the algorithm names the line there.
+    """
     try:
         yield
     except (InvalidInput, Diverged):
         raise
     except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
-        *_, frame = traceback.extract_tb(error.__traceback__)
-        reason = f"{type(error).__name__} in {Path(frame.filename).name}, line {frame.lineno}"
-        expected = f"a problem, network and budget that {options.algorithm} can be run with"
-        raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
+        frames = traceback.extract_tb(error.__traceback__)
+        source = inspect.getsourcefile(import_module(algorithms.module_of(options.algorithm)))
+        own_frames = [frame for frame in frames if frame.filename == source]
+        frame = (own_frames or frames)[-1]
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        reason = shortened(f"{type(error).__name__} in {place}: {error}", 200)
+        expected = "an algorithm that runs on this problem, network and budget"
+        raise InvalidInput(options.algorithm, reason, expected) from error
 
 
 def _planned(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:

@@ -13,8 +13,16 @@ from private_consensus.core.algorithms.gradient_descent import GradientDescent
 WORKING = (
     "from private_consensus.core.algorithms.gradient_descent import GradientDescent as ALGORITHM\n"
 )
+BROKEN_STEP = """
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
+
+class ALGORITHM(GradientDescent):
+    def step(self, state, problem, network, draw, t):
+        return state[9]
+"""
 FILES = {
     "other_working": WORKING,
+    "other_step": BROKEN_STEP + "\nEXAMPLE = 'mean_estimation'\n",
     "other_copy": WORKING,
     "other_raises": "raise RuntimeError('two\\nlines')\n",
     "other_exits": "raise SystemExit(3)\n",
@@ -63,6 +71,13 @@ def test_a_built_in_algorithm_is_not_replaced_and_the_error_names_both(installed
     error = capsys.readouterr().err
     assert "private_consensus.core.algorithms.d_zoa" in error and "other_working" in error
     assert len(error.splitlines()) == 1
+
+
+def test_an_error_in_a_step_names_the_line_of_the_module(installed, capsys):
+    installed(("newcomer", "other_step"))
+    assert main(["run", "newcomer", "--problem", "mean_estimation"]) == 2
+    error = capsys.readouterr().err
+    assert "IndexError in other_step.py, line 6" in error
 
 
 def test_two_packages_with_one_name_are_an_error_that_names_both(installed):
