@@ -39,11 +39,13 @@ def test_merged_keys_may_be_said_again():
     assert yamls.parse(text, "x")["own"] == {"a": 1, "b": 3}
 
 
-@pytest.mark.parametrize("content", [None, b"\xff\xfe\x00"])
-def test_a_file_that_is_none_is_named(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "reason"), [(None, "missing, expected a YAML file"), (b"\xff\xfe\x00", "not valid")]
+)
+def test_a_file_that_is_none_is_named(tmp_path, content, reason):
     if content is not None:
         (tmp_path / "x.yaml").write_bytes(content)
-    with pytest.raises(InvalidInput, match=r"^x.yaml: found"):
+    with pytest.raises(InvalidInput, match=rf"^x.yaml: {reason}"):
         yamls.read(tmp_path / "x.yaml")
 
 

@@ -1,0 +1,93 @@
+"""Tests of how many files and functions of the package four common tasks enter.
+
+A maintainer has to read what a task enters, so the limits may only fall.
+"""
+
+import inspect
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import private_consensus as pc
+from private_consensus.reproduction import plotting
+from private_consensus.reproduction.experiments import plan as planning
+from private_consensus.reproduction.experiments.schema import read_yaml
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = str(Path(pc.__file__).parent)
+
+
+def entered(task) -> dict[str, set[str]]:
+    """Run ``task`` and return the entered functions by file of the package.
+
+    Bodies of modules and classes, which an import executes, do not count.
+    """
+    functions: dict[str, set[str]] = {}
+
+    def profile(frame, event, argument):
+        code = frame.f_code
+        of_package = code.co_filename.startswith(PACKAGE)
+        if event == "call" and of_package and code.co_flags & inspect.CO_OPTIMIZED:
+            functions.setdefault(code.co_filename[len(PACKAGE) + 1 :], set()).add(code.co_qualname)
+
+    sys.setprofile(profile)
+    try:
+        task()
+    finally:
+        sys.setprofile(None)
+    return functions
+
+
+def configuration(*papers):
+    return read_yaml(ROOT / "config" / "config.yaml") | {"papers": list(papers)}
+
+
+def plan(paper):
+    loaded = planning.load(configuration(paper), ROOT / "config")
+    loaded.cell(*min(loaded.cells()))
+
+
+def epsilon(mechanism):
+    pc.account([pc.Release(mechanism, 1.0, 2.0, count=10)], 1e-5)
+
+
+def iterate(seed):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(1, 4, 20, 3)) / 10
+    labels = rng.choice([-1.0, 1.0], (1, 4, 20))
+    problem = pc.problems.class_of("logistic_regression")(
+        features, labels, features[:, 0], labels[:, 0], weight=1.0, ridge=0.1
+    )
+    streams = pc.Streams(seed, (0,))
+    network = pc.networks.build(streams, "ring", 4)
+    algorithm = pc.algorithms.load("dvp")().calibrate(pc.Budget(1.0, 1e-5), problem, network, 2)
+    return lambda: algorithm.run(problem, network, streams, [2], lambda t, active, observed: None)
+
+
+def figure(name):
+    loaded = planning.load(configuration("showkatbakhsh"), ROOT / "config")
+    numbers = pl.read_parquet(ROOT / "results" / "reference" / "data" / f"{name}.parquet")
+    styles = {key: style.model_dump() for key, style in loaded.styles.items()}
+    specification = loaded.figures[name].model_dump(mode="json")
+    return lambda: plotting.draw(name, "showkatbakhsh", numbers, specification, styles)
+
+
+TASKS = {
+    "configuration to plan": (lambda: plan("wang"), lambda: plan("showkatbakhsh"), 22, 200),
+    "an epsilon": (lambda: epsilon("laplace"), lambda: epsilon("gaussian"), 6, 57),
+    "two iterates of DVP": (iterate(0), iterate(1), 20, 98),
+    "a figure": (figure("showkatbakhsh_fig2"), figure("showkatbakhsh_fig3"), 9, 97),
+}
+"""Task that imports what is needed, task that is counted, and limits of files and functions."""
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_task_enters_few_files(name):
+    first, task, most_files, most_functions = TASKS[name]
+    first()
+    functions_by_file = entered(task)
+    assert len(functions_by_file) <= most_files
+    assert sum(map(len, functions_by_file.values())) <= most_functions
