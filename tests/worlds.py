@@ -6,7 +6,7 @@ import numpy as np
 
 from private_consensus import algorithms
 from private_consensus.audits import examples as made
-from private_consensus.audits.conformance import World, world_of
+from private_consensus.audits.conformance import CalibratedRun, world_of
 from private_consensus.privacy import Budget
 
 NOT_PRIVATE = Budget(np.inf)
@@ -35,7 +35,7 @@ MORE = {
 """Of algorithms that have no example for audits, or one that is slow to calibrate."""
 
 
-def world(name: str) -> World:
+def world(name: str) -> CalibratedRun:
     """Of an algorithm by its name."""
     if name not in MORE:
         return world_of(name)
@@ -43,4 +43,4 @@ def world(name: str) -> World:
     problem = build()
     network = made.complete(problem.n_agents)
     algorithm = algorithms.load(name)(**options).calibrate(budget, problem, network, horizon)
-    return World(algorithm, problem, network, horizon)
+    return CalibratedRun(algorithm, problem, network, horizon)

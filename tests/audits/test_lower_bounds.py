@@ -7,7 +7,7 @@ import pytest
 
 from private_consensus import algorithms
 from private_consensus.audits import conformance
-from private_consensus.audits.conformance import World
+from private_consensus.audits.conformance import CalibratedRun
 from private_consensus.audits.examples import example_names
 from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.privacy import Release
@@ -73,7 +73,7 @@ class Clipping(Stating):
 
 def _world(kind):
     attack = mean_attack()
-    return World(calibrated(kind, attack, HORIZON), attack.pair[0], attack.network, HORIZON)
+    return CalibratedRun(calibrated(kind, attack, HORIZON), attack.pair[0], attack.network, HORIZON)
 
 
 def test_a_share_that_is_attained_passes():

@@ -8,7 +8,7 @@ import polars as pl
 
 from private_consensus.common import yamls
 from private_consensus.common.provenance import write_text
-from private_consensus.comparison.design import Comparison, cells, described, read_comparison
+from private_consensus.comparison.design import ComparisonDesign, cells, described, read_comparison
 from private_consensus.comparison.schema import COLUMNS, MEASURES, TUNINGS
 from private_consensus.reproduction.experiments import results
 
@@ -17,12 +17,12 @@ WORSE = 1.5
 """Factor between the losses of a method and of the next."""
 
 
-def smoke() -> Comparison:
+def smoke() -> ComparisonDesign:
     """The repository's design at smoke scale."""
     return read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at("smoke")
 
 
-def rows(design: Comparison, noise: float = 0.1, runs: int | None = None) -> pl.DataFrame:
+def rows(design: ComparisonDesign, noise: float = 0.1, runs: int | None = None) -> pl.DataFrame:
     """A row a cell, method, tuning, run and measure: losses fall with epsilon, methods are ordered
     as in the design, apart from noise that differs by run."""
     rng = np.random.default_rng(0)
@@ -52,7 +52,7 @@ def rows(design: Comparison, noise: float = 0.1, runs: int | None = None) -> pl.
     return pl.DataFrame(found, schema=COLUMNS)
 
 
-def write(folder: Path, design: Comparison) -> None:
+def write(folder: Path, design: ComparisonDesign) -> None:
     """``results.parquet`` and ``cells.json`` as the workflow writes them."""
     results.write(rows(design), folder / "results.parquet", results.stamp({}, "", "synthetic"))
     write_text(folder / "cells.json", json.dumps(described(design, [])))

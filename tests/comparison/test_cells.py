@@ -13,7 +13,7 @@ from private_consensus.comparison.design import (
     BASE,
     SAMPLE,
     Axes,
-    Comparison,
+    ComparisonDesign,
     cells,
     network_of,
     read_comparison,
@@ -102,7 +102,7 @@ def test_a_wrong_design_is_named_by_its_key(change, key):
 def test_a_job_is_given_its_part_of_the_design_through_json(scale):
     design = read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at(scale)
     parts = [
-        Comparison.model_validate(json.loads(json.dumps(design.part(part))))
+        ComparisonDesign.model_validate(json.loads(json.dumps(design.part(part))))
         for part in range(design.jobs)
     ]
     assert {name for part in parts for name in part.methods} == set(design.methods)

@@ -12,7 +12,7 @@ from synthetic import ROOT
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
-from private_consensus.comparison.engine import Engine, Setting, engines_of
+from private_consensus.comparison.engine import CalibratedCandidate, Engine, engines_of
 from private_consensus.comparison.problems import (
     Classified,
     ClippedPerceptron,
@@ -25,9 +25,9 @@ from private_consensus.comparison.problems import (
 )
 from private_consensus.comparison.schema import ENVIRONMENT, MEASURES, TUNINGS, checked
 from private_consensus.comparison.tuning import (
-    Candidate,
-    Scales,
+    ObjectiveScales,
     Trial,
+    TuningCandidate,
     best,
     candidate,
     default_units,
@@ -119,7 +119,9 @@ def test_what_is_not_noised_runs_once_and_has_its_measures_at_each_budget(monkey
     algorithm = replace(default.algorithm, eta=default.algorithm.eta / 3)
     slower = default._replace(algorithm=algorithm)
     settings = [
-        Setting(epsilon, "tuned", engine.calibrated(name, one, epsilon, 1, world), one.horizon)
+        CalibratedCandidate(
+            epsilon, "tuned", engine.calibrated(name, one, epsilon, 1, world), one.horizon
+        )
         for one in (default, slower)
         for epsilon in EPSILONS
     ]
@@ -313,7 +315,7 @@ def test_a_record_moves_no_gradient_by_more_than_is_stated_with_unequal_sizes():
 def test_the_search_covers_the_ranges_and_then_refines_the_best_point(design):
     many = design.model_copy(update={"tuning": design.tuning.model_copy(update={"trials": 12})})
     assert stage_sizes(12) == [4, 4, 4] and stage_sizes(2) == [1, 1, 0] and stage_sizes(1)[1] == 0
-    scales = Scales(200.0, 3.0)
+    scales = ObjectiveScales(200.0, 3.0)
     default = default_units(many, "dp_gd", "mean_estimation", scales)
     first = stage_points(many, True, 0, default)
     np.testing.assert_array_equal(first[0], default)
@@ -342,7 +344,7 @@ def test_transferred_parameters_are_the_mean_position_without_the_public_start()
 
 
 def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
-    scales = Scales(200.0, 3.0)
+    scales = ObjectiveScales(200.0, 3.0)
     high = candidate(design, "dp_gd", "mean_estimation", scales, np.array([0.999999, 0.5, 0.0]))
     eta, horizon = positions(design, "dp_gd", "mean_estimation", scales, high)
     assert (eta.parameter, horizon.parameter) == ("eta", "horizon")
@@ -358,15 +360,15 @@ def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):
     still = replace(default.algorithm, eta=1e-12)
     ends = []
     for from_public in (False, True):
-        one = Candidate(still, 3, from_public)
+        one = TuningCandidate(still, 3, from_public)
         calibrated = engine.calibrated("dp_gd", one, 1.0, 1, world)
-        setting = Setting(1.0, "tuned", calibrated, 3, from_public)
+        setting = CalibratedCandidate(1.0, "tuned", calibrated, 3, from_public)
         ends.append(engine.measured("dp_gd", [setting], world)[0]["excess_loss_mean"])
         noise = calibrated.algorithm.noise.scale
     np.testing.assert_allclose(ends[0], engine.pool.data_free().excess)
     start = engine.pool.excess(engine.pool.public_start[None, None])[0, 0]
     np.testing.assert_allclose(ends[1], start)
-    again = engine.calibrated("dp_gd", Candidate(still, 3, False), 1.0, 1, world)
+    again = engine.calibrated("dp_gd", TuningCandidate(still, 3, False), 1.0, 1, world)
     assert again.algorithm.noise.scale == noise
 
 
@@ -390,7 +392,7 @@ def test_the_search_comes_near_a_fine_grid_on_fresh_runs(design):
 
 def test_a_range_of_no_parameter_or_an_empty_one_is_refused(design):
     method = design.methods["dp_gd"]
-    kind = type(candidate(design, "dp_gd", "mean_estimation", Scales(1.0, 1.0)).algorithm)
+    kind = type(candidate(design, "dp_gd", "mean_estimation", ObjectiveScales(1.0, 1.0)).algorithm)
     one = kind.ranges["eta"]
     for wrong in (
         {"temperature": one},

@@ -6,7 +6,7 @@ import polars as pl
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import write_text
-from private_consensus.comparison.design import Comparison
+from private_consensus.comparison.design import ComparisonDesign
 from private_consensus.comparison.engine import engines_of
 from private_consensus.comparison.tuning_check import checked_tuning
 from private_consensus.core.kernels.compiling import limited_threads
@@ -15,7 +15,7 @@ from private_consensus.reproduction.experiments.results import source_of, stamp,
 
 asked, out, log = snakemake.params.asked, snakemake.output, snakemake.log
 with job_logging(log[0], asked, log.usage), limited_threads(snakemake.threads):
-    design = Comparison.model_validate(asked)
+    design = ComparisonDesign.model_validate(asked)
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     engines = engines_of(design, {data.name: data for data in loaded})
     rows = pl.concat([engine.rows() for engine in engines])

@@ -7,7 +7,7 @@ import polars as pl
 from private_consensus.common.job_logging import job_logging
 from private_consensus.common.provenance import atomic_write, write_text
 from private_consensus.common.readable import read_json
-from private_consensus.comparison.design import Comparison, described
+from private_consensus.comparison.design import ComparisonDesign, described
 from private_consensus.comparison.schema import KEYS, checked, one_row_per_run
 from private_consensus.reproduction.experiments.results import rows_of, sources, stamp, write
 
@@ -20,7 +20,7 @@ with job_logging(snakemake.log[0], asked, snakemake.log.usage):
         [row for part in found for row in part[key]]
         for key in ("absent", "borders", "tuning_check")
     ]
-    design = described(Comparison.model_validate(asked), *lists)
+    design = described(ComparisonDesign.model_validate(asked), *lists)
     write_text(out.cells, json.dumps(design, indent=1) + "\n")
     with atomic_write(out.runs) as temporary:
         one_row_per_run(rows).write_parquet(temporary, compression="zstd", compression_level=19)

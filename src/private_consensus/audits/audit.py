@@ -192,7 +192,7 @@ def audit(
     level = (1.0 - confidence) / 2
     share = level / len(plan.attacks)
     looks = planned_looks(runs, first=max(FEWEST, runs // EARLY))
-    results: list[_Tested] = []
+    results: list[_PairStatistics] = []
     for index, pair in enumerate(plan.attacks):
         results.append(
             _tested(
@@ -294,7 +294,7 @@ def audit(
     )  # fmt: skip
 
 
-class _Plan(NamedTuple):
+class _AuditPlan(NamedTuple):
     """Plan of an audit: exact costs of all pairs, and the pairs that other tests use.
 
     Parameters
@@ -325,13 +325,15 @@ class _Plan(NamedTuple):
 def _plan(
     noisy: Algorithm, problem: Any, network: Network, horizon: int, releases: Sequence[Release],
     declared: Declaration, delta: float, attack: Attack | None, seed: int,
-) -> _Plan:  # fmt: skip
+) -> _AuditPlan:  # fmt: skip
     """Compute the exact costs of every agent, and select the agents that statistics attack."""
     if attack is not None:
         other_agents = [i for i in range(attack.network.n_agents) if i != attack.agent]
         reason = "the pair of data sets was given"
         untested = (Untested(listed(other_agents), reason, False),) if other_agents else ()
-        return _Plan((attack,), (), (), CheckReport(), (attack.agent,), (attack.name,), untested)
+        return _AuditPlan(
+            (attack,), (), (), CheckReport(), (attack.agent,), (attack.name,), untested
+        )
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
     exact = exact_costs(
@@ -358,7 +360,7 @@ def _plan(
         for agent, strong in strongest_pairs.items()
         for pair in pairs_of_outputs(noisy, pairs[agent], strong, horizon)
     ]
-    return _Plan(
+    return _AuditPlan(
         attacked_pairs,
         tuple(strongest_pairs.values()),
         of_outputs,
@@ -369,7 +371,7 @@ def _plan(
     )
 
 
-class _Tested(NamedTuple):
+class _PairStatistics(NamedTuple):
     """Statistics of one pair of data sets."""
 
     attack: Attack
@@ -403,7 +405,7 @@ class _Tested(NamedTuple):
 def _tested(
     noisy: Algorithm, attack: Attack, horizon: int, claimed: float, declared: Declaration, looks, *,
     delta: float, level: float, seed: int, progress: Callable[[int], None],
-) -> _Tested:  # fmt: skip
+) -> _PairStatistics:  # fmt: skip
     """Execute one pair of data sets until a finding decides, or all runs are done."""
     worlds: list[Evidence] = []
     done = 0
@@ -425,7 +427,7 @@ def _tested(
         )
         if judged.findings:
             break
-    return _Tested(attack, worlds, judged, done, look.share)
+    return _PairStatistics(attack, worlds, judged, done, look.share)
 
 
 def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:

@@ -37,7 +37,7 @@ Shown = dict[tuple[int, int, str], np.ndarray]
 """By setting, iteration and quantity, the values of all runs."""
 
 
-class World(NamedTuple):
+class CalibratedRun(NamedTuple):
     """A calibrated algorithm and where it runs."""
 
     algorithm: Algorithm
@@ -46,11 +46,11 @@ class World(NamedTuple):
     horizon: int
 
 
-def world_of(name: str) -> World:
+def world_of(name: str) -> CalibratedRun:
     """The small example of an algorithm, calibrated."""
     algorithm, problem, network, budget, horizon = examples(name)[0].world
     calibrated = algorithm.calibrate(budget, problem, network, horizon)
-    return World(calibrated, problem, network, horizon)
+    return CalibratedRun(calibrated, problem, network, horizon)
 
 
 def check(name: str) -> None:
@@ -69,7 +69,7 @@ def check(name: str) -> None:
 
 
 def batch_equals_its_settings(
-    world: World, *, variant: Algorithm | None = None, exact: bool = False
+    world: CalibratedRun, *, variant: Algorithm | None = None, exact: bool = False
 ) -> None:
     """Check that a batch of settings equals the settings one by one.
 
@@ -103,7 +103,7 @@ def batch_equals_its_settings(
             assert not exact or np.array_equal(batched, values), text
 
 
-def more_runs_change_nothing(world: World) -> None:
+def more_runs_change_nothing(world: CalibratedRun) -> None:
     """Runs are what they were when there are more of them."""
     few, many = (
         shown(world, [world.algorithm], [world.horizon], runs) for runs in (RUNS, RUNS + 2)
@@ -115,7 +115,7 @@ def more_runs_change_nothing(world: World) -> None:
             np.testing.assert_allclose(again, values, rtol=RTOL, atol=ATOL, err_msg=str(key))
 
 
-def seeds_are_all_randomness(world: World, *, noisy: bool = True) -> None:
+def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> None:
     """Check that equal seeds give equal bytes, and another seed other messages if there is noise.
 
     Parameters
@@ -147,7 +147,7 @@ ATTAINED_SLACK = 1e-5
 """Relative; rounding of the noise that leads to equal messages."""
 
 
-def attained_shares_are_executed(world: World) -> None:
+def attained_shares_are_executed(world: CalibratedRun) -> None:
     """An executed attack reaches the share of the sensitivity that releases state as attained.
 
     One pair of data sets is executed with equal messages (:mod:`.replay`). In every noised
@@ -194,7 +194,7 @@ def attained_shares_are_executed(world: World) -> None:
     assert reached, text
 
 
-def _executed_losses(world: World, attack: Attack) -> np.ndarray:
+def _executed_losses(world: CalibratedRun, attack: Attack) -> np.ndarray:
     """Return by noised iteration the least length of the change of unit noise, of all runs."""
     trace = replays(world.algorithm, attack, world.horizon, seed=ROOT).neighbour
     if trace is None:
@@ -203,14 +203,18 @@ def _executed_losses(world: World, attack: Attack) -> np.ndarray:
     return np.array(lengths)
 
 
-CHECKS: tuple[Callable[[World], None], ...] = (
+CHECKS: tuple[Callable[[CalibratedRun], None], ...] = (
     batch_equals_its_settings, more_runs_change_nothing, seeds_are_all_randomness,
     attained_shares_are_executed,
 )  # fmt: skip
 
 
 def shown(
-    world: World, settings: list[Algorithm], horizons: list[int], runs: int, root: int = ROOT
+    world: CalibratedRun,
+    settings: list[Algorithm],
+    horizons: list[int],
+    runs: int,
+    root: int = ROOT,
 ) -> Shown:
     """Return the observables of settings in some runs.
 

@@ -142,7 +142,7 @@ class FewRecords(LogisticRegression):
         rows, gram = self._signed[: self._holders], self._gram
         margins = np.matvec(rows, base)
         pull = self.weight * self.counts / curvature
-        at = _Place.of(np.zeros_like(margins), margins, gram, pull)
+        at = _Evaluation.of(np.zeros_like(margins), margins, gram, pull)
         identity = np.eye(margins.shape[-1])
         for _ in range(STEPS):
             share = expit(at.against)
@@ -155,7 +155,7 @@ class FewRecords(LogisticRegression):
         return np.vecmat(at.s, rows)
 
 
-class _Place(NamedTuple):
+class _Evaluation(NamedTuple):
     """Coefficients, the records' margins there with the sign changed, and the objective."""
 
     s: np.ndarray
@@ -163,7 +163,9 @@ class _Place(NamedTuple):
     value: np.ndarray
 
     @classmethod
-    def of(cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray) -> _Place:
+    def of(
+        cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
+    ) -> _Evaluation:
         turned = np.matvec(gram, s)
         against = -(margins + turned)
         value = (pull * np.logaddexp(0.0, against) + s * turned / 2).sum(-1)
@@ -171,17 +173,17 @@ class _Place(NamedTuple):
 
 
 def _descended(
-    at: _Place, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
-) -> _Place:
+    at: _Evaluation, ahead: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
+) -> _Evaluation:
     """Take a step that is halved until the objective decreases."""
     upper_bound, length = at.value + EXACT * np.abs(at.value), np.ones(at.s.shape[:-1])
-    after = _Place.of(at.s - ahead, margins, gram, pull)
+    after = _Evaluation.of(at.s - ahead, margins, gram, pull)
     for _ in range(HALVINGS):
         worse = after.value > upper_bound
         if not worse.any():
             break
         length = np.where(worse, length / 2, length)
-        after = _Place.of(at.s - length[..., None] * ahead, margins, gram, pull)
+        after = _Evaluation.of(at.s - length[..., None] * ahead, margins, gram, pull)
     return after
 
 

@@ -248,7 +248,7 @@ class Row(NamedTuple):
         return f"the {self.kind} of agent {self.agent} in iteration {self.iteration}"
 
 
-class _Recorder:
+class _ValueRecorder:
     """Collects released and exchanged values as [runs, agents, numbers]."""
 
     def __init__(
@@ -402,7 +402,7 @@ class Executed:
     def _execute(self, values: np.ndarray, last: float) -> Transcripts:
         runs = len(values)
         recording = RecordingNetwork.on(self.network)
-        recorder = _Recorder(recording, runs, self.internal, last)
+        recorder = _ValueRecorder(recording, runs, self.internal, last)
         streams = ControlledStreams(
             ROOT + self.seed, tuple(range(runs)), {}, self.layout, values
         )  # fmt: skip
@@ -754,7 +754,7 @@ def solved_in_order(
     for t, following in zip(iterations, [*iterations[1:], np.inf], strict=True):
         rows, columns = np.flatnonzero(times == t), np.flatnonzero((first == t) & ~is_solved)
         last = following if in_order else np.inf
-        iteration = _Part(executed, near, target, values, rows, last)
+        iteration = _IterationMessages(executed, near, target, values, rows, last)
         step = _solved_step(iteration, units, columns, near.scale[rows], floor)
         if step is None or step.unexplained.any():
             columns, scale = _entering(executed, near, units, is_solved, t)
@@ -771,7 +771,7 @@ def solved_in_order(
     return Shift(units - start, unexplained, True, change, near, is_certain)
 
 
-class _Part(NamedTuple):
+class _IterationMessages(NamedTuple):
     """Messages of one iteration, to be solved for while earlier messages equal their targets.
 
     Parameters
@@ -826,7 +826,11 @@ class _Step(NamedTuple):
 
 
 def _solved_step(
-    iteration: _Part, units: np.ndarray, columns: np.ndarray, scale: np.ndarray, floor: float
+    iteration: _IterationMessages,
+    units: np.ndarray,
+    columns: np.ndarray,
+    scale: np.ndarray,
+    floor: float,
 ) -> _Step | None:
     """Solve for the messages of one iteration with the draws ``columns``."""
     units, size = units.copy(), np.where(scale > 0, scale, 1e-300)
@@ -857,7 +861,7 @@ def _solved_step(
     return _Step(units, _leaks(gap, scale, allowed, 1e3 * floor), floor, values)
 
 
-def _slopes(iteration: _Part, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def _slopes(iteration: _IterationMessages, units: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the response of messages to selected draws at ``units``, [rows, columns]."""
     if not len(columns):
         return np.zeros((len(iteration.near.rows), 0))
@@ -893,7 +897,9 @@ def _entering(
         Standard deviation of the noise in each message of iteration ``t``.
     """
     times = np.array([row.iteration for row in near.rows])
-    all_rows = _Part(executed, near, near.base, near.base, np.arange(len(times)), np.inf)
+    all_rows = _IterationMessages(
+        executed, near, near.base, near.base, np.arange(len(times)), np.inf
+    )
     matrix = _slopes(all_rows, units, np.arange(len(units)))
     scale = np.linalg.norm(matrix, axis=1)
     responds = np.abs(matrix) > PRECISION * scale[:, None]

@@ -202,7 +202,7 @@ class Trace:
         return len(set(self.calls))
 
 
-class _Recorder:
+class _TraceRecorder:
     """Observer that fills a trace and, with a source, replays the messages of the source.
 
     Parameters
@@ -426,7 +426,7 @@ def run_traced(
     Trace
     """
     exchanges = Exchanges(None if source is None else source.all_exchanges)
-    recorder = _Recorder(rows, exchanges, source)
+    recorder = _TraceRecorder(rows, exchanges, source)
     if isinstance(algorithm, Iterative):
         recorder.files = source_files(type(algorithm))
         algorithm = with_step(algorithm, recorder)

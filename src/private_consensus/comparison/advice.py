@@ -40,7 +40,7 @@ from private_consensus.reproduction.experiments.schema import Strict, validate
 
 from .baselines import baselines_of, learnable_cells
 from .schema import ANYONE, CELL, MEASURES
-from .tables import Parts, compared, cube
+from .tables import PartitionedRows, compared, cube
 
 ANSWERS = {
     HELD: "yes", IN_PART: "in part", NOT_HELD: "no", UNDECIDED: "undecided",
@@ -166,7 +166,7 @@ def judged(
         One row per sentence, with the pair nearest to failing.
     """
     axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
-    proven = Parts(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
+    proven = PartitionedRows(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
     free = baselines_of(table)
 
     @cache
@@ -193,7 +193,7 @@ def judged(
 
 
 def _estimates(
-    test: Pairwise, table: Parts, ranked: Sequence[str], axis: Mapping[tuple, str]
+    test: Pairwise, table: PartitionedRows, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Estimates]:
     """Yield the estimates of a test, separately for each of its parts."""
     pairs = list(_pairs(test, table, ranked, axis))
@@ -228,7 +228,7 @@ def _series(side: Side) -> Series:
 
 
 def _pairs(
-    test: Pairwise, table: Parts, ranked: Sequence[str], axis: Mapping[tuple, str]
+    test: Pairwise, table: PartitionedRows, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Sides]:
     """Yield every pair of cells and methods that the test compares and that have runs."""
     sides = [(side, table.cube(test.measure, side.tuning)) for side in (test.smaller, test.than)]

@@ -35,7 +35,7 @@ from .statistics import (
     places,
     tuning_ratio,
 )
-from .tables import Cube, Parts, compared, cube
+from .tables import Cube, PartitionedRows, compared, cube
 
 LOSS = "excess_loss_mean"
 STRONGEST = OBSERVERS[0]
@@ -81,7 +81,7 @@ def answers(
     problems = design["titles"]["problem"]
     base = {tuple(cell[key] for key in CELL) for cell in design["cells"] if cell["axis"] == "base"}
     observers = set(table["observer"].unique()) - {"none", ANYONE}
-    all_parts = Parts(table)
+    all_parts = PartitionedRows(table)
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
         name: all_parts.kept(
@@ -90,7 +90,7 @@ def answers(
         for name in OBSERVERS
         if name in observers
     }
-    strongest = tables.get(STRONGEST, Parts(table.clear()))
+    strongest = tables.get(STRONGEST, PartitionedRows(table.clear()))
     free = baselines_of(table)
     outcomes = {
         name: {tuning: learnable_cells(rows.cube(LOSS, tuning), free) for tuning in TUNINGS}
@@ -139,7 +139,7 @@ def answers(
 
 
 def _ranks(
-    table: Parts, tuning: str, problems: Iterable[str], outcomes: Mapping[tuple, Any]
+    table: PartitionedRows, tuning: str, problems: Iterable[str], outcomes: Mapping[tuple, Any]
 ) -> dict[str, Any]:
     """Return mean ranks over the cells that remain, over all cells, and over each problem's."""
     losses = table.cube(LOSS, tuning)
@@ -179,8 +179,8 @@ def _counts(outcomes: Mapping[tuple, bool | None]) -> dict[str, int]:
 
 
 def _learned(
-    table: Parts,
-    ranked: Parts,
+    table: PartitionedRows,
+    ranked: PartitionedRows,
     design: Mapping[str, Any],
     base: Iterable[tuple],
     free: Sequence[str],
@@ -241,8 +241,8 @@ def _borders(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _problem(
     problem: str,
-    table: Parts,
-    tables: Mapping[str, Parts],
+    table: PartitionedRows,
+    tables: Mapping[str, PartitionedRows],
     names: Sequence[str],
     outcomes: Mapping[str, Mapping[str, Mapping[tuple, Any]]],
 ) -> list[dict[str, Any]]:
@@ -273,7 +273,7 @@ def _of_problem(rows: pl.DataFrame, problem: str) -> pl.DataFrame:
     return rows.filter(pl.col("problem") == problem)
 
 
-def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
+def _ends(table: PartitionedRows, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
     """Return the runs of local training and of central noise in each cell."""
     ends = table.rows(LOSS, tuning).filter(pl.col("method").is_in([LOCAL, CENTRAL]))
     losses = cube(ends, LOSS, tuning)
@@ -281,7 +281,7 @@ def _ends(table: Parts, tuning: str) -> dict[tuple, dict[str, np.ndarray]]:
 
 
 def _places(
-    table: Parts, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
+    table: PartitionedRows, tuning: str, ends: Mapping[tuple, Any], names: Sequence[str]
 ) -> dict[tuple, list[Row]]:
     """Return the ranked methods of each cell, best first."""
     losses = table.cube(LOSS, tuning)
@@ -311,7 +311,7 @@ def _places(
     return rows_by_cell
 
 
-def _means(table: Parts, measure: str, tuning: str) -> dict[tuple, float]:
+def _means(table: PartitionedRows, measure: str, tuning: str) -> dict[tuple, float]:
     means_cube = table.cube(measure, tuning)
     return {
         (cell, method): float(value)
@@ -341,7 +341,7 @@ def _fronts(
     return dict(zip(runs, bits.tolist(), strict=True))
 
 
-def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _unproven(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """Return, for each cell, the methods without a proof and the methods that are not private.
 
     Methods without a proof have bounds on epsilon.
@@ -356,7 +356,7 @@ def _unproven(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, li
     return {cell: sorted(rows, key=lambda row: row[0]) for cell, rows in rows_by_cell.items()}
 
 
-def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
+def _costs(table: PartitionedRows, tuning: str, names: Sequence[str]) -> dict[tuple, list[Row]]:
     """Return the costs of each method per cell, by :data:`.statistics.COSTS`, and its seconds."""
     rows_by_cell = defaultdict(list)
     means = [_means(table, measure, tuning) for measure in (*COSTS, "seconds")]
@@ -368,7 +368,11 @@ def _costs(table: Parts, tuning: str, names: Sequence[str]) -> dict[tuple, list[
 
 
 def _budgets(
-    table: Parts, ranked: Parts, problem: str, epsilons: Sequence[float], base: Iterable[tuple]
+    table: PartitionedRows,
+    ranked: PartitionedRows,
+    problem: str,
+    epsilons: Sequence[float],
+    base: Iterable[tuple],
 ) -> list[dict[str, Any]]:
     """Return, for each goal, the budgets that methods need in the base cells of a problem.
 
@@ -408,7 +412,7 @@ def _base_curves(losses: Cube, base: Iterable[tuple]) -> dict[str, dict[float, n
     return curves
 
 
-def _gains(table: Parts, base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
+def _gains(table: PartitionedRows, base: Iterable[tuple]) -> dict[str, dict[str, Row]]:
     """Return the loss of each method relative to transferred parameters, per kind of tuning.
 
     The base cells are used in which both kinds of tuning have all runs.

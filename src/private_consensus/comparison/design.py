@@ -29,7 +29,7 @@ MOST_SAMPLED = 60
 
 
 @dataclass(frozen=True)
-class Environment:
+class CellConditions:
     """Attributes of a cell except its budget."""
 
     problem: str
@@ -59,7 +59,7 @@ class Cell:
         ``base``, the axis that is varied about the base cell, or ``sample``.
     """
 
-    environment: Environment
+    environment: CellConditions
     epsilon: float
     axis: str
 
@@ -99,7 +99,7 @@ class Limits(Strict):
     natural: dict[Literal["low", "high"], str] = Field(default_factory=dict)
 
 
-class Problem(Titled):
+class ProblemDesign(Titled):
     """Problem of the comparison."""
 
     records: int = Field(ge=1, description="of all agents together")
@@ -109,7 +109,7 @@ class Problem(Titled):
     )
 
 
-class Method(Strict):
+class MethodDesign(Strict):
     """Method that takes part in the comparison."""
 
     title: str = Field(min_length=1)
@@ -138,7 +138,7 @@ class Method(Strict):
     because: str = Field(default="", description="which version it is, and what it is not for")
 
     @model_validator(mode="after")
-    def _is_algorithm_or_baseline(self) -> Method:
+    def _is_algorithm_or_baseline(self) -> MethodDesign:
         expected = "an algorithm with a name, or a baseline"
         require(
             bool(self.baseline) != bool(self.algorithm), "methods.algorithm",
@@ -150,7 +150,7 @@ class Method(Strict):
         )
         return self
 
-    def among(self, problems: Collection[str]) -> Method:
+    def among(self, problems: Collection[str]) -> MethodDesign:
         """Return the method restricted to some problems."""
         retained = (
             None
@@ -199,7 +199,7 @@ class Reduced(Strict):
     axes: Axes
 
 
-class Comparison(Strict):
+class ComparisonDesign(Strict):
     """Content of ``config/comparison.yaml``."""
 
     delta: float = Field(gt=0, lt=1)
@@ -211,13 +211,13 @@ class Comparison(Strict):
     sample: Sample
     graphs: dict[str, Titled]
     partitions: dict[str, Titled]
-    problems: dict[str, Problem]
+    problems: dict[str, ProblemDesign]
     groups: dict[str, list[str]] = Field(
         default_factory=dict, description="names for several problems"
     )
     tuning: Tuning
     jobs: int = Field(default=6, ge=1, description="number of jobs that share the methods")
-    methods: dict[str, Method]
+    methods: dict[str, MethodDesign]
     scales: dict[str, Reduced] = Field(default_factory=dict)
 
     @model_validator(mode="before")
@@ -229,7 +229,7 @@ class Comparison(Strict):
         return {**raw, "methods": {k: _ungrouped(k, v, groups) for k, v in raw["methods"].items()}}
 
     @model_validator(mode="after")
-    def _refers_to_what_is_there(self) -> Comparison:
+    def _refers_to_what_is_there(self) -> ComparisonDesign:
         Relation(self.relation.unit, self.relation.change)
         for epsilon in self.epsilons:
             require(0 < epsilon < np.inf, "epsilons", epsilon, "numbers above 0")
@@ -258,7 +258,7 @@ class Comparison(Strict):
                 require_buildable(name, agents, **parameters)
         return self
 
-    def at(self, scale: str) -> Comparison:
+    def at(self, scale: str) -> ComparisonDesign:
         """Return the design at a scale; without a declared reduction it is this design."""
         reduced = self.scales.get(scale)
         if reduced is None:
@@ -336,7 +336,7 @@ def _ungrouped(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
     return changed
 
 
-def _require_axes(key: str, axes: Axes, design: Comparison) -> None:
+def _require_axes(key: str, axes: Axes, design: ComparisonDesign) -> None:
     _require_known(f"{key}.graph", axes.graph, design.graphs)
     _require_known(f"{key}.partition", axes.partition, design.partitions)
     for name in ("missing", "links"):
@@ -349,7 +349,7 @@ def _require_known(key: str, names: list[str], allowed: Mapping[str, Any]) -> No
         require(name in allowed, key, name, f"one of {', '.join(allowed)}")
 
 
-def read_comparison(raw: Mapping[str, Any]) -> Comparison:
+def read_comparison(raw: Mapping[str, Any]) -> ComparisonDesign:
     """Return the checked configuration of the comparison.
 
     Raises
@@ -357,7 +357,7 @@ def read_comparison(raw: Mapping[str, Any]) -> Comparison:
     ConfigurationError
         With one line for each invalid key.
     """
-    return validate(Comparison, raw)
+    return validate(ComparisonDesign, raw)
 
 
 def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str, Any]]:
@@ -395,7 +395,7 @@ def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
     return by_agents[agents]
 
 
-def cells(design: Comparison) -> list[Cell]:
+def cells(design: ComparisonDesign) -> list[Cell]:
     """Return all distinct cells of a design: base, each axis varied separately, sample."""
     by_key = {(cell.environment, cell.epsilon): cell for cell in _star(design)}
     for cell in _sample(design, {(cell.environment, cell.epsilon) for cell in by_key.values()}):
@@ -403,11 +403,11 @@ def cells(design: Comparison) -> list[Cell]:
     return list(by_key.values())
 
 
-def _star(design: Comparison) -> Iterator[Cell]:
+def _star(design: ComparisonDesign) -> Iterator[Cell]:
     """Yield the base cells and their neighbours along each axis."""
     axes = {name: getattr(design.axes, name) for name in Axes.model_fields}
     for problem in design.problems:
-        base = Environment(problem, **{name: values[0] for name, values in axes.items()})
+        base = CellConditions(problem, **{name: values[0] for name, values in axes.items()})
         around = [(BASE, base)]
         around += [
             (name, replace(base, **{name: value}))
@@ -419,7 +419,9 @@ def _star(design: Comparison) -> Iterator[Cell]:
                 yield Cell(environment, epsilon, axis)
 
 
-def _sample(design: Comparison, existing: set[tuple[Environment, float]]) -> Iterator[Cell]:
+def _sample(
+    design: ComparisonDesign, existing: set[tuple[CellConditions, float]]
+) -> Iterator[Cell]:
     """Yield further cells from a scrambled Sobol sequence, without existing cells."""
     from scipy.stats import qmc  # slow to import
 
@@ -437,14 +439,14 @@ def _sample(design: Comparison, existing: set[tuple[Environment, float]]) -> Ite
             for (name, choices), share in zip(axes.items(), point, strict=True)
         }
         epsilon = values.pop("epsilon")
-        environment = Environment(**values)
+        environment = CellConditions(**values)
         if (environment, epsilon) not in existing:
             existing.add((environment, epsilon))
             yield Cell(environment, epsilon, SAMPLE)
 
 
 def described(
-    design: Comparison,
+    design: ComparisonDesign,
     absent: list[dict[str, Any]],
     borders: Sequence[Mapping[str, Any]] = (),
     tuning_check: Sequence[Mapping[str, Any]] = (),

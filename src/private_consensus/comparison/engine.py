@@ -27,15 +27,15 @@ from private_consensus.privacy import Budget
 
 from .calibration import Calibrated, calibrate_to, prescribed
 from .costs import bits_of, gradients_of, messages_of
-from .design import BASE, Cell, Comparison, Environment, cells, network_of
+from .design import BASE, Cell, CellConditions, ComparisonDesign, cells, network_of
 from .faults import SILENT, UnreliableNetwork, require_faults
 from .neighbours import Neighbours
 from .problems import Baseline, Pool, pool_of, shared_out
 from .schema import COLUMNS, NEIGHBOUR, TUNINGS
 from .tuning import (
-    Candidate,
-    Scales,
+    ObjectiveScales,
     Trial,
+    TuningCandidate,
     best,
     candidate,
     default_units,
@@ -57,7 +57,7 @@ Measures = Callable[[np.ndarray], dict[str, np.ndarray]]
 """Map from models [settings, runs, agents, dim] to measures [settings, runs]."""
 
 
-class Setting(NamedTuple):
+class CalibratedCandidate(NamedTuple):
     """Calibrated candidate with its budget and kind of tuning."""
 
     epsilon: float
@@ -73,13 +73,13 @@ class Setting(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class World:
+class CellProblem:
     """Problem and network of a cell, for some runs.
 
     ``from_public`` is the problem whose starting point is the public model.
     """
 
-    environment: Environment
+    environment: CellConditions
     problem: Any
     from_public: Any
     network: Any
@@ -102,11 +102,11 @@ class Engine:
         Names of the methods.
     """
 
-    design: Comparison
+    design: ComparisonDesign
     problem: str
     pool: Pool
     methods: list[str]
-    candidates: dict[tuple[str, float, str], Candidate] = field(default_factory=dict)
+    candidates: dict[tuple[str, float, str], TuningCandidate] = field(default_factory=dict)
     copies: dict[str, int] = field(default_factory=dict)
     trials: dict[tuple[str, float, str], list[Trial]] = field(default_factory=dict)
     calibrations: dict[tuple, Calibrated | InvalidInput] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Engine:
 
     # --- Worlds ---------------------------------------------------------------------------------
 
-    def world(self, environment: Environment, root: int, runs: int) -> World:
+    def world(self, environment: CellConditions, root: int, runs: int) -> CellProblem:
         """Return the data of the runs and the common graph of an environment.
 
         Parameters
@@ -144,9 +144,9 @@ class Engine:
         from_public = problem.starting_at(self.pool.public_start)
         if start is not None:
             problem = problem.starting_at(start)
-        return World(environment, problem, from_public, network, streams)
+        return CellProblem(environment, problem, from_public, network, streams)
 
-    def _group(self, purpose: str, environment: Environment) -> str:
+    def _group(self, purpose: str, environment: CellConditions) -> str:
         """Return the group of random streams for a purpose.
 
         Noise is common to all cells of a problem. Data depend on the partition over agents, and
@@ -161,7 +161,12 @@ class Engine:
     # --- Calibration ----------------------------------------------------------------------------
 
     def calibrated(
-        self, name: str, configured: Candidate, epsilon: float, copies: int, world: World
+        self,
+        name: str,
+        configured: TuningCandidate,
+        epsilon: float,
+        copies: int,
+        world: CellProblem,
     ) -> Calibrated:
         """Return the candidate with its noise; results are cached.
 
@@ -229,12 +234,12 @@ class Engine:
         return [cell for cell in cells(self.design) if cell.environment.problem == self.problem]
 
     @cached_property
-    def base(self) -> Environment:
+    def base(self) -> CellConditions:
         """Environment of the base cell."""
         return next(cell.environment for cell in self.cells if cell.axis == BASE)
 
     @cached_property
-    def scales(self) -> Scales:
+    def scales(self) -> ObjectiveScales:
         """Public curvature and gradient size of an agent's objective in the base cell."""
         return self.pool.scales(self.base.agents)
 
@@ -272,7 +277,7 @@ class Engine:
         stage: int,
         keys: list[tuple[float, str]],
         centre: np.ndarray,
-        world: World,
+        world: CellProblem,
     ) -> None:
         """Run the trials of one stage at all budgets, and record their losses."""
         public_start = self.design.methods[name].public_start
@@ -290,7 +295,9 @@ class Engine:
                 except InvalidInput:
                     continue
                 settings.append(
-                    Setting(epsilon, tuning, calibrated, trial.horizon, trial.from_public)
+                    CalibratedCandidate(
+                        epsilon, tuning, calibrated, trial.horizon, trial.from_public
+                    )
                 )
                 labels.append((units, trial))
         scored = self.measured(name, settings, world, self._score)
@@ -301,7 +308,11 @@ class Engine:
     # --- Runs -----------------------------------------------------------------------------------
 
     def measured(
-        self, name: str, settings: list[Setting], world: World, measures: Measures | None = None
+        self,
+        name: str,
+        settings: list[CalibratedCandidate],
+        world: CellProblem,
+        measures: Measures | None = None,
     ) -> list[dict[str, np.ndarray]]:
         """Run settings and return their measures.
 
@@ -324,7 +335,7 @@ class Engine:
         measures = measures or self._values
         # Equal settings, such as all budgets of a method without noise, run once.
         different = {setting.key: setting for setting in settings}
-        groups: dict[Any, list[Setting]] = defaultdict(list)
+        groups: dict[Any, list[CalibratedCandidate]] = defaultdict(list)
         for (algorithm, *horizon_and_start), setting in different.items():
             groups[structure(algorithm), *horizon_and_start].append(setting)
         by_key: dict[Any, dict[str, np.ndarray]] = {}
@@ -334,7 +345,7 @@ class Engine:
         return [by_key[setting.key] for setting in settings]
 
     def _run(
-        self, name: str, batch: list[Setting], world: World, measures: Measures
+        self, name: str, batch: list[CalibratedCandidate], world: CellProblem, measures: Measures
     ) -> list[dict[str, np.ndarray]]:
         """Run a batch of settings with a common structure and horizon."""
         horizon, network = batch[0].horizon, self._network(name, world)
@@ -379,7 +390,7 @@ class Engine:
             values[key] = np.full(recorded["released"].shape[:2], value)
         return [{key: value[s] for key, value in values.items()} for s in range(len(batch))]
 
-    def _network(self, name: str, world: World) -> Any:
+    def _network(self, name: str, world: CellProblem) -> Any:
         """Return the graph, on which messages are lost if the environment has faults."""
         where = world.environment
         if not where.faulty or self.design.methods[name].algorithm["name"] in SILENT:
@@ -457,7 +468,7 @@ class Engine:
         self.absent.append({"method": name, "because": because, **where})
 
     def _of_method(
-        self, name: str, world: World, environment_cells: list[Cell]
+        self, name: str, world: CellProblem, environment_cells: list[Cell]
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
@@ -506,7 +517,9 @@ class Engine:
             for tuning in tunings:
                 yield self._frame(name, (epsilon, tuning), bounds, by_run, where)
 
-    def _settings(self, name: str, world: World, epsilons: list[float]) -> list[Setting]:
+    def _settings(
+        self, name: str, world: CellProblem, epsilons: list[float]
+    ) -> list[CalibratedCandidate]:
         """Return the settings of a method whose budgets some noise meets."""
         settings = []
         for epsilon in epsilons:
@@ -522,7 +535,9 @@ class Engine:
                     self._leave_out(name, str(error), **where)
                     continue
                 settings.append(
-                    Setting(epsilon, tuning, calibrated, configured.horizon, configured.from_public)
+                    CalibratedCandidate(
+                        epsilon, tuning, calibrated, configured.horizon, configured.from_public
+                    )
                 )
         return settings
 
@@ -569,15 +584,15 @@ def _or(values: np.ndarray, instead: float) -> np.ndarray:
     return np.where(np.isfinite(values), values, instead)
 
 
-def _by_environment(problem_cells: list[Cell]) -> list[tuple[Environment, list[Cell]]]:
-    groups: dict[Environment, list[Cell]] = defaultdict(list)
+def _by_environment(problem_cells: list[Cell]) -> list[tuple[CellConditions, list[Cell]]]:
+    groups: dict[CellConditions, list[Cell]] = defaultdict(list)
     for cell in problem_cells:
         groups[cell.environment].append(cell)
     return list(groups.items())
 
 
 def engines_of(
-    design: Comparison, prepared: Mapping[str, Any], methods: Iterable[str] | None = None
+    design: ComparisonDesign, prepared: Mapping[str, Any], methods: Iterable[str] | None = None
 ) -> list[Engine]:
     """Return one engine per problem, with all parameters chosen.
 

@@ -42,8 +42,8 @@ from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.core.randomness import Streams
 
-from .design import Comparison
-from .tuning import Scales
+from .design import ComparisonDesign
+from .tuning import ObjectiveScales
 
 GROUP = "comparison"
 EVERY = slice(None)
@@ -212,7 +212,7 @@ class Pool(ABC):
         return Baseline(excess, None if accuracies is None else float(accuracies[0]))
 
     @abstractmethod
-    def scales(self, agents: int) -> Scales:
+    def scales(self, agents: int) -> ObjectiveScales:
         """Return the public curvature and gradient size of an agent's objective."""
 
     def accuracies(self, x: np.ndarray) -> np.ndarray | None:
@@ -252,7 +252,7 @@ class Means(Pool):
 
     def scales(self, agents):
         agent_records = len(self.records) / agents
-        return Scales(agent_records, agent_records * self.box)
+        return ObjectiveScales(agent_records, agent_records * self.box)
 
     def problem(self, rows):
         """Return the problem in which an agent's mean is its sum of records over M/N.
@@ -295,7 +295,7 @@ class Classified(Pool):
         return self.classes
 
     def scales(self, agents):
-        return Scales(0.25 + self.ridge, 1.0)
+        return ObjectiveScales(0.25 + self.ridge, 1.0)
 
     def problem(self, rows):
         agents = rows.shape[1]
@@ -354,7 +354,7 @@ class Regressed(Pool):
 
     def scales(self, agents):
         """Return the scales of rows with norm 1 and without a preferred direction."""
-        return Scales(2.0 / self.features.shape[1], self.gradient_bound)
+        return ObjectiveScales(2.0 / self.features.shape[1], self.gradient_bound)
 
     def problem(self, rows):
         agents = rows.shape[1]
@@ -408,7 +408,7 @@ class Images(Pool):
         return self.classes[self.train]
 
     def scales(self, agents):
-        return Scales(1.0, 1.0)
+        return ObjectiveScales(1.0, 1.0)
 
     def problem(self, rows):
         equal = "equal sizes: samples are drawn from as many records in every agent"
@@ -528,7 +528,7 @@ def shared_out(
     )
 
 
-def pool_of(design: Comparison, name: str, prepared: Mapping[str, Any]) -> Pool:
+def pool_of(design: ComparisonDesign, name: str, prepared: Mapping[str, Any]) -> Pool:
     """Return the pool of a problem of the design.
 
     Parameters

@@ -15,7 +15,7 @@ from private_consensus.reproduction.claims.intervals import MIN_RUNS
 
 from .answers import LOSS, STRONGEST
 from .baselines import baselines_of, learnable_cells, remaining
-from .design import Comparison, Method, cells, read_comparison
+from .design import ComparisonDesign, MethodDesign, cells, read_comparison
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, TUNINGS, read_results
 from .statistics import LOCAL, places
@@ -136,7 +136,7 @@ def ranked(
 
 
 def absences(
-    design: Comparison,
+    design: ComparisonDesign,
     results: pl.DataFrame,
     absent: Iterable[Mapping[str, Any]],
     names: Sequence[str],
@@ -196,7 +196,7 @@ def _methods(table: pl.DataFrame) -> list[str]:
     return table["method"].unique().sort().to_list()
 
 
-def _rivals(design: Comparison, excluded: set[str], observers: set[str]) -> list[str]:
+def _rivals(design: ComparisonDesign, excluded: set[str], observers: set[str]) -> list[str]:
     """Return the methods to compare with: local training, and those for the same observers."""
     return [
         name
@@ -217,7 +217,7 @@ def _shown(row: Standing, entered: Sequence[str], few: bool) -> tuple[str, ...]:
     )
 
 
-def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Comparison:
+def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> ComparisonDesign:
     """Return the design of a file at a scale, and enter missing algorithms of the registry.
 
     Parameters
@@ -248,12 +248,12 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
     for name in names:
         require(name in algorithms.names(), "NAME", name, f"one of {', '.join(algorithms.names())}")
         if name not in methods:
-            methods[name] = Method(title=name.replace("_", " "), algorithm={"name": name})
+            methods[name] = MethodDesign(title=name.replace("_", " "), algorithm={"name": name})
     return design.model_copy(update={"methods": methods}).at(scale)
 
 
 def run(
-    design: Comparison,
+    design: ComparisonDesign,
     methods: Sequence[str],
     prepared: Mapping[str, Any],
     progress: Callable[[str], None] = lambda problem: None,

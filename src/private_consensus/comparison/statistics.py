@@ -56,7 +56,7 @@ class Estimate(NamedTuple):
 UNDEFINED = Estimate(np.nan, np.nan, np.nan)
 
 
-class Place(NamedTuple):
+class MethodRank(NamedTuple):
     """Rank and loss of a method in a cell.
 
     Attributes
@@ -78,7 +78,7 @@ class Place(NamedTuple):
     may_be_best: bool
 
 
-def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
+def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[MethodRank]:
     """Return the methods ordered by their mean, best first.
 
     Parameters
@@ -103,7 +103,7 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[Place]:
     beaten = np.any(interval(differences, 2 * pair_level)[1] > 0, axis=1)
     _, *behind = interval(differences[:, order[0]], alpha)
     ends = np.array([*interval(values, alpha), *behind])
-    return [Place(names[i], *ends[:, i].tolist(), not beaten[i]) for i in order]
+    return [MethodRank(names[i], *ends[:, i].tolist(), not beaten[i]) for i in order]
 
 
 def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

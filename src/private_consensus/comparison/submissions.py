@@ -29,7 +29,7 @@ from private_consensus.common.errors import (
 from private_consensus.common.provenance import atomic_write, file_hash, settings_hash, write_text
 from private_consensus.common.readable import DAMAGED, readable
 
-from .design import Comparison, cells
+from .design import ComparisonDesign, cells
 from .schema import CELL, COLUMNS, MEASURES, TUNINGS, checked
 
 VERSION = 3
@@ -65,7 +65,7 @@ class Submission(NamedTuple):
     absent: list[dict[str, Any]]
 
 
-def rules(design: Comparison) -> dict[str, Any]:
+def rules(design: ComparisonDesign) -> dict[str, Any]:
     """Return the rules of a design, as a manifest states them."""
     worlds = {
         key: design.model_dump(mode="json")[key] for key in ("problems", "graphs", "partitions")
@@ -89,7 +89,7 @@ def manifest_of(path: str | Path) -> Path:
 
 def hand_in(
     table: pl.DataFrame,
-    design: Comparison,
+    design: ComparisonDesign,
     path: str | Path,
     absent: Iterable[Mapping[str, Any]] = (),
 ) -> None:
@@ -155,7 +155,7 @@ def encoded(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, indent=1, sort_keys=True, allow_nan=False) + "\n"
 
 
-def submission(path: str | Path, design: Comparison) -> Submission:
+def submission(path: str | Path, design: ComparisonDesign) -> Submission:
     """Read results that comply with the rules of a design.
 
     Parameters
@@ -224,7 +224,9 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-def _wrong_manifest(manifest: Mapping[str, Any], design: Comparison, path: Path) -> Iterator[str]:
+def _wrong_manifest(
+    manifest: Mapping[str, Any], design: ComparisonDesign, path: Path
+) -> Iterator[str]:
     where = str(manifest_of(path))
     yield from _wrong_keys(where, manifest, KEYS)
     methods = manifest.get("methods")
@@ -283,7 +285,7 @@ def _wrong_absences(where: str, absent: Any, methods: Any) -> Iterator[str]:
             yield _line(f"{key}.because", because, f"a reason of at most {MAX_REASON} characters")
 
 
-def _foreign(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str]:
+def _foreign(table: pl.DataFrame, design: ComparisonDesign, name: str) -> Iterator[str]:
     """Yield an error for rows with deltas, cells or runs that the design does not have."""
     if table.is_empty():
         yield f"{name}: found no rows, expected results of the cells of the design"
@@ -330,7 +332,7 @@ def _shortened(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _incomplete(
-    table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: Comparison, name: str
+    table: pl.DataFrame, absent: Sequence[Mapping[str, Any]], design: ComparisonDesign, name: str
 ) -> Iterator[str]:
     """Yield an error for cells, runs and measures that are neither present nor declared absent."""
     design_keys = [
@@ -360,7 +362,7 @@ def _incomplete(
     yield from _incomplete_runs(table, design, name)
 
 
-def _incomplete_runs(table: pl.DataFrame, design: Comparison, name: str) -> Iterator[str]:
+def _incomplete_runs(table: pl.DataFrame, design: ComparisonDesign, name: str) -> Iterator[str]:
     keys = ["method", *PLACE]
     runs = table.group_by([*keys, "measure"]).agg(pl.col("run").n_unique()).sort([*keys, "measure"])
     short = runs.filter(pl.col("run") != design.runs)

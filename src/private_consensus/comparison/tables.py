@@ -103,7 +103,7 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
     return Cube(cells, methods, signed(measure) * values)
 
 
-class Parts:
+class PartitionedRows:
     """Rows of the comparison, partitioned once by measure and tuning.
 
     Parameters
@@ -151,9 +151,9 @@ class Parts:
             self._cubes[measure, tuning] = cube(self.rows(measure, tuning), measure, tuning)
         return self._cubes[measure, tuning]
 
-    def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> Parts:
+    def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> PartitionedRows:
         """Return the parts after applying a selection of rows to each of them."""
-        selected = Parts(self._none)
+        selected = PartitionedRows(self._none)
         selected._rows = {key: choose(rows) for key, rows in self._rows.items()}
         return selected
 

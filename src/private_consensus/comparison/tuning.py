@@ -37,7 +37,7 @@ from private_consensus.core.algorithms.base import (
     Range,
 )
 
-from .design import Comparison, Limits, Method, Problem
+from .design import ComparisonDesign, Limits, MethodDesign, ProblemDesign
 
 HORIZON = "horizon"
 WIDTHS = (1.0, 0.3, 0.12)
@@ -46,7 +46,7 @@ NATURAL = {("decay", "high"): "steps of constant length"}
 """Natural limits of parameters, by the end of the range: no value beyond is of use."""
 
 
-class Scales(NamedTuple):
+class ObjectiveScales(NamedTuple):
     """Public values of L and G of an agent's objective."""
 
     curvature: float
@@ -61,7 +61,7 @@ class Scales(NamedTuple):
         return sizes[unit]
 
 
-class Candidate(NamedTuple):
+class TuningCandidate(NamedTuple):
     """Algorithm with its parameters, its number of iterations and its starting point."""
 
     algorithm: Algorithm
@@ -70,8 +70,12 @@ class Candidate(NamedTuple):
 
 
 def candidate(
-    design: Comparison, name: str, problem: str, scales: Scales, units: np.ndarray | None = None
-) -> Candidate:
+    design: ComparisonDesign,
+    name: str,
+    problem: str,
+    scales: ObjectiveScales,
+    units: np.ndarray | None = None,
+) -> TuningCandidate:
     """Return a method on a problem, with default parameters or those of a trial.
 
     Parameters
@@ -115,13 +119,13 @@ def candidate(
     rounds = int(settings.get("rounds", 1))
     horizon = rounds * max(1, round(values.pop(HORIZON) / rounds))
     try:
-        return Candidate(kind(**{**settings, **values}), horizon, from_public)
+        return TuningCandidate(kind(**{**settings, **values}), horizon, from_public)
     except TypeError as error:
         raise InvalidInput(f"methods.{name}.algorithm", settings, str(error)) from None
 
 
 def tuned_parameters(
-    kind: type[Algorithm], method: Method, problem: Problem, name: str = ""
+    kind: type[Algorithm], method: MethodDesign, problem: ProblemDesign, name: str = ""
 ) -> dict[str, Range]:
     """Return the ranges of the parameters in which a method is tuned.
 
@@ -171,7 +175,9 @@ def tuned_parameters(
     return ranges
 
 
-def limits_of(key: str, declared: Range, method: Method, problem: Problem) -> Limits | None:
+def limits_of(
+    key: str, declared: Range, method: MethodDesign, problem: ProblemDesign
+) -> Limits | None:
     """Return the range of the design that replaces the range of an algorithm.
 
     Parameters
@@ -199,11 +205,13 @@ class Trial(NamedTuple):
     """Trial of a search: its point of the unit cube, its candidate and its loss."""
 
     units: np.ndarray
-    candidate: Candidate
+    candidate: TuningCandidate
     loss: float
 
 
-def default_units(design: Comparison, name: str, problem: str, scales: Scales) -> np.ndarray:
+def default_units(
+    design: ComparisonDesign, name: str, problem: str, scales: ObjectiveScales
+) -> np.ndarray:
     """Return the point of the unit cube at the default parameters.
 
     Parameters
@@ -236,7 +244,7 @@ def stage_sizes(trials: int) -> list[int]:
 
 
 def stage_points(
-    design: Comparison, public_start: bool, stage: int, centre: np.ndarray
+    design: ComparisonDesign, public_start: bool, stage: int, centre: np.ndarray
 ) -> np.ndarray:
     """Return the points of a stage of the search, in the unit cube.
 
@@ -317,7 +325,11 @@ class Border(NamedTuple):
 
 
 def positions(
-    design: Comparison, name: str, problem: str, scales: Scales, selected: Candidate
+    design: ComparisonDesign,
+    name: str,
+    problem: str,
+    scales: ObjectiveScales,
+    selected: TuningCandidate,
 ) -> list[Border]:
     """Return where the parameters of a chosen candidate are in their ranges.
 

@@ -54,7 +54,7 @@ def checked_tuning(engine: Engine) -> list[dict[str, Any]]:
 
 
 def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
-    from .engine import Setting
+    from .engine import CalibratedCandidate
 
     design = engine.design
     choosing, fresh = (
@@ -72,14 +72,14 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
             except InvalidInput:
                 continue
             horizon, start = configured.horizon, configured.from_public
-            settings.append(Setting(epsilon, TUNED, calibrated, horizon, start))
+            settings.append(CalibratedCandidate(epsilon, TUNED, calibrated, horizon, start))
         losses = [
             values["excess_loss_mean"].mean()
             for values in engine.measured(name, settings, choosing)
         ]
         calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, fresh)
         both = [
-            Setting(
+            CalibratedCandidate(
                 epsilon, TUNED, calibrated, tuned_candidate.horizon, tuned_candidate.from_public
             ),
             settings[int(np.argmin(losses))],

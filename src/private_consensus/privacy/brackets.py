@@ -85,7 +85,7 @@ class LowerBound:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _EqualLosses:
     r"""Equal losses of one distribution.
 
     Kinds: ``gaussian``; ``laplace``; ``radial`` (:math:`e^{-\|b\|}` in ``dim`` coordinates);
@@ -213,7 +213,7 @@ def _largest_loss(release: Release) -> float:
     return (1 - SHAVED) * release.count * math.fsum(losses)
 
 
-def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
+def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
     """Count equal losses of known distribution together; combine all Gaussians into one."""
     square, counts = 0.0, defaultdict(int)
     for release in releases:
@@ -235,8 +235,8 @@ def _parts(releases: Sequence[Release]) -> tuple[_Part, ...]:
         elif release.mechanism == "discrete_gaussian" and rate == 1:
             for steps, sigma in _whole_steps(release):
                 counts["discrete", sigma, 1.0, ((1.0, 1.0, steps),), 1] += release.count
-    loss_groups = [_Part(*key[:2], n, *key[2:]) for key, n in counts.items()]
-    gaussian = [_Part("gaussian", math.sqrt(square), 1)] if square > 0 else []
+    loss_groups = [_EqualLosses(*key[:2], n, *key[2:]) for key, n in counts.items()]
+    gaussian = [_EqualLosses("gaussian", math.sqrt(square), 1)] if square > 0 else []
     return (*gaussian, *sorted(loss_groups, key=repr))
 
 
@@ -253,7 +253,7 @@ def _whole_steps(release: Release):
 
 
 @lru_cache(maxsize=4096)  # many settings of a grid have equal privacy parameters
-def _attained_epsilon(groups: tuple[_Part, ...], delta: float) -> tuple[float, str]:
+def _attained_epsilon(groups: tuple[_EqualLosses, ...], delta: float) -> tuple[float, str]:
     if not groups:
         return 0.0, "none"
     if len(groups) == 1 and groups[0].kind == "gaussian":
@@ -266,13 +266,13 @@ def _attained_epsilon(groups: tuple[_Part, ...], delta: float) -> tuple[float, s
     return (1 - SHAVED) * epsilon, "losses rounded down"
 
 
-def _guess(groups: Sequence[_Part], delta: float) -> float:
+def _guess(groups: Sequence[_EqualLosses], delta: float) -> float:
     """Estimate epsilon from mean and variance of the total loss; it determines the grid only."""
     mean, variance = _total(groups)
     return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
 
 
-def _on_grid(groups: Sequence[_Part], delta: float, guess: float) -> float:
+def _on_grid(groups: Sequence[_EqualLosses], delta: float, guess: float) -> float:
     """Compute epsilon with losses rounded down to a grid.
 
     The rounding costs about :data:`COARSE` of ``guess``: a loss is rounded by half a step on
@@ -287,12 +287,12 @@ def _on_grid(groups: Sequence[_Part], delta: float, guess: float) -> float:
     return _epsilon_of(lowest, masses, step, delta + unsure)
 
 
-def _total(groups: Sequence[_Part]) -> tuple[float, float]:
+def _total(groups: Sequence[_EqualLosses]) -> tuple[float, float]:
     mean, variance = np.sum([group.count * np.array(_moments(group)) for group in groups], axis=0)
     return float(mean), float(variance)
 
 
-def _moments(group: _Part) -> tuple[float, float]:
+def _moments(group: _EqualLosses) -> tuple[float, float]:
     """Estimate the mean and the variance of a loss."""
     if group.kind == "laplace":
         loss = math.log1p(group.rate * math.expm1(min(group.loss, 30.0)))
@@ -307,7 +307,7 @@ def _moments(group: _Part) -> tuple[float, float]:
     return sum(least) / 2, sum(least)
 
 
-def _rounded_down(group: _Part, step: float) -> tuple[int, np.ndarray]:
+def _rounded_down(group: _EqualLosses, step: float) -> tuple[int, np.ndarray]:
     """Return the distribution of one loss, rounded down to multiples of ``step``.
 
     The result is the lowest multiple and the masses. A sum is evaluated up to :data:`LONGEST`

@@ -20,7 +20,7 @@ from private_consensus.privacy import Release
 from ..kernels.messages import descend
 from ..kernels.rounds import keys, mix_and_step, steps_of
 from .base import Algorithm, Range
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at
+from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
 from .parameters import one_of, positive
 
 GRADIENTS = ("plain", "clipped", "private")
@@ -97,7 +97,7 @@ class DSGD(DecentralizedSGD):
     def bits(self, dim):
         return float(FULL_BITS * dim)
 
-    def advance_all(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
 
         Parameters

@@ -33,11 +33,11 @@ from private_consensus.privacy.sparse_vector import REDRAWS
 from .base import per_agent
 from .families import admm, progress_tests
 from .families.approximate_admm import ApproximateADMM
-from .families.progress_tests import Draw, ProgressTests, Tested
+from .families.progress_tests import Draw, ProgressTests, ThresholdState
 from .noise import Noise
 from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
 
-State = namedtuple("State", (*admm.State._fields, *Tested._fields))
+State = namedtuple("State", (*admm.State._fields, *ThresholdState._fields))
 """State of ADMM, with the fields of the progress tests."""
 
 

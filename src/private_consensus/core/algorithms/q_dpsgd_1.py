@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..kernels.rounds import keys, round_and_step
-from .families.decentralized_sgd import Models, Round, at
+from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 
 
@@ -33,7 +33,7 @@ class QDPSGD1(QDPSGD):
         "records of the clipping norm move the sampled mean by at least the steps that are stated"
     )
 
-    def advance_all(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
 
         Parameters

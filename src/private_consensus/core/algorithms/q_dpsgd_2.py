@@ -28,7 +28,7 @@ from private_consensus.privacy.subsampling import noisy_message
 
 from ..kernels.rounds import keys, mix_and_step, round_and_step, round_with_noise
 from .base import NoiseSite
-from .families.decentralized_sgd import Models, Round, at
+from .families.decentralized_sgd import BatchModels, SampledRound, at
 from .families.q_dpsgd import QDPSGD
 from .families.sgd_theorems import (
     reused_state_releases,
@@ -219,7 +219,7 @@ class QDPSGD2(QDPSGD):
             for (_, _, grid), deviation in zip(self.of_all, deviations, strict=True)
         )
 
-    def advance_all(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
 
         Parameters

@@ -26,7 +26,7 @@ from private_consensus.privacy.subsampling import SentInPart
 from ..kernels.messages import sparsify
 from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from .base import Range
-from .families.decentralized_sgd import FULL_BITS, DecentralizedSGD, Models, Round, at
+from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
 from .parameters import positive, up_to_one
 
 MISSED = 1e-12
@@ -90,7 +90,7 @@ class SDMDSGD(DecentralizedSGD):
     def bits(self, dim):
         return np.multiply(self.c, float(FULL_BITS * dim))
 
-    def advance_all(self, models: Models, problem, round_: Round):
+    def advance_all(self, models: BatchModels, problem, round_: SampledRound):
         """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
 
         Parameters

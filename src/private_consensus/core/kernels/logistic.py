@@ -136,7 +136,7 @@ class SignedRecords(NamedTuple):
     rest: Columns
 
 
-class Model(NamedTuple):
+class SpectralForm(NamedTuple):
     r"""Spectral form :math:`A = V \Lambda V^T`: eigenvalues [d], V and its transpose, flat."""
 
     eigenvalues: np.ndarray
@@ -261,7 +261,7 @@ def _lanes(indices: np.ndarray) -> np.ndarray:
     return (LANES * indices).astype(np.uint32)
 
 
-def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
+def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> SpectralForm:
     """Build a model of the Hessian.
 
     Parameters
@@ -275,13 +275,13 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> Model:
     -------
     Model
     """
-    return Model(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
+    return SpectralForm(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
 
 def minimise(
     records: SignedRecords,
     weight: float,
-    model: Model,
+    model: SpectralForm,
     curvature: np.ndarray,
     linear: np.ndarray,
     start: np.ndarray,

@@ -45,7 +45,7 @@ class _Split(NamedTuple):
     judged: Pair
 
 
-class _Candidate(NamedTuple):
+class _CandidateStatistic(NamedTuple):
     """Statistic with its values on test runs, its event, and its promise."""
 
     name: str
@@ -122,14 +122,14 @@ def audit_statistics(
 
 def _ranked(
     splits: list[_Split], measure: Measure, level: float
-) -> Iterator[tuple[_Candidate, float]]:
+) -> Iterator[tuple[_CandidateStatistic, float]]:
     """Yield the most promising statistic of each family, best first, with its error fraction."""
-    best: dict[str, _Candidate] = {}
+    best: dict[str, _CandidateStatistic] = {}
     for split in splits:
         promise, event = best_event(*split.chosen, measure, level)
         family = split.name.split(",")[0]
         if family not in best or promise > best[family].promise:
-            best[family] = _Candidate(split.name, split.judged, event, promise)
+            best[family] = _CandidateStatistic(split.name, split.judged, event, promise)
     candidates = sorted(best.values(), key=lambda candidate: candidate.promise, reverse=True)
     yield from zip(candidates, _shares(len(candidates)), strict=True)
 

@@ -150,17 +150,17 @@ class _Backward:
         self, system: LinearSystem, observer: Observer, convert: Convert = lambda matrix: matrix
     ) -> None:
         self.system, self.observer, self.convert = system, observer, convert
-        self._prepared: dict[int, _Prepared] = {}
+        self._prepared: dict[int, _RoundBlocks] = {}
         self.final = convert(_final(system, observer))
         counts = [len(self._at(round_).rows) for round_ in system.rounds]
         self.n_rows = len(self.final) + sum(counts)
         empty = f"an observer who is sent something in {system.horizon} rounds"
         require(self.n_rows > 0, "observer", observer, empty)
 
-    def _at(self, round_: Round) -> _Prepared:
+    def _at(self, round_: Round) -> _RoundBlocks:
         key = id(round_)
         if key not in self._prepared:
-            self._prepared[key] = _Prepared(round_, self.observer, self.convert)
+            self._prepared[key] = _RoundBlocks(round_, self.observer, self.convert)
         return self._prepared[key]
 
     @property
@@ -237,7 +237,7 @@ class _Backward:
         return covariance
 
 
-class _Prepared:
+class _RoundBlocks:
     """Matrices of a round for one observer: observed rows, and columns of unknown noise."""
 
     def __init__(self, round_: Round, observer: Observer, convert: Convert) -> None:

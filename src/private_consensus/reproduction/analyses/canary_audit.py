@@ -25,7 +25,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import AUDIT
-from private_consensus.core.algorithms.families.decentralized_sgd import Round, at
+from private_consensus.core.algorithms.families.decentralized_sgd import SampledRound, at
 from private_consensus.core.algorithms.families.q_dpsgd import QDPSGD
 from private_consensus.core.algorithms.parameters import fraction, positive
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
@@ -164,7 +164,7 @@ class CanaryAudit(QDPSGD):
         for t in range(rounds):
             draw = next(draws)
             for run, mine in enumerate(canaries):
-                round_ = Round(
+                round_ = SampledRound(
                     network.mixing_of(run),
                     draw.speeds[run],
                     draw.rows[run],
@@ -187,7 +187,9 @@ class CanaryAudit(QDPSGD):
             canaries.append(Canaries(signs, axes, number))
         return canaries
 
-    def _advance(self, s, x, problem, round_: Round, mine: Canaries, scores, pending) -> None:
+    def _advance(
+        self, s, x, problem, round_: SampledRound, mine: Canaries, scores, pending
+    ) -> None:
         """Perform one round of Algorithm 4, and update the scores of both views."""
         a, e, grid = self.of(s)
         K = float(at(self.K, s))

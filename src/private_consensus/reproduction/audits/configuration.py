@@ -11,7 +11,7 @@ from ..experiments.references import unknown_run
 from ..experiments.schema import ConfigurationError, validate
 
 
-class Entry(BaseModel):
+class AuditedCell(BaseModel):
     """Settings of one cell."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,7 +34,7 @@ class Audits(BaseModel):
     max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(
         default_factory=dict, description="settings of a cell that are audited, by scale; else all"
     )
-    settings: list[Entry]
+    settings: list[AuditedCell]
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the entries as plain JSON, without defaults and without reasons."""

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from private_consensus.audits.views.causal import Observation, observation
 from private_consensus.audits.views.epsilon import ObservedEpsilon, epsilons
 from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.fields import Strict
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import Streams
@@ -23,18 +24,14 @@ from private_consensus.privacy.observers import Observer
 from ..experiments.schema import validate
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Graph(_Strict):
+class Graph(Strict):
     """Fixed graph with its title."""
 
     title: str
     network: dict[str, Any]
 
 
-class Method(_Strict):
+class ObservedMethod(Strict):
     """Algorithm with its parameters."""
 
     title: str
@@ -42,7 +39,7 @@ class Method(_Strict):
     problem: dict[str, Any] | None = Field(default=None, description="instead of that of all")
 
 
-class Reduced(_Strict):
+class ReducedViews(Strict):
     """Budgets, graphs and rounds of a smaller scale."""
 
     epsilons: list[float] = Field(min_length=1)
@@ -50,7 +47,7 @@ class Reduced(_Strict):
     horizon: int | None = Field(default=None, ge=1, description="where it is shorter")
 
 
-class Observed(_Strict):
+class Observed(Strict):
     """Content of ``config/observers.yaml``."""
 
     delta: float = Field(gt=0, lt=1)
@@ -58,8 +55,8 @@ class Observed(_Strict):
     epsilons: list[float] = Field(min_length=1, description="of the eavesdropper's account")
     problem: dict[str, Any]
     graphs: dict[str, Graph]
-    algorithms: dict[str, Method]
-    scales: dict[str, Reduced] = Field(default_factory=dict)
+    algorithms: dict[str, ObservedMethod]
+    scales: dict[str, ReducedViews] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _reduces_what_is_there(self) -> Observed:

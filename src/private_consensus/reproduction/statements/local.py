@@ -180,7 +180,7 @@ def equation_71() -> StatementResult:
     )
 
 
-class Setting(NamedTuple):
+class QuadraticSetting(NamedTuple):
     """Parameters of (12), for quadratics of curvature m and A_i = I in two dimensions."""
 
     m: float
@@ -192,16 +192,16 @@ class Setting(NamedTuple):
     agents: int = 3
 
 
-MEANT = Setting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
+MEANT = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy (43) as the proof uses it."""
-PRINTED = Setting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
+PRINTED = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
 """Parameters that satisfy Theorem 3.1; its rho_max is the largest deviation from rho_0, here 0."""
-FIRST_ORDER = Setting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
+FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy (48), with M the square of the smoothness."""
 
 
 def _distances(
-    s: Setting,
+    s: QuadraticSetting,
     first_order: bool,
     rounds: int,
     dual_weight: float,
@@ -230,7 +230,7 @@ def _distances(
     return np.array(at)
 
 
-def _gain(s: Setting, first_order: bool) -> float:
+def _gain(s: QuadraticSetting, first_order: bool) -> float:
     """Return p of (42) or (47), with sigma = 1 and M = m^2."""
     M, N = s.m**2, s.agents
     largest, deviation = s.rho * (1 + s.spread), s.rho * s.spread
@@ -246,7 +246,7 @@ def _gain(s: Setting, first_order: bool) -> float:
     return min(first, second, third)
 
 
-def _shrinks(quantity: str, s: Setting, first_order: bool, dual_weight: float) -> Part:
+def _shrinks(quantity: str, s: QuadraticSetting, first_order: bool, dual_weight: float) -> Part:
     at = _distances(s, first_order, 60, dual_weight)
     later = at[1:] > 1e-20
     p = max(_gain(s, first_order), 0.0)

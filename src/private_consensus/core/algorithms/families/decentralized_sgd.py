@@ -95,7 +95,7 @@ class Draw(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Round:
+class SampledRound:
     """Round of one run: graph, random numbers and workspace arrays.
 
     ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
@@ -155,7 +155,7 @@ class Round:
         return own_weights, self.mix(factor * _without_diagonal(self.mixing), x)
 
 
-class Models(NamedTuple):
+class BatchModels(NamedTuple):
     """Models and messages of all settings of one run.
 
     ``x`` and ``message`` have the rows of all runs, [rows, p]. ``first`` is the first row of
@@ -175,7 +175,7 @@ class Models(NamedTuple):
         return self.x[rows], self.message[rows]
 
 
-Pass = Callable[[Any, Models, Any, Round], tuple[np.ndarray, np.ndarray] | None]
+Pass = Callable[[Any, BatchModels, Any, SampledRound], tuple[np.ndarray, np.ndarray] | None]
 """Round of all settings of a run. It maps algorithm, models, problem and round to the fraction of
 saturated coordinates, and to 0 if a model is finite, else NaN; each [settings]. It returns None if
 it does not support the arguments."""
@@ -427,7 +427,7 @@ class DecentralizedSGD(Iterative):
         """Return the bits that an agent broadcasts in a round, one number per setting."""
 
     @abstractmethod
-    def advance(self, s: int, x: np.ndarray, problem, round_: Round) -> float:
+    def advance(self, s: int, x: np.ndarray, problem, round_: SampledRound) -> float:
         """Compute one round of setting s and one run in place.
 
         Parameters
@@ -585,7 +585,7 @@ class DecentralizedSGD(Iterative):
             """
             of_a_model = workspace("a model", (3, agents, dim), state.x.dtype)
             for run in range(begin, end):
-                round_ = Round(
+                round_ = SampledRound(
                     mixing_of(0, run),
                     draw.speeds[run],
                     draw.rows[run],
@@ -609,7 +609,7 @@ class DecentralizedSGD(Iterative):
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
         return State(state.x, state.message, seconds, bits, saturated, lost)
 
-    def _in_one_pass(self, state: State, run: int, problem, round_: Round, mixing: list):
+    def _in_one_pass(self, state: State, run: int, problem, round_: SampledRound, mixing: list):
         """Compute a round of all settings of a run in one pass; None if there is no such pass."""
         dense = all(type(matrix) is np.ndarray for matrix in mixing)
         if self.advance_all is None or not dense or state.x.dtype != np.float32:
@@ -617,11 +617,16 @@ class DecentralizedSGD(Iterative):
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
         message = state.message.reshape(-1, dim) if self.noised_messages else state.message[0, 0]
-        models = Models(state.x.reshape(-1, dim), message, first, agents, mixing)
+        models = BatchModels(state.x.reshape(-1, dim), message, first, agents, mixing)
         return self.advance_all(models, problem, round_)
 
     def sampled_gradients(
-        self, models: Models, problem, round_: Round, at_message: bool, clips: Sequence[float]
+        self,
+        models: BatchModels,
+        problem,
+        round_: SampledRound,
+        at_message: bool,
+        clips: Sequence[float],
     ) -> tuple[Gradients, np.ndarray]:
         """Compute the sampled gradients of all settings.
 
@@ -659,7 +664,7 @@ class DecentralizedSGD(Iterative):
         kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
         return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
 
-    def _in_full(self, points, problem, round_: Round, clips) -> Gradients:
+    def _in_full(self, points, problem, round_: SampledRound, clips) -> Gradients:
         gradients = workspace("gradients", (len(clips), *points[0].shape), points[0].dtype)
         for s, (point, clip) in enumerate(zip(points, clips, strict=True)):
             round_of_setting = replace(round_, gradient=gradients[s])
@@ -697,7 +702,7 @@ class DecentralizedSGD(Iterative):
             quantities["released"] = state.message
         return Finite(quantities) if not state.lost.any() else quantities
 
-    def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: Round, clip: float):
+    def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: SampledRound, clip: float):
         """Compute the clipped mean gradients of a round's batches at ``x``.
 
         Parameters

@@ -58,7 +58,7 @@ class Draw(NamedTuple):
     coin: np.ndarray
 
 
-class Tested(NamedTuple):
+class ThresholdState(NamedTuple):
     """State of the tests, each field [settings, runs, agents].
 
     The fields are the unit noise of the threshold, whether it is to be sampled again, the
@@ -72,13 +72,13 @@ class Tested(NamedTuple):
     loss: np.ndarray
 
 
-def untested(x: np.ndarray) -> Tested:
+def untested(x: np.ndarray) -> ThresholdState:
     """Return the state of the tests before the first iteration.
 
     The iteration starts from x [settings, runs, agents, dim].
     """
     zero = np.zeros(x.shape[:-1])
-    return Tested(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
+    return ThresholdState(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
@@ -121,7 +121,9 @@ class ProgressTests:
     algorithm: Any
     problem: Any
 
-    def test(self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw) -> Tested:
+    def test(
+        self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw
+    ) -> ThresholdState:
         """Return which agents send a message.
 
         An agent sends if its loss decreased by more than the noisy threshold. If ``decision`` is
@@ -157,7 +159,7 @@ class ProgressTests:
             loss = np.where(passes & may, after if noised_too else np.nan, before)
         sends = passes & may
         again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
-        return Tested(unit, again[algorithm.threshold_drawn], state.sent + sends, loss)
+        return ThresholdState(unit, again[algorithm.threshold_drawn], state.sent + sends, loss)
 
     def _losses(self, state: Any, after: np.ndarray, may: np.ndarray) -> tuple[np.ndarray, ...]:
         """Compute the clipped losses of the latest messages and of new points.

@@ -22,7 +22,15 @@ from ...kernels.rounds import Grids, Steps, steps_of
 from ...quantization import Grid
 from ..base import Range
 from ..parameters import fraction, one_of, positive
-from .decentralized_sgd import FASTEST, FULL_BITS, SLOWEST, DecentralizedSGD, Models, Round, at
+from .decentralized_sgd import (
+    FASTEST,
+    FULL_BITS,
+    SLOWEST,
+    BatchModels,
+    DecentralizedSGD,
+    SampledRound,
+    at,
+)
 
 GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
@@ -164,7 +172,7 @@ class QDPSGD(DecentralizedSGD):
         """Steps a, e and grids of all settings, which are equal in all rounds of a run."""
         return [self.of(s) for s in range(np.size(self.T))]
 
-    def pass_of(self, models: Models, scales: np.ndarray) -> tuple[Steps, Grids] | None:
+    def pass_of(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids] | None:
         """Return the steps and grids of all settings for a round in one pass.
 
         Parameters
@@ -217,7 +225,7 @@ class QDPSGD(DecentralizedSGD):
         ends = [(grid.resolution, *grid.ends) for _, _, grid in step_settings]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
-    def descend(self, x, base, e: float, a: float, gradient, scale, round_: Round) -> None:
+    def descend(self, x, base, e: float, a: float, gradient, scale, round_: SampledRound) -> None:
         """Update the models from the messages, in place.
 
         Parameters
