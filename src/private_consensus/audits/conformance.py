@@ -75,7 +75,7 @@ def batch_equals_its_settings(
 
     Parameters
     ----------
-    world : World
+    world : CalibratedRun
     variant : Algorithm, optional
         Second setting of the batch; default: one with other numbers.
     exact : bool
@@ -120,7 +120,7 @@ def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> Non
 
     Parameters
     ----------
-    world : World
+    world : CalibratedRun
     noisy : bool
         Whether the algorithm adds noise.
 
@@ -157,7 +157,7 @@ def attained_shares_are_executed(world: CalibratedRun) -> None:
 
     Parameters
     ----------
-    world : World
+    world : CalibratedRun
         A calibrated algorithm and where it runs.
 
     Raises
@@ -220,7 +220,7 @@ def shown(
 
     Parameters
     ----------
-    world : World
+    world : CalibratedRun
     settings : list of Algorithm
     horizons : list of int
         Number of iterations of each setting.

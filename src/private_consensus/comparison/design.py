@@ -51,7 +51,7 @@ class Cell:
 
     Parameters
     ----------
-    environment : Environment
+    environment : CellConditions
         Problem, agents, graph, partition and faults.
     epsilon : float
         Budget.
@@ -455,7 +455,7 @@ def described(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     absent : list of dict
         ``method``, ``because`` and the keys of an environment to which the entry applies.

@@ -92,7 +92,7 @@ class Engine:
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     problem : str
         Name of the problem.
@@ -120,7 +120,7 @@ class Engine:
 
         Parameters
         ----------
-        environment : Environment
+        environment : CellConditions
             Attributes of the cell.
         root : int
             Root seed of the random streams.
@@ -129,7 +129,7 @@ class Engine:
 
         Returns
         -------
-        World
+        CellProblem
         """
         groups = {purpose: self._group(purpose, environment) for purpose in PURPOSES}
         streams = Streams(root, tuple(range(runs)), groups)
@@ -174,13 +174,13 @@ class Engine:
         ----------
         name : str
             Name of the method.
-        configured : Candidate
+        configured : TuningCandidate
             Algorithm and number of iterations.
         epsilon : float
             Budget.
         copies : int
             Number of times that every release is made.
-        world : World
+        world : CellProblem
             Problem and network.
 
         Returns
@@ -320,9 +320,9 @@ class Engine:
         ----------
         name : str
             Name of the method.
-        settings : list of Setting
+        settings : list of CalibratedCandidate
             Settings; equal algorithms with equal horizons run once.
-        world : World
+        world : CellProblem
             Problem and network.
         measures : callable, optional
             Measures of the released models; those of the results by default.
@@ -598,7 +598,7 @@ def engines_of(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     prepared : mapping
         Prepared data sets by name.

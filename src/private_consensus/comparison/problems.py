@@ -533,7 +533,7 @@ def pool_of(design: ComparisonDesign, name: str, prepared: Mapping[str, Any]) ->
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     name : str
         Name of the problem.

@@ -145,7 +145,7 @@ def absences(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     results : DataFrame
         Rows of the methods.
@@ -231,7 +231,7 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
 
     Returns
     -------
-    Comparison
+    ComparisonDesign
 
     Raises
     ------
@@ -262,7 +262,7 @@ def run(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     methods : sequence of str
         Names of the methods.

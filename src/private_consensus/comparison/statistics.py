@@ -90,7 +90,7 @@ def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[MethodR
 
     Returns
     -------
-    list of Place
+    list of MethodRank
     """
     names = sorted(runs)
     values = np.array([runs[name] for name in names], float)

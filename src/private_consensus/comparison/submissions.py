@@ -21,6 +21,7 @@ from private_consensus import __version__
 from private_consensus.common.errors import (
     InvalidInput,
     Refused,
+    arguments,
     one_line,
     representation,
     require,
@@ -100,7 +101,7 @@ def hand_in(
     table : DataFrame
         Results with the columns of :mod:`.schema`, from the cells of the design. Cells with
         infinite values are omitted and declared absent.
-    design : Comparison
+    design : ComparisonDesign
         Design of the runs.
     path : path
         Path of the Parquet file; the manifest has the same name with the suffix ``.json``.
@@ -162,7 +163,7 @@ def submission(path: str | Path, design: ComparisonDesign) -> Submission:
     ----------
     path : path
         Path of the Parquet file.
-    design : Comparison
+    design : ComparisonDesign
         Present design.
 
     Returns
@@ -206,7 +207,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     is_mapping = isinstance(manifest, dict)
     require(is_mapping, str(path), manifest, f"a manifest of version {VERSION}")
     stated = manifest.get("version")
-    require(stated == VERSION and type(stated) is int, f"{path}: version", stated, str(VERSION))
+    require(
+        stated == VERSION and arguments.is_whole(stated), f"{path}: version", stated, str(VERSION)
+    )
     expected = "the manifest as it was written: submit again"
     try:
         intact = encoded(sealed(manifest)).encode() == content

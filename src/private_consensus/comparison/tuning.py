@@ -80,13 +80,13 @@ def candidate(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     name : str
         Name of the method.
     problem : str
         Name of the problem.
-    scales : Scales
+    scales : ObjectiveScales
         Curvature and gradient size of an agent's objective.
     units : ndarray, shape (parameters,), optional
         Point of the unit cube: a number in [0, 1) for each parameter of :func:`tuned_parameters`,
@@ -94,7 +94,7 @@ def candidate(
 
     Returns
     -------
-    Candidate
+    TuningCandidate
 
     Raises
     ------
@@ -136,9 +136,9 @@ def tuned_parameters(
     ----------
     kind : type
         Class of the algorithm.
-    method : Method
+    method : MethodDesign
         Method of the design.
-    problem : Problem
+    problem : ProblemDesign
         Problem of the design.
     name : str
         Name of the problem.
@@ -186,9 +186,9 @@ def limits_of(
         Name of the parameter.
     declared : Range
         Range of the algorithm.
-    method : Method
+    method : MethodDesign
         Method of the design; its ranges have precedence.
-    problem : Problem
+    problem : ProblemDesign
         Problem of the design.
 
     Returns
@@ -216,13 +216,13 @@ def default_units(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     name : str
         Name of the method.
     problem : str
         Name of the problem.
-    scales : Scales
+    scales : ObjectiveScales
         Curvature and gradient size of an agent's objective.
 
     Returns
@@ -250,7 +250,7 @@ def stage_points(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     public_start : bool
         True if the last coordinate is the starting point: the public model from 0.5 on.
@@ -335,15 +335,15 @@ def positions(
 
     Parameters
     ----------
-    design : Comparison
+    design : ComparisonDesign
         Design of the comparison.
     name : str
         Name of the method.
     problem : str
         Name of the problem.
-    scales : Scales
+    scales : ObjectiveScales
         Curvature and gradient size of an agent's objective.
-    selected : Candidate
+    selected : TuningCandidate
         Candidate that was chosen for the method on the problem.
 
     Returns

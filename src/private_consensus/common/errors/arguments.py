@@ -80,7 +80,7 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
     """
     try:
         numbers = np.asarray(value)
-        if numbers.dtype.kind == "O" and all(_is_real(item) for item in numbers.ravel()):
+        if numbers.dtype.kind == "O" and all(is_real(item) for item in numbers.ravel()):
             numbers = numbers.astype(float)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(key, value, expected) from error
@@ -92,8 +92,14 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
     return numbers
 
 
-def _is_real(item: Any) -> bool:
+def is_real(item: Any) -> bool:
+    """Return True for a real number that is no truth value."""
     return isinstance(item, numbers.Real) and not isinstance(item, bool)
+
+
+def is_whole(value: Any) -> bool:
+    """Return True for an integer that is no truth value."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
 def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
@@ -111,7 +117,7 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
     -------
     int
     """
-    fits = isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= low
+    fits = is_whole(value) and value >= low
     fits = fits and (high is None or value <= high)
     limit = "" if high is None else f" and <= {high}"
     require(fits, key, value, f"a whole number >= {low}{limit}")

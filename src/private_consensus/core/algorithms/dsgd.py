@@ -102,11 +102,11 @@ class DSGD(DecentralizedSGD):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models and messages of one run, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns
@@ -141,7 +141,7 @@ class DSGD(DecentralizedSGD):
             Models, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns

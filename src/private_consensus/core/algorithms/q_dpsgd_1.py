@@ -38,11 +38,11 @@ class QDPSGD1(QDPSGD):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models and messages of one run, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns
@@ -74,7 +74,7 @@ class QDPSGD1(QDPSGD):
             Models, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns

@@ -224,11 +224,11 @@ class QDPSGD2(QDPSGD):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models and messages of one run, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns
@@ -278,7 +278,7 @@ class QDPSGD2(QDPSGD):
             Models, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns

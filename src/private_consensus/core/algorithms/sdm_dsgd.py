@@ -95,11 +95,11 @@ class SDMDSGD(DecentralizedSGD):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models and messages of one run, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns
@@ -134,7 +134,7 @@ class SDMDSGD(DecentralizedSGD):
             Models, changed in place.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace of the run.
 
         Returns

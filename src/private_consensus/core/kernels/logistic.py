@@ -273,7 +273,7 @@ def model(eigenvalues: np.ndarray, vectors: np.ndarray) -> SpectralForm:
 
     Returns
     -------
-    Model
+    SpectralForm
     """
     return SpectralForm(np.array(eigenvalues), vectors.ravel(), vectors.T.ravel())
 
@@ -297,7 +297,7 @@ def minimise(
         Signed records of all problems.
     weight : float
         w.
-    model : Model
+    model : SpectralForm
         A.
     curvature, tolerance : ndarray, shape (problems,)
         D, and the l2 norm of the gradient to reach.

@@ -13,7 +13,13 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from private_consensus.common.errors import InvalidInput, Refused, representation, require
+from private_consensus.common.errors import (
+    InvalidInput,
+    Refused,
+    arguments,
+    representation,
+    require,
+)
 from private_consensus.core import algorithms, networks, problems, synthetic
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
@@ -52,7 +58,7 @@ def whole(key: str, value: Any, minimum: int, maximum: int | None = None) -> Ite
         One line, or none if the value is valid.
     """
     expectation = f"a whole number >= {minimum}" + (f" and <= {maximum}" if maximum else "")
-    if type(value) is not int or value < minimum or (maximum and value > maximum):
+    if not arguments.is_whole(value) or value < minimum or (maximum and value > maximum):
         yield f"{key}: found {representation(value)}, expected {expectation}"
 
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from private_consensus.common.errors import arguments
 from private_consensus.common.fields import measure_text
 from private_consensus.core import algorithms, problems
 from private_consensus.core.networks import GRAPHS, MIXINGS
@@ -431,12 +432,12 @@ def _wrong_where(
 
 def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
     """Yield a line about a run or an iteration that no result contains."""
-    if type(value) is not int:
+    if not arguments.is_whole(value):
         yield f"{where}: found {value!r}, expected a whole number"
     elif name == "run" and not 0 <= value < experiment.runs:
         yield f"{where}: found {value}, expected one of 0 to {experiment.runs - 1}"
     elif name == "t":
-        horizons = [h for h in _horizons(experiment) if type(h) is int]
+        horizons = [h for h in _horizons(experiment) if arguments.is_whole(h)]
         if experiment.iterations == "all":
             measured, allowed = range(1, max(horizons) + 1), [f"1 to {max(horizons)}"]
         else:

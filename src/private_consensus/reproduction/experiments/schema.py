@@ -26,7 +26,7 @@ from pydantic import (
 
 from private_consensus.common import yamls
 from private_consensus.common.errors import Refused as ConfigurationError
-from private_consensus.common.errors import require
+from private_consensus.common.errors import arguments, require
 from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
@@ -876,11 +876,11 @@ def resolve_delta(delta: Any, *, agents: int, records: int) -> float:
         If a value is not a number, or the exponent is not negative.
     """
     if not isinstance(delta, Mapping):
-        require(type(delta) in (int, float), "budget.delta", delta, "a number in [0, 1)")
+        require(arguments.is_real(delta), "budget.delta", delta, "a number in [0, 1)")
         return float(delta)
     power = delta.get("records_power")
     for key, value in {"network.agents": agents, "problem.records": records}.items():
-        require(type(value) is int and value >= 1, key, value, "a whole number >= 1")
-    below = type(power) in (int, float) and power < 0
+        require(arguments.is_whole(value) and value >= 1, key, value, "a whole number >= 1")
+    below = arguments.is_real(power) and power < 0
     require(below, "budget.delta.records_power", power, "a number below 0")
     return math.pow(agents * records, power)

@@ -438,7 +438,7 @@ class DecentralizedSGD(Iterative):
             Models, overwritten.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace.
 
         Returns
@@ -611,7 +611,7 @@ class DecentralizedSGD(Iterative):
 
     def _in_one_pass(self, state: State, run: int, problem, round_: SampledRound, mixing: list):
         """Compute a round of all settings of a run in one pass; None if there is no such pass."""
-        dense = all(type(matrix) is np.ndarray for matrix in mixing)
+        dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
         if self.advance_all is None or not dense or state.x.dtype != np.float32:
             return None
         settings, runs, agents, dim = state.x.shape
@@ -632,11 +632,11 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models and messages of one run.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace.
         at_message : bool
             Whether gradients are evaluated at the messages instead of the models.
@@ -713,7 +713,7 @@ class DecentralizedSGD(Iterative):
             Points of the gradients.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        round_ : Round
+        round_ : SampledRound
             Graph, random numbers and workspace.
         clip : float
             Clipping norm.

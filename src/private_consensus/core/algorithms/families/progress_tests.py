@@ -142,7 +142,7 @@ class ProgressTests:
 
         Returns
         -------
-        Tested
+        ThresholdState
             State of the tests; ``sent`` has increased for agents that send.
         """
         algorithm = self.algorithm

@@ -177,7 +177,7 @@ class QDPSGD(DecentralizedSGD):
 
         Parameters
         ----------
-        models : Models
+        models : BatchModels
             Models of one run with the mixing matrices.
         scales : ndarray, shape (settings, agents)
             Standard deviations of the noise.
@@ -242,7 +242,7 @@ class QDPSGD(DecentralizedSGD):
             Clipped mean gradients.
         scale : ndarray, shape (agents,)
             Standard deviation of the noise.
-        round_ : Round
+        round_ : SampledRound
             Graph, messages, keys and workspace.
         """
         own_weights, mixed = round_.mix_others(e, round_.message)
