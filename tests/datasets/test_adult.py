@@ -62,9 +62,25 @@ def test_an_unknown_category_is_refused():
         adult.from_files(TRAIN.replace(b"Private", b"Pirate"), TEST)
 
 
-def served_by(publisher, monkeypatch, table, archive: bytes):
-    """Serve Adult from the loopback."""
+def as_ucimlrepo(table: pl.DataFrame) -> str:
+    """Return rows as UCI's interface sends them, with dashes, dots, empty values and ?."""
+    rows = table.with_columns(
+        pl.col("workclass").fill_null(""),
+        pl.col("occupation").fill_null("?"),
+        pl.Series("income", ["<=50K", ">50K", "<=50K.", ">50K."]),
+    )
+    return rows.rename({c: c.replace("_", "-") for c in rows.columns}).write_csv()
+
+
+def test_files_and_ucimlrepo_give_the_same_checksum(small):
+    table = pl.read_csv(io.StringIO(as_ucimlrepo(small)))
+    assert checksums.of_table(adult.canonical(table)) == checksums.of_table(small)
+
+
+def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise SystemExit('down')"):
+    """Serve Adult from the loopback; ``fetch`` is the program in place of ucimlrepo's."""
     about = entry("adult")
+    monkeypatch.setattr(adult, "_FETCH", fetch)
     publisher.files["/adult.zip"] = archive
     checksum = checksums.of_table(table)
     publishers = tuple(
@@ -80,6 +96,29 @@ def zipped(train: bytes = TRAIN, test: bytes = TEST) -> bytes:
         archive.writestr("adult.test", test)
         archive.writestr("../../evil", "x")
     return stream.getvalue()
+
+
+def test_ucimlrepo_is_tried_first(publisher, monkeypatch, tmp_path, small):
+    program = f"import sys; open(sys.argv[1], 'w').write({as_ucimlrepo(small)!r})"
+    served_by(publisher, monkeypatch, small, b"no archive", program)
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(small)
+    assert provenance.source == "publisher" and "ucimlrepo" not in provenance.because
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("raise SystemExit('down')", "down"),
+        ("import time; time.sleep(60)", "no table within 0.3 s"),
+    ],
+)
+def test_the_archive_replaces_ucimlrepo(publisher, monkeypatch, tmp_path, small, program, reason):
+    served_by(publisher, monkeypatch, small, zipped(), program)
+    monkeypatch.setattr(adult, "UCIMLREPO_SECONDS", 0.3)
+    raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
+    assert raw.equals(small)
+    assert f"ucimlrepo: {reason}" in provenance.because
 
 
 def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, tmp_path, small):

@@ -18,6 +18,7 @@ EXTRA_OF = {
     "requests": "data",
     "snakemake": "workflow",
     "typst": "report",
+    "ucimlrepo": "data",
     "vl_convert": "report",
 }
 """Extra of each optional package, by its name in import statements."""

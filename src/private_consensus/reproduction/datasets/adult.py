@@ -7,7 +7,11 @@ Missing values (``?``) are null, and labels have no trailing dot.
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
+import tempfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -17,11 +21,19 @@ from private_consensus.common.readable import SIGNS
 
 from . import surrogates
 from .catalogue import Publisher, aggregates
-from .downloads import Downloads, unzipped
+from .downloads import Downloads, Unavailable, unzipped
 from .mirror import Mirror
 from .tables import Protected, Schema
 
 TRAIN, ROWS = 32_561, 48_842
+
+UCIMLREPO_SECONDS = 60.0
+"""Time limit of ``ucimlrepo``."""
+_FETCH = """
+import sys
+from ucimlrepo import fetch_ucirepo
+fetch_ucirepo(id=2).data.original.to_csv(sys.argv[1], index=False)
+"""
 
 SCHEMA = Schema(
     columns=(
@@ -108,26 +120,39 @@ def from_files(train: bytes, test: bytes) -> pl.DataFrame:
     polars.DataFrame
         Training rows first, then test rows.
     """
-    table = pl.concat([_read(train), _read(test)])
+    return canonical(pl.concat([_read(train), _read(test)]))
+
+
+def canonical(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the canonical table of UCI's columns, from files or from ``ucimlrepo``.
+
+    Names may have dashes, values blanks and labels a trailing dot; missing values may be ``?``,
+    NaN, empty or null.
+    """
     text = pl.selectors.string()
-    table = table.with_columns(text.str.strip_chars().replace("?", None))
+    table = table.rename({name: name.replace("-", "_") for name in table.columns})
+    table = table.with_columns(text.str.strip_chars()).with_columns(
+        pl.when(text.is_in(["?", "nan", ""])).then(None).otherwise(text).name.keep()
+    )
     return SCHEMA.check(table.with_columns(pl.col("income").str.strip_chars_end(".")))
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Return the canonical table of the archive of the UCI repository.
+    """Return the canonical table by ``ucimlrepo``, or of the archive of the UCI repository.
 
     Parameters
     ----------
     downloads : Downloads
         Folder of the archive.
     publisher : Publisher
-        Host of the archive.
+        ``ucimlrepo`` or the host of the archive.
 
     Returns
     -------
     polars.DataFrame
     """
+    if publisher.name == "ucimlrepo":
+        return _from_ucimlrepo(downloads, publisher.url)
     path = downloads.fetch(publisher.url, "uci-adult.zip")
     try:
         with zipfile.ZipFile(path) as archive:
@@ -137,6 +162,24 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     except SIGNS as error:
         expected = "an archive with adult.data and adult.test"
         raise InvalidInput(publisher.url, type(error).__name__, expected) from None
+
+
+def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
+    # The package has no time limit, hence a process that can be ended.
+    downloads.check_reachable(url)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "adult.csv"
+        command = [sys.executable, "-c", _FETCH, str(path)]
+        try:
+            subprocess.run(command, check=True, capture_output=True, timeout=UCIMLREPO_SECONDS)
+            return canonical(pl.read_csv(path, infer_schema_length=None))
+        except subprocess.TimeoutExpired as error:
+            raise Unavailable(f"no table within {error.timeout:g} s") from None
+        except subprocess.CalledProcessError as error:
+            lines = error.stderr.decode(errors="replace").strip().splitlines()
+            raise Unavailable(lines[-1] if lines else "no message") from None
+        except OSError as error:
+            raise Unavailable(f"unreadable table ({type(error).__name__})") from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
