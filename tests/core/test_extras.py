@@ -102,7 +102,7 @@ def test_the_files_of_a_wheel_need_no_extra_and_no_repository(tmp_path, monkeypa
     assert (tmp_path / "mystudy" / "src" / "mystudy" / "algorithm.py").is_file()
     design = tmp_path / "wheel" / "private_consensus" / "_workflow" / "config" / "comparison.yaml"
     assert f"0 {design} True" in lines and "0 2" in lines
-    assert "pooch is not installed: pip install 'pooch" in done.stderr
+    assert " is not installed: pip install 'pooch" in done.stderr
 
 
 def test_the_core_has_few_dependencies_and_each_is_imported():
