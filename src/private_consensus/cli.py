@@ -711,8 +711,8 @@ def _combined(options) -> Generator[None]:
         source = inspect.getsourcefile(import_module(algorithms.module_of(options.algorithm)))
         own_frames = [frame for frame in frames if frame.filename == source]
         frame = (own_frames or frames)[-1]
-        place = f"{Path(frame.filename).name}, line {frame.lineno}"
-        reason = shortened(f"{type(error).__name__} in {place}: {error}", 200)
+        location = f"{Path(frame.filename).name}, line {frame.lineno}"
+        reason = shortened(f"{type(error).__name__} in {location}: {error}", 200)
         expected = "an algorithm that runs on this problem, network and budget"
         raise InvalidInput(options.algorithm, reason, expected) from error
 
