@@ -39,7 +39,7 @@ class ObservedMethod(Strict):
     problem: dict[str, Any] | None = Field(default=None, description="instead of that of all")
 
 
-class ReducedViews(Strict):
+class ReducedObservers(Strict):
     """Budgets, graphs and rounds of a smaller scale."""
 
     epsilons: list[float] = Field(min_length=1)
@@ -56,7 +56,7 @@ class Observed(Strict):
     problem: dict[str, Any]
     graphs: dict[str, Graph]
     algorithms: dict[str, ObservedMethod]
-    scales: dict[str, ReducedViews] = Field(default_factory=dict)
+    scales: dict[str, ReducedObservers] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _reduces_what_is_there(self) -> Observed:
