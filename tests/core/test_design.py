@@ -153,5 +153,6 @@ def test_the_design_names_the_family_of_each_version():
         found = [module.rpartition(".")[2] for module in above if ".families." in module]
         if found and algorithms.load(name).kind == METHOD:
             nearest[name] = found[0]
-    page = "docs/explanation/architecture.md: the table of families lists each algorithm"
-    assert said == nearest, page
+    page = "docs/explanation/architecture.md: the table of families"
+    assert said.items() <= nearest.items(), f"{page} names another family of an algorithm"
+    assert set(said.values()) >= set(nearest.values()), f"{page} lacks a family"
