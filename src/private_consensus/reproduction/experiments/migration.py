@@ -28,7 +28,7 @@ _OF_SERIES = {"of": "method", "run": "variant", "last": "last_iteration_only"}
 _OF_CURVES = {"run": "variant", "last": "last_iteration_only", "reading": "interpretation"}
 
 RENAMED: dict[str, dict[str, str]] = {
-    "": {"choices": "unspecified_details"},
+    "": {"choices": "unspecified_details", "most": "max_settings"},
     _EXPERIMENT: {
         "like": "extends",
         "place": "location",
