@@ -124,7 +124,7 @@ def audit(
         One record of one agent of the problem is replaced, see :mod:`.neighbours`; every agent is
         attacked in turn.
     budget : Budget
-        What is to be spent; the claim is the algorithm's statement for it.
+        Budget for which the noise is calibrated; the claim is the algorithm's statement for it.
     horizon : int
         Iterations.
     runs : int

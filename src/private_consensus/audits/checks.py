@@ -95,8 +95,11 @@ View = Callable[[np.ndarray, int], np.ndarray]
 
 
 def _views(both: np.ndarray, law: str) -> list[View]:
-    """Recovered noise as it can be tested: as it is, or, where there are holes, what there is one
-    after the other, and beside it all of it with the holes filled."""
+    """Return functions that bring recovered noise into a form that the tests accept.
+
+    Noise with missing entries may be tested twice: the present entries alone, and all entries
+    after filling the missing entries.
+    """
     finite = np.isfinite(both)
     by_round = finite.all((0, 2, 3))
     if (by_round | ~finite.any((0, 2, 3))).all():
@@ -299,7 +302,7 @@ def sensitivity_reached(
     agent : int
         The attacked agent.
     factor : float
-        Declared sensitivities that the two data sets are apart.
+        Distance between the two data sets, in declared sensitivities.
 
     Returns
     -------

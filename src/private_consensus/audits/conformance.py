@@ -47,7 +47,7 @@ class CalibratedRun(NamedTuple):
 
 
 def world_of(name: str) -> CalibratedRun:
-    """The small example of an algorithm, calibrated."""
+    """Return the calibrated run of an algorithm on its small example."""
     algorithm, problem, network, budget, horizon = examples(name)[0].world
     calibrated = algorithm.calibrate(budget, problem, network, horizon)
     return CalibratedRun(calibrated, problem, network, horizon)

@@ -103,7 +103,7 @@ def _differences(runs: Replays, neighbour: Trace, attack: Attack) -> Iterator[st
 
 
 def _changes_with_noise(runs: Replays, property_of) -> bool:
-    """Return True if a part of either execution is another one with loud noise."""
+    """Return True if a property of either execution changes with louder noise."""
     if runs.loud is None or runs.loud_neighbour is None or runs.neighbour is None:
         return True
     first_changes, of_neighbour = (

@@ -136,7 +136,7 @@ def _looked_at(algorithm, attack: Attack, streams, execution: Execution, noise) 
 
 
 def _longest(changes: np.ndarray) -> np.ndarray:
-    """The run, of [runs, iterations], with the largest sum of squares."""
+    """Return the row of ``changes``, [runs, iterations], with the largest sum of squares."""
     return changes[(changes**2).sum(1).argmax()]
 
 
@@ -307,7 +307,7 @@ def single_messages(execution: Execution, attack: Attack) -> dict[str, np.ndarra
 
 
 def whole(execution: Execution, attack: Attack) -> np.ndarray:
-    """Return all coordinates of the agent's messages; no coordinates if they are too many.
+    """Return all coordinates of the agent's messages, or none if there are more than ``WHOLE``.
 
     Parameters
     ----------

@@ -378,7 +378,7 @@ class _Pairs:
         return bool((self.layout.laws[moved] == "gaussian").all())
 
     def _response(self, executed: Executed) -> Response:
-        """The response on a data set: an earlier one if it fits, else a new one."""
+        """Return the response on a data set: an earlier one if it fits, else a new one."""
         earlier = self.near
         if earlier is not None and earlier.affine:
             units = earlier.matrix.shape[1]
@@ -449,7 +449,7 @@ def _leak(solution: Shift, attacked: int) -> str:
 
 
 def _first_unexplained(solution: Shift) -> Row:
-    """The row of the shortest prefix of messages that no draws explain."""
+    """Return a row at the end of the shortest prefix of messages that no draws explain."""
     if not (
         solution.near.affine and solution.near.precision <= EXACT
     ):  # solved iteration by iteration
@@ -482,7 +482,7 @@ def _excess(
     declared: Declaration,
     delta,
 ) -> Iterator[Fault]:
-    """A fault if the shift costs more than the declared releases."""
+    """Return a fault if the shift costs more than the declared releases."""
     if any(release.sampling or release.profile for release in releases):
         return
     # replacing a record is one removal and one addition
@@ -547,7 +547,7 @@ def _shifted(text: str, solution: Shift, layout: Layout) -> str:
 
 
 def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
-    """The shift as releases: one for each draw that it changes."""
+    """Yield releases with the privacy cost of the shift, one per distribution of the noise."""
     tiny = 1e-9 * max(1.0, float(np.abs(units).max(initial=0.0)))
     lengths: dict[str, list[float]] = {}
     for draws in layout.draws.values():
@@ -565,7 +565,7 @@ def _as_releases(units: np.ndarray, layout: Layout) -> Iterator[Release]:
 
 
 def _merged(faults: Sequence[Fault]) -> Iterator[Finding]:
-    """The largest fault of each agent; agents with equal faults share a finding."""
+    """Yield the largest fault of each agent; agents with equal faults share a finding."""
     largest: dict[int, Fault] = {}
     for fault in faults:
         earlier = largest.get(fault.attacked)

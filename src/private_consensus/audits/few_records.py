@@ -39,7 +39,7 @@ class FewRecords(LogisticRegression):
         return self.total
 
     def part(self, selection: slice) -> FewRecords:
-        """The first record is in the first place, all others have the same, or are empty."""
+        """Return the selected records: the first, if selected; all others are equal, or empty."""
         indices = np.arange(self.total)[selection]
         first = float((indices == 0).any())
         counts = np.array([first, len(indices) - first])[: len(self.counts)]

@@ -27,7 +27,7 @@ class FewResponses(Lasso):
         return self.total
 
     def part(self, selection: slice) -> FewResponses:
-        """The record is in the first place."""
+        """Return the selected records; only the record with index 0 is not empty."""
         indices = np.arange(self.total)[selection]
         first = float((indices == 0).any())
         features, responses = first * self.features, first * self.responses

@@ -154,7 +154,7 @@ class Universe(ABC):
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
 
     def blend(self, first: Background, second: Background, rng: np.random.Generator) -> Background:
-        """Return a data set with a random part of the records of ``second``."""
+        """Return ``first`` with a random part of its records replaced by those of ``second``."""
         is_second = rng.random(first[0].shape[:2]) < rng.random()
         pairs = zip(first, second, strict=True)
         return tuple(np.where(is_second.reshape(is_second.shape + (1,) * (a.ndim - 2)), b, a)

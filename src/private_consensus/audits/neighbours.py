@@ -85,7 +85,7 @@ def attacks(
         Whether to keep only the attacked agent and its neighbours, since the agent's noise depends
         on no other agent. The attacked agent is then agent 0 of ``Attack.network``.
     agents : sequence of int, optional
-        Agents of ``network`` to attack in turn. Default: agent 0; with ``nearby`` the agent with
+        Agents of ``network`` to attack, in order. Default: agent 0; with ``nearby`` the agent with
         the fewest neighbours; for linear observations the agent whose matrix has the largest row.
     compressed : bool, default True
         Whether repeated records may be stored once with a count. Code from outside of this package

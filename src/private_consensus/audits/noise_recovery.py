@@ -676,8 +676,8 @@ def _linear_term(batch: ADMMFamily, minimiser: np.ndarray, step: RecordedStep) -
 def explained(sent_with: Callable[[Any], np.ndarray], sent: np.ndarray) -> np.ndarray | None:
     """Return the unit noise of the messages ``sent``; None if no noise explains them.
 
-    It has the sign that it has in the messages, which may be another one than that of the draw. The
-    difference of two data sets is then that of the messages, also if the sign depends on the data.
+    The result has the sign of the noise in the messages, which may differ from that of the draw.
+    Two data sets are therefore compared by their messages, also if the sign depends on the data.
 
     Parameters
     ----------

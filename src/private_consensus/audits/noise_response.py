@@ -455,7 +455,7 @@ class Response(NamedTuple):
     scale: np.ndarray
 
     def prefix(self, rows: np.ndarray) -> Response:
-        """The response of selected rows, a boolean array."""
+        """Return the response of the rows that a boolean array selects."""
         selected = tuple(row for row, is_kept in zip(self.rows, rows, strict=True) if is_kept)
         return self._replace(
             base=self.base[rows], matrix=self.matrix[rows], rows=selected, scale=self.scale[rows]
@@ -593,7 +593,7 @@ class Blocks(NamedTuple):
 
     @classmethod
     def of(cls, near: Response) -> Blocks:
-        """The blocks of a response."""
+        """Divide a response into blocks, one per iteration."""
         times, first = _order(near)
         blocks, unique = [], True
         for t in np.unique(times):
@@ -953,9 +953,9 @@ def _leaks(gap: np.ndarray, scale: np.ndarray, allowed: np.ndarray, rounding: fl
 
 
 class Rough(NamedTuple):
-    """A shift whose messages are affine in the noise up to bounded errors, such as rounding.
+    """Shift for messages that are affine in the noise up to bounded errors, such as rounding.
 
-    ``error`` is the uncertainty of its length.
+    ``error`` is the uncertainty of the length of the shift.
     """
 
     shift: Shift

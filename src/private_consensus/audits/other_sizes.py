@@ -94,7 +94,7 @@ def audit_other_size(
 
 
 def _pairs(algorithm: Algorithm, problem: Any, network: Network) -> Iterator[Attack]:
-    """Yield the most distant records of every agent; all of its records for a whole agent."""
+    """Yield attacks on every agent: replace one record, or all records if the unit is an agent."""
     for agent in range(network.n_agents):
         if algorithm.relation.unit == "agent":
             yield from agent_data(problem, network, agent, np.random.default_rng(0))

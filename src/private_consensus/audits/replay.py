@@ -813,7 +813,7 @@ def tolerance_until(trace: Trace, t: Any) -> float:
     Parameters
     ----------
     trace : Trace
-        Of an execution with the messages of another one.
+        Trace of an execution that replays the messages of another execution.
     t : int or "end"
         Iteration.
 

@@ -44,7 +44,7 @@ class Finding:
     text: str
 
     def about(self, agent: int) -> Finding:
-        """The finding with the attacked agent in its text."""
+        """Return a copy of the finding whose text names the attacked agent."""
         return replace(self, text=f"agent {agent} attacked: {self.text}")
 
     @property
@@ -109,7 +109,7 @@ class Coverage:
         return not any(gap.decisive for gap in self.untested)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The coverage as pairs of a name and a text."""
+        """Return the coverage as pairs of a name and a text."""
         if not self.agents:
             return []
         attacked = f"{len(self.attacked)} of {self.agents}: {', '.join(map(str, self.attacked))}"
@@ -147,7 +147,7 @@ class CheckReport:
 
     @classmethod
     def joined(cls, reports: Iterable[CheckReport]) -> CheckReport:
-        """All parts of several reports, each once, in their order."""
+        """Join several reports; keep each part once, in the order of the reports."""
         reports = list(reports)
 
         def parts(name: str) -> tuple:

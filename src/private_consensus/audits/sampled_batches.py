@@ -149,7 +149,7 @@ def _inclusion(
 
 
 def _second_record(attack: Attack) -> tuple[Any, Any] | None:
-    """The pair with the replaced record and another one exchanged; None without rows."""
+    """Return the pair with the replaced record and a second record swapped; None without rows."""
     first, second = attack.pair
     if not all(
         isinstance(getattr(problem, name, None), np.ndarray)
@@ -347,7 +347,7 @@ def _least_change(changes: np.ndarray, noise: np.ndarray, level: float) -> float
 
 
 def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, float]]:
-    """P-values of what is said of batches [rounds, runs, agents, records]."""
+    """Yield defects of batches [rounds, runs, agents, records] with the p-values of their tests."""
     sizes, records = batches.sum(-1), batches.shape[-1]
     rate = sizes.mean() / records
     spread = sizes.std() / records / np.sqrt(sizes.size)

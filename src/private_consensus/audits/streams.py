@@ -53,7 +53,7 @@ class AuditStreams(Streams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """An endless iterator of unit draws ``(runs, *shape)``, one an iteration."""
+        """Yield unit draws ``(runs, *shape)`` without end, one array per iteration."""
         drawn = UNIT_LAWS[law] if isinstance(law, str) else law
         generator = self.shared(purpose, name)
         count = len(self.runs)
