@@ -118,8 +118,7 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
 
 @cache
 def imported_modules(module: str) -> frozenset[str]:
-    """A module and every module of its own package and of this one that it imports, however
-    far."""
+    """Return a module and its direct and indirect imports within its package and this one."""
     reached: set[str] = set()
     waiting = {module}
     while waiting:
@@ -131,7 +130,7 @@ def imported_modules(module: str) -> frozenset[str]:
 
 @contextmanager
 def atomic_write(path: str | Path) -> Iterator[Path]:
-    """A temporary name beside ``path`` that takes its place once the block has ended well.
+    """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
     The contents are on the disk before the name is, and the name before this returns: a loss of
     power leaves the old file or the new one.
@@ -254,7 +253,7 @@ def meaning_of(text: str) -> _Meaning:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """A tree has no cycles; looking for some among its nodes takes longer than to parse it."""
+    """Disable the garbage collector in a block; syntax trees have no cycles to collect."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -292,7 +291,7 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """All statements within a node; what they are made of is not looked into."""
+    """Yield all statements within a node, without entering expressions."""
     for field in ("body", "handlers", "orelse", "finalbody", "cases"):
         for child in getattr(node, field, ()):
             if isinstance(child, ast.stmt):
@@ -330,7 +329,7 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _followed(name: str, home: str) -> set[str]:
-    """A module and its packages, where it is one of ours or of ``home``, the importer's package."""
+    """Return a module and its parents if it is in this package or in the importer's, ``home``."""
     if name.partition(".")[0] not in (PACKAGE, home) or not _file_of(name):
         return set()
     return {name} | _parents(name)

@@ -1,7 +1,7 @@
-r"""Sums without showing what is summed: linear secret sharing (paper 001, Algorithm 3).
+r"""Linear secret sharing: compute a sum without revealing its terms (paper 001, Algorithm 3).
 
 Agent i splits its value into N shares that are uniform given their sum, keeps one and sends each
-of the others to one agent; everybody adds up what it holds and broadcasts that:
+of the others to one agent. Every agent broadcasts the sum of the shares that it holds:
 
 .. math:: v_i = \sum_j s_{ij} \ (\mathrm{mod}\ p), \qquad \hat s_j = \sum_i s_{ij}, \qquad
     \sum_j \hat s_j = \sum_i v_i \ (\mathrm{mod}\ p) \quad (15)
@@ -10,10 +10,9 @@ Numbers are integers: reals are rounded to a grid of ``1 / resolution``, and res
 stand for negative ones, so that :math:`p > 2\,|\sum_i v_i|` is needed, not the printed
 :math:`p > |\sum_i v_i|`. The sum is then exact.
 
-What it promises is not differential privacy: the view of at most N - 2 colluding agents depends on
-the honest agents' values through their sum only (Theorem 2.1); the sum itself is public, and N - 1
-colluders know the value of the last agent. Every pair of agents needs a link, that is a complete
-graph.
+The guarantee is not differential privacy: the view of at most N - 2 colluding agents depends on the
+honest agents' values only through their sum (Theorem 2.1). The sum is public, and N - 1 colluders
+know the value of the last agent. The graph must be complete.
 """
 
 from __future__ import annotations
@@ -105,7 +104,7 @@ class SecretSharing:
         return self.total(shares, -3)
 
     def reconstruct(self, broadcast: np.ndarray) -> np.ndarray:
-        """The sum of all values, as everybody finds it; ``[..., d]``."""
+        """Return the sum of all values, ``[..., d]``, computed from the broadcast partial sums."""
         return self.total(broadcast, -2)
 
     def total(self, residues: np.ndarray, axis: int) -> np.ndarray:

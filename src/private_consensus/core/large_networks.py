@@ -267,7 +267,7 @@ def _lanczos(product_with, n: int, selection: str = "LM") -> float:
 
 
 def _start(n: int) -> np.ndarray:
-    """The same vector each time, and like no eigenvector."""
+    """Return a fixed starting vector for the eigenvalue iteration, unlike any eigenvector."""
     return np.cos(np.arange(n) * (1.0 + np.sqrt(5.0)))
 
 

@@ -759,7 +759,7 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
 
 def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
-    """A graph that is the same in every run, as a maker for :data:`GRAPHS`.
+    """Return a maker for :data:`GRAPHS` whose graph is equal in all runs.
 
     Parameters
     ----------
@@ -959,7 +959,7 @@ def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
 def build(
     streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
 ) -> Network:
-    """The network that a configuration names.
+    """Build the network that a configuration names.
 
     Parameters
     ----------

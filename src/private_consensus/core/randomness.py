@@ -33,7 +33,7 @@ FILLED = {
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
-    """The generator that belongs to a root seed and a sequence of names."""
+    """Return the generator of a root seed and a sequence of names."""
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
     key = tuple(np.frombuffer(digest, "<u4").tolist())
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
@@ -175,7 +175,7 @@ class Streams:
         return self.generators(purpose, name)
 
     def with_groups(self, **groups: str) -> Streams:
-        """The same runs with other pairing groups."""
+        """Return streams of the same runs with other pairing groups."""
         return replace(self, groups={**self.groups, **groups})
 
 

@@ -1,6 +1,6 @@
 r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (paper 004, Algorithm 3).
 
-As PP-ADMM, but :math:`\hat x_i + b_{i2}` is sent only where
+The iteration is that of PP-ADMM, but :math:`\hat x_i + b_{i2}` is sent only if
 
 .. math:: f_i^{clip}(x_i) - f_i^{clip}(\hat x_i) + \mathrm{Lap}(4cC_{loss}/\epsilon_2)
     \ge \alpha + \mathrm{Lap}(2cC_{loss}/\epsilon_1)
@@ -11,11 +11,10 @@ run is charged :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
 
 As printed the scales lack :math:`1/|D_i|`, and every decision is a fair coin (errata E4.7). No
 version is private by this charge: the tests look at minimisers that are never released (E4.6), and
-a threshold whose noise is drawn again is paid for again. An accountant is told of all T
-minimisations, and of what the tests cost at the scales that are set, see
-:mod:`.families.progress_tests`. The repair tests what is noised, against a threshold that is drawn
-once, with PP-ADMM's noise of the output alone: T Gaussian mechanisms, and the sparse vector
-technique on queries about their outputs.
+each new draw of the noise of the threshold has a privacy cost. The declared releases are all T
+minimisations and the tests, at their set scales (:mod:`.families.progress_tests`). The corrected
+variant tests the noised iterate against a threshold that is drawn once, with PP-ADMM's noise on the
+output only: T Gaussian mechanisms, and the sparse vector technique on queries about their outputs.
 """
 
 from __future__ import annotations

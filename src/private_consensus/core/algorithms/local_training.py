@@ -2,13 +2,13 @@ r"""Local training: each agent descends on its own records, with noise, and does
 
 .. math:: x_i^{t+1} = x_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
 
-After the last step an agent releases its model. Until then others learn nothing of it, whoever they
-are; afterwards everybody learns the same. Charged are all T steps,
+After the last step an agent releases its model. Until then no other agent
+learns anything; afterwards every agent receives this model. The privacy cost covers all T steps,
 
 .. math:: \mu^2 = T\,\Delta^2/\sigma^2,
 
-so that any of the models on the way may be the one that is released. Without a budget there is no
-noise: what an agent can do alone. An algorithm that does worse gains nothing from talking.
+so that the model of any iteration may be released. Without a budget there is no noise. An algorithm
+with a larger loss than local training gains nothing from communication.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ r"""PP-ADMM: private with approximate solutions of the local problems (paper 004
 Every iteration is charged :math:`\rho_1 + \rho_2` in zCDP, with :math:`\rho_1` from
 :math:`\epsilon_1` (Theorem 6). What does not hold, as printed: a bound in (epsilon, delta) gives
 none in zCDP (errata E4.3), and two approximate minimisers are :math:`2\beta/m` apart, not
-:math:`\beta/m` (E4.4). Both are kept; an accountant is told :math:`2\beta/m`, and that the loss of
-the perturbed objective is not proven.
+:math:`\beta/m` (E4.4). Both are implemented as published. The declared releases state
+:math:`2\beta/m`, and that the loss of the perturbed objective is not proven.
 
 The repair, ``perturbed: output``, has :math:`b_{i2}` alone. With curvature m, and gradients that a
 record moves by at most :math:`\Delta_2`, two points with gradient norms of at most :math:`\beta` on

@@ -4,15 +4,15 @@ r"""Gradient descent with secure aggregation: each agent receives only the noisy
     x^{t+1} = x^t - \frac{\eta}{N}\sum_{i=1}^N
         \Bigl(\mathrm{clip}_C(\nabla f_i(x^t)) + N\bigl(0, \tfrac{\sigma^2}{N} I\bigr)\Bigr)
 
-The sum is formed by a protocol that shows nobody its terms (Bonawitz et al., CCS 2017), so that
+A protocol computes the sum without revealing its terms (Bonawitz et al., CCS 2017), so that
 :math:`N(0, \sigma^2 I)` hides a term as if a server added it: the central bound of methods without
 a server. A replaced record moves one term, by :math:`\Delta`. All agents hold one model, a function
 of the sums so far; to the eavesdropper T rounds are T Gaussian mechanisms,
 
 .. math:: \mu^2 = T\,\Delta^2/\sigma^2,
 
-also where gradients are taken at what was told before. Who drew k of the shares of noise knows
-them: to k agents together it is :math:`N/(N-k)` times that.
+also if gradients are computed at points that depend on earlier sums. A coalition of k agents knows
+its k shares of the noise: against it, :math:`\mu^2` is :math:`N/(N-k)` times as large.
 """
 
 from __future__ import annotations

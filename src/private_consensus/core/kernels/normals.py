@@ -129,7 +129,7 @@ def _radius(word):
 
 @inlined
 def _half_angle(word):
-    """Compute sine and cosine of half the angle of words, between plus and minus a quarter turn."""
+    """Compute the sine and cosine of pi/2 times the integers ``word``, scaled to [-1, 1)."""
     a = floated(ints(word)) * _HALF_TURN
     z = a * a
     sine = ((((z * _S4 + _S3) * z + _S2) * z + _S1) * z + _S0) * a

@@ -1,11 +1,9 @@
 r"""Sets of changes of a private input between neighbouring data sets, and their largest mu.
 
-The neighbouring relation is represented by this set only. ``size`` is the largest change of a
-round,
-in l2. For a gradient clipped to C record by record it is 2C for the sum, and 2C/m for the mean over
-m records, if one record is replaced (:func:`gradient_change`). For an agent's whole gradient
-clipped
-to C it is 2C if all its data are replaced. A set turns information M, with
+The neighbouring relation is represented by this set only. ``size`` is the largest change of a round
+in l2. For gradients of records clipped to C, it is 2C for the sum and 2C/m for the mean over m
+records, if one record is replaced (:func:`gradient_change`). For an agent's whole gradient clipped
+to C, it is 2C if all its data are replaced. A set turns information M, with
 :math:`\mu^2(\Delta) = \sum_{s,t} M_{st}\langle\Delta_s,\Delta_t\rangle`, into bounds on its largest
 value.
 """

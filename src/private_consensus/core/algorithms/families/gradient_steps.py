@@ -199,7 +199,7 @@ class GradientSteps(Iterative):
         return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the sum of the losses per coordinate.
+        """Return the sum of the losses per coordinate, for the agent with the largest sum.
 
         Parameters
         ----------

@@ -119,7 +119,7 @@ class QDPSGD(DecentralizedSGD):
         return np.reshape(duration, (-1, 1))
 
     def bits(self, dim):
-        """Return s bits per coordinate."""
+        """Return the size of a message in bits: s bits for each of ``dim`` coordinates."""
         return np.multiply(self.s, float(dim))
 
     def steps(self, T):
