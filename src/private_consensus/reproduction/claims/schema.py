@@ -75,7 +75,7 @@ class Series(SeriesEntry):
 
 
 class TestFields(FileEntry):
-    """Keys of a test that have one value."""
+    """Fields of a test that are equal in the configuration file and after its expansion."""
 
     best_at: Number | None = None
     """Value of x at which the measure is best."""
@@ -184,7 +184,7 @@ class TestedVariantEntry(TestEntry):
 
 
 class ClaimFields(FileEntry):
-    """Keys of a claim that have one value."""
+    """Fields of a claim that are equal in the configuration file and after its expansion."""
 
     claim: str
     """Sentence that is tested, in our words."""

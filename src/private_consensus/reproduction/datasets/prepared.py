@@ -68,7 +68,7 @@ class Prepared:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write everything to one ``.npz``, atomically."""
+        """Write the data set to one ``.npz`` file, atomically."""
         features = self.features
         if self.unit is not None:
             features = _whole_units(features, self.unit)

@@ -189,7 +189,7 @@ class Plan:
         return sorted(set(pairs))
 
     def judged_cells(self, paper: str) -> list[tuple[str, str]]:
-        """Return the cells whose numbers the claims of a paper use."""
+        """Return the cells (experiment, algorithm) whose results the claims of a paper use."""
         claims = self.papers[paper].claims.values()
         used = [series for claim in claims for _, series in claim.series()]
         return sorted({(series.experiment, series.method) for series in used})

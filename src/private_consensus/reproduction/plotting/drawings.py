@@ -71,7 +71,7 @@ def save(
 
 
 def drawn(specification: str) -> str:
-    """Draw a Vega-Lite specification as SVG, without marks that nobody sees."""
+    """Draw a Vega-Lite specification as SVG, without invisible marks."""
     import vl_convert
 
     svg = HIDDEN.sub("", _renumbered(vl_convert.vegalite_to_svg(specification)))

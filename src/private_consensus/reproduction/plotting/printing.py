@@ -43,7 +43,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     Parameters
     ----------
     specification : dict
-        As :func:`.drawings.save` writes it.
+        SVG file written by :func:`.drawings.save`.
     inches : float
         Width of the whole drawing.
 

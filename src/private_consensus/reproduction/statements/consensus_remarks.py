@@ -31,7 +31,7 @@ def _correct_guesses(epsilon: float) -> float:
 
 
 def remark_3_4() -> StatementResult:
-    """Test that a smaller epsilon makes neighbours harder to tell apart."""
+    """Test that a smaller epsilon makes neighbouring data sets harder to distinguish."""
     epsilon = np.array([0.05, 0.1, 0.4, 0.8, 3.0, 10.0])
     guesses = np.array([_correct_guesses(budget) for budget in epsilon])
     return conclude(

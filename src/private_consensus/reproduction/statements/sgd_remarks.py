@@ -130,10 +130,10 @@ def remark_8() -> StatementResult:
 
 
 def remark_9() -> StatementResult:
-    """Test Q-DPSGD-2: slower decay of the private noise, the rate O(1/sqrt T), and at a budget.
+    """Test Q-DPSGD-2: slower decay of the private noise, and O(1/sqrt T), also at a fixed budget.
 
-    As Remark 5; the variance of Remark 10 is in proportion to T too, since its step of the grid
-    does not diminish.
+    The test is that of Remark 5. The variance of Remark 10 is also proportional to T, since the
+    step of the grid does not diminish.
     """
     _, first = _by_source(True)
     _, second = _by_source(False)

@@ -132,7 +132,7 @@ def two_radii() -> ErratumResult:
 
 @erratum("E4.5")
 def two_divisors() -> ErratumResult:
-    """Add the privacy costs of one solve: the Gaussian part has all of epsilon_1."""
+    """Compare the epsilon of one solve with its budget if the Gaussian part has all epsilon_1."""
     share, epsilon_1 = 0.99, 0.04
     totals = {}
     for name, budget in (("1", epsilon_1), ("3", share * epsilon_1)):
