@@ -1,12 +1,14 @@
 """Tests of the batches that an algorithm uses, where its guarantee relies on sampling.
 
-Batches are what a problem is asked for clipped gradients of. Declared are their kind and their
-rate; a batch is to be independent of those before it, and every record as likely as every other.
+A batch is a set of records for which an algorithm requests clipped gradients. The algorithm
+declares the kind and the rate of sampling. A batch must be independent of earlier batches, and all
+records must be equally likely.
 
-A record that is in a batch moves what is noised by so many deviations of the noise, at most. Both
-data sets are executed with the same random numbers: until the record is taken, all is the same, and
-the first message that differs does so by what the record moves. With other noise it differs by the
-noise. So neither the clipping, nor the weights, nor the noise of an algorithm is believed.
+A record in a batch changes the noised quantity by at most the declared multiple of the noise's
+standard deviation. Both data sets are executed with the same random numbers, so that all messages
+are equal until the record is sampled. The first message that differs shows the change that the
+record causes. With other noise, the message differs by the noise. The test therefore does not rely
+on the declared clipping, weights or noise.
 """
 
 from __future__ import annotations

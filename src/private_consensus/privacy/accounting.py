@@ -391,7 +391,7 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
 
 
 def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
-    """Join neighbouring losses of one mechanism and sampling at the largest of them.
+    """Replace similar losses of one mechanism and sampling by the largest loss of each level.
 
     Every level carries an approximately equal fraction of the sum of losses.
     """

@@ -63,7 +63,7 @@ class CoordinateDescent(Iterative):
     noise, growth : float
         :math:`\sigma`, ``noise / growth**t`` in iteration t.
     calibration : {"accountant", "formula", "given"}
-        The least noise that the accountant lets pass, the paper's, or as it is stated.
+        Smallest noise that the accountant accepts, the paper's noise, or the stated noise.
     init_std : float
         Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
     excess : float

@@ -6,7 +6,7 @@ Algorithm 2, on a general graph with :math:`S_i` agent i and its neighbours and
 .. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \eta_{k+1}\nabla f_i(m_i) + \Delta_i,
     \qquad m_i = \frac1{|S_i|}\sum_{j\in S_i} x_j \qquad (7)
 
-Algorithm 2*, for every coordinate apart, with lo and hi the least and the largest value in
+Algorithm 2*, for each coordinate separately, with lo and hi the smallest and the largest value in
 :math:`S_i`:
 
 .. math:: x_i^{k+1} = w\,\mathrm{lo} + (1-w)\,\mathrm{hi} - \eta_{k+1}\nabla f_i(x_i^k) + \Delta_i

@@ -11,8 +11,8 @@ follows is our reading of that sentence, not the authors' algorithm:
     \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
 
 with the sign s that agrees with that of :math:`\tilde g^T w` (``fair: penal``), or s = 1
-(``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is part
-of what is released: with the exact g (``shift: raw``) nothing is private.
+(``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is
+released too: with the exact g (``shift: raw``) the release is not private.
 """
 
 from __future__ import annotations

@@ -3,16 +3,16 @@ r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.
 .. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
 
-Messages that leave the grid are cut to it. As printed an agent goes on from its exact model, which
-no noise ever enters, so that a record used once shifts all later messages (E4.8b): what Theorem 15
-adds up is not what is released. With ``own: broadcast`` an agent takes its own message for its
-model, in the average and in the gradient, and its next model is a function of messages and of one
-batch.
+Messages outside the grid are clipped to it. As published, an agent continues from its exact model,
+which contains no noise, so that a record used once shifts all later messages (E4.8b). Theorem 15
+therefore does not bound the loss of the released messages. With ``own: broadcast`` an agent uses
+its own message in place of its model, in the average and in the gradient. Its next model is then a
+function of messages and of one batch.
 
-Theorem 15 asks for :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
-full``). With the second term, from the rounding, noise is wider than a grid of few bits; without
-it (``drop_eta``) it is far finer than the grid and never moves a message; ``as_q1`` takes c = 1.
-Among the ``saturated`` a coordinate counts whose rounding was cut or whose noise was.
+Theorem 15 requires :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
+full``). With the second term, from the rounding, noise is wider than a grid of few bits. Without
+it (``drop_eta``) the noise is far finer than the grid and never moves a message. ``as_q1`` sets
+c = 1. ``saturated`` counts the coordinates that are clipped after the rounding or after the noise.
 """
 
 from __future__ import annotations

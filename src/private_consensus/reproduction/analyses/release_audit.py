@@ -2,15 +2,15 @@ r"""Audit of one release of D-ZOA: the privacy loss of one outer iteration of on
 
 From a converged state (every agent holds :math:`\beta^c`, the multiplier balances agent 1's slope)
 agent 1's output is drawn many times on two neighbouring data sets that differ in one response. The
-agent's rows are shortened and its responses moved where necessary so that, on the way from 0 to
-:math:`\beta^c`, no record's gradient is longer than :math:`c_1`, Assumption 3 of paper 002; the
-changed response is one end and the other of what that leaves to it.
+agent's rows are shortened and its responses moved where necessary so that, between 0 and
+:math:`\beta^c`, no record's gradient is longer than :math:`c_1` (Assumption 3 of paper 002). The
+changed response takes the smallest and the largest value that this bound allows.
 
-Measured are the mean against the exact minimiser, the standard deviation against :math:`\sigma_k`
-of (25), the shape against the normal law, and a lower bound on epsilon: the event is a half space,
-its direction that of the difference of the two exact minimisers, its threshold chosen on one half
-of the outputs and judged on the other (Clopper and Pearson). The same is done to a mechanism that
-does what the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`.
+The audit compares the mean with the exact minimiser, the standard deviation with :math:`\sigma_k`
+of (25), and the shape with the normal distribution. It also computes a lower bound on epsilon. Its
+event is a half space in the direction of the difference of the two exact minimisers. The threshold
+is chosen on one half of the outputs and tested on the other (Clopper and Pearson). The mechanism
+that the paper assumes, the exact minimiser plus :math:`N(0,\sigma_k^2I)`, is audited likewise.
 """
 
 from __future__ import annotations

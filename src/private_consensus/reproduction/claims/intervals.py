@@ -81,7 +81,7 @@ def limits(
 
 
 def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarray:
-    """Evaluate Hall's inverse of the cubic transformation that removes the skewness, at ``t``."""
+    """Evaluate at ``t`` Hall's inverse of the cubic transformation that removes the skewness."""
     flat = np.abs(skewness) < 1e-6
     g = np.where(flat, 1.0, skewness)
     root = np.cbrt(1 + g * (t / np.sqrt(runs) - g / (6 * runs)))

@@ -1,6 +1,6 @@
 """One rule for results: a result is used only if the present code and settings would write it.
 
-Snakemake reruns outdated jobs, unless it is told not to (``--touch``, ``--rerun-triggers``) or a
+Snakemake reruns outdated jobs, unless options disable it (``--touch``, ``--rerun-triggers``) or a
 file was copied. Targets, the report and the published reference therefore compare the stamp of each
 result, and the checksums of its files, with what they expect.
 """

@@ -1,4 +1,4 @@
-"""A note on curves that cannot be told apart."""
+"""Note on curves that are indistinguishable in the figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST = 2
 
 
 def coinciding(panels: Sequence[Panel]) -> str:
-    """Name the curves of a figure that cannot be told apart; empty if there are none."""
+    """Name the curves of a figure that are indistinguishable; empty if there are none."""
     panels_of_group: dict[tuple[str, ...], list[str]] = {}
     for panel in panels:
         for group in together(panel):

@@ -43,7 +43,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     Parameters
     ----------
     specification : dict
-        SVG file written by :func:`.drawings.save`.
+        Vega-Lite specification that :func:`.drawings.save` wrote as JSON.
     inches : float
         Width of the whole drawing.
 
