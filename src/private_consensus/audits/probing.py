@@ -340,8 +340,8 @@ def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int)
     """Return the least declared scale of each message, 1 if none is declared."""
     sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
     scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
-    least = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
-    return np.resize(least, count)
+    min_scale = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))
+    return np.resize(min_scale, count)
 
 
 def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
@@ -350,9 +350,9 @@ def _effect(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
         execute(algorithm, problem, attack.network, quiet, horizon).sent[0, :, attack.agent]
         for problem in attack.pair
     ]
-    least = _least_scale(algorithm, attack, horizon, horizon)
-    both = min(len(least), *map(len, sent))  # a broken copy may send more or fewer on one of them
-    lengths = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / least[:both]
+    scale = _least_scale(algorithm, attack, horizon, horizon)
+    both = min(len(scale), *map(len, sent))  # a broken copy may send more or fewer on one of them
+    lengths = np.linalg.norm(sent[0][:both] - sent[1][:both], axis=-1) / scale[:both]
     return float(np.nan_to_num((lengths**2).sum()))
 
 

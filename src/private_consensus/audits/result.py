@@ -312,8 +312,8 @@ class AuditResult:
         rows += self.coverage.lines()
         rows += [(finding.kind, finding.text) for finding in self.findings]
         rows.append(("verdict", self.verdict))
-        stated = self.privacy_verdict
-        return rows if stated is None else [*rows, ("privacy", stated)]
+        privacy_verdict = self.privacy_verdict
+        return rows if privacy_verdict is None else [*rows, ("privacy", privacy_verdict)]
 
 
 def listed(agents: Iterable[int]) -> str:

@@ -460,7 +460,7 @@ class Images(Pool):
         return self._model.evaluate(x, self.test)[1]
 
 
-def _majority(public, train, test, count: int, least: float) -> Baseline:
+def _majority(public, train, test, count: int, min_loss: float) -> Baseline:
     """Return the constant model of the class frequencies of the public records.
 
     Each class counts one more record than there are, so that no probability is 0.
@@ -469,7 +469,7 @@ def _majority(public, train, test, count: int, least: float) -> Baseline:
     counts = np.array([(public == value).sum() for value in classes]) + 1.0
     probabilities = counts / (counts.sum() + count - len(classes))
     loss = -np.log(probabilities[np.searchsorted(classes, train)]).mean()
-    return Baseline(float(loss - least), float((test == classes[counts.argmax()]).mean()))
+    return Baseline(float(loss - min_loss), float((test == classes[counts.argmax()]).mean()))
 
 
 def quantile_classes(values: np.ndarray) -> np.ndarray:

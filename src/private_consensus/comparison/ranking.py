@@ -117,12 +117,12 @@ def ranked(
         hand_in(results, rules, out, absences(rules, results, absent, names))
     table = together([*handed, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
-    few = rules.runs < MIN_RUNS
-    note = f"; {rules.runs} runs do not distinguish methods in a cell" if few else ""
+    has_few_runs = rules.runs < MIN_RUNS
+    note = f"; {rules.runs} runs do not distinguish methods in a cell" if has_few_runs else ""
     problems = len(ranking.problems)
     return Ranked(
         HEADS,
-        [_shown(row, entered, few) for row in rows],
+        [_shown(row, entered, has_few_runs) for row in rows],
         f"tuning counted in the budget; {ranking.cells} of {ranking.of} cells in which all "
         f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{note}",
         list(
@@ -208,7 +208,7 @@ def _rivals(design: ComparisonDesign, excluded: set[str], observers: set[str]) -
 
 
 def _shown(row: Standing, entered: Sequence[str], few: bool) -> tuple[str, ...]:
-    """Return a row of the ranking table; ``few`` runs decide nothing within a cell."""
+    """Return a row of the ranking table; ``few`` hides the counts of cells won."""
     return (
         f"> {row.method}" if row.method in entered else row.method,
         "-" if row.mean_rank is None else f"{row.mean_rank:.2f}",

@@ -390,12 +390,12 @@ def _levelled(groups: Sequence[_Group]) -> list[_Group]:
     return levels
 
 
-def _levels_of(alike: Sequence[_Group]) -> list[_Group]:
+def _levels_of(groups: Sequence[_Group]) -> list[_Group]:
     """Replace similar losses of one mechanism and sampling by the largest loss of each level.
 
     Every level carries an approximately equal fraction of the sum of losses.
     """
-    ordered = sorted(alike, key=lambda group: group.loss)
+    ordered = sorted(groups, key=lambda group: group.loss)
     weight = np.cumsum([group.count * group.loss for group in ordered])
     level = np.floor((LEVELS - 1) * weight / weight[-1]).astype(int)
     joined = []

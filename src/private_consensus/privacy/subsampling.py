@@ -338,8 +338,8 @@ def _check_batches(batches: Batches, records: int, sampling: str) -> None:
 
 
 def _require_records(batches: Batches) -> None:
-    least = min(batches.sizes)
-    require(least >= 1, "batches.sizes", least, "1 or more: an empty batch has no mean")
+    min_size = min(batches.sizes)
+    require(min_size >= 1, "batches.sizes", min_size, "1 or more: an empty batch has no mean")
 
 
 def noisy_sum(batches: Batches, records: int, *, sampling: str = "fixed_size") -> SampledNoise:

@@ -116,10 +116,10 @@ class DSGD(DecentralizedSGD):
             the pass does not support the arguments.
         """
         settings, x = range(len(models.first)), models.x
-        plain, private = (self.gradients == kind for kind in ("plain", "private"))
-        clips = [np.inf if plain else float(at(self.K, s)) for s in settings]
+        is_plain, is_private = (self.gradients == kind for kind in ("plain", "private"))
+        clips = [np.inf if is_plain else float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        scales = [self.noise_scale(s, sizes[s]) if private else 0.0 * sizes[s] for s in settings]
+        scales = [self.noise_scale(s, sizes[s]) if is_private else 0.0 * sizes[s] for s in settings]
         steps = steps_of(
             weights=models.mixing,
             keep=np.zeros(sizes.shape),

@@ -38,14 +38,14 @@ def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
     float
         At most 1.
     """
-    least = 1.0
+    min_p_value = 1.0
     # The full p-value is computed only if the bound may have the smallest.
     for at_least, bound in sorted(
         ((bound.least_p_value(**claim), bound) for bound in bounds), key=lambda pair: pair[0]
     ):
-        if at_least < least:
-            least = min(least, bound.p_value(**claim))
-    return least
+        if at_least < min_p_value:
+            min_p_value = min(min_p_value, bound.p_value(**claim))
+    return min_p_value
 
 
 def holm(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, Any]]:

@@ -405,11 +405,11 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
     counted, inverse = np.unique(comparisons * (len(signs) + 1) + balance, return_inverse=True)
     comparisons, balance = np.divmod(counted, len(signs) + 1)
     p = np.minimum(1.0, 2 * bdtr((comparisons - balance) / 2, comparisons, 0.5))[inverse]
-    least = int(np.argmin(p))
+    index = int(np.argmin(p))
     return (
         "dependent",
-        f"{name} {pairs[0][least]} and {pairs[1][least]}",
-        float(p[least]),
+        f"{name} {pairs[0][index]} and {pairs[1][index]}",
+        float(p[index]),
         columns * (columns - 1) // 2,
     )
 

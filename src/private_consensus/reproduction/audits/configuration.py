@@ -75,10 +75,10 @@ def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) 
     count = sum(len(selected_settings(cell, entries, max_count)) for cell in cells)
     if count * (1 - audits.confidence) < audits.level:
         return
-    least = f"above {1 - audits.level / count:.8g}"
+    expected = f"above {1 - audits.level / count:.8g}"
     reason = f"{count} audits share the level {audits.level:g}"
     raise ConfigurationError(
-        [f"audits.confidence: found {audits.confidence!r}, expected {least}, since {reason}"]
+        [f"audits.confidence: found {audits.confidence!r}, expected {expected}, since {reason}"]
     )
 
 

@@ -143,9 +143,9 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
     remainder = level - math.fsum(
         1 - row["confidence"] for row in claims if row.get("testable") is not None
     )
-    least = min((row["confidence"] for row in claims), default=1.0)
+    min_confidence = min((row["confidence"] for row in claims), default=1.0)
     expected = f"above 1 - {level:g}/{len(claims)}, since all audits share the level {level:g}"
-    require(remainder > 0, "audits.confidence", least, expected)
+    require(remainder > 0, "audits.confidence", min_confidence, expected)
     return [
         *map(_decided, holm(claims, remainder)),
         *({**row, "adjusted": float("nan"), "contradicted": False} for row in noise),

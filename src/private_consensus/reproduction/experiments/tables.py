@@ -54,7 +54,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     runs = runs.filter(pl.col("variant") == method["variant"])
     for column, value in method["where"].items():
         runs = runs.filter(pl.col(column) == value)
-    printed = {row: (mean, std) for row, mean, std in method["published"]}
+    published = {row: (mean, std) for row, mean, std in method["published"]}
     axis = table["rows"]
     require(axis in runs.columns, "table.rows", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
@@ -68,7 +68,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             "algorithm": method["method"],
             "variant": method["variant"],
             "reading": method["interpretation"],
-            **_compared(table, runs.filter(pl.col(axis) == level), printed.get(level)),
+            **_compared(table, runs.filter(pl.col(axis) == level), published.get(level)),
             "source": str(runs["source"][0]),
         }
         for level in shown_levels

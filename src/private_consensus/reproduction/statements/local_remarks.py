@@ -62,9 +62,9 @@ def sentence_1() -> StatementResult:
     chernoff, tails = [], []
     for excess, rounds in product((0.1, 0.3, 1.0, 2.0, 4.0), (ROUNDS, 10 * ROUNDS)):
         mean_count = rounds / DIM
-        least = math.ceil((1 + excess) * mean_count - 1e-9)
+        min_count = math.ceil((1 + excess) * mean_count - 1e-9)
         chernoff.append(math.exp(-(excess**2) * mean_count / (2 + excess)))
-        tails.append(float(binom.sf(least - 1, rounds, 1 / DIM)))
+        tails.append(float(binom.sf(min_count - 1, rounds, 1 / DIM)))
     even = np.full(DIM, ROUNDS / DIM)
     generous = [float(mu_of_coordinate_descent(e, 1.0, even, np.ones(DIM))) for e in budgets]
     losses = [float(gaussian_epsilon(mu, 1e-5)) for mu in generous]
@@ -180,13 +180,13 @@ def excess_on_a_graph(
         Excess of the sum of losses at the average of all iterates of all agents.
     """
     rng, agents = np.random.default_rng(4), len(weights)
-    targets, _, least = _losses(agents)
+    targets, _, min_loss = _losses(agents)
     x, total, excess = np.full((runs, agents), 3.0), np.zeros(runs), []
     for k in range(1, int(horizons[-1]) + 1):
         total += x.mean(1)
         if k in horizons:
             distance = (total / k)[:, None] - targets
-            excess.append(float(np.sqrt(1 + distance**2).sum(1).mean()) - least)
+            excess.append(float(np.sqrt(1 + distance**2).sum(1).mean()) - min_loss)
         mixed = x @ weights.T
         slope = (mixed - targets) / np.sqrt(1 + (mixed - targets) ** 2)
         if noise:

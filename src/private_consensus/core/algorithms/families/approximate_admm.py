@@ -187,13 +187,13 @@ class ApproximateADMM(ADMMFamily):
         ApproximateADMM
             Copy with calibrated noises and ridge.
         """
-        printed = self.for_all(self.rho_of(budget), problem, network, horizon)
+        published = self.for_all(self.rho_of(budget), problem, network, horizon)
         if self.calibration == "formula":
-            return printed
+            return published
 
         def scaled(factor: float) -> Self:
-            both = {"noise": printed.noise.scale, "output_noise": printed.output_noise.scale}
-            return replace(printed, **{name: factor * noise for name, noise in both.items()})
+            both = {"noise": published.noise.scale, "output_noise": published.output_noise.scale}
+            return replace(published, **{name: factor * noise for name, noise in both.items()})
 
         factor_of_budget = calibrate(
             lambda k: scaled(k).releases(problem, network, horizon), budget

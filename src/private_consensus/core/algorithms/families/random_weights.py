@@ -123,9 +123,9 @@ def add_losses(
         Accumulated losses.
     """
     beta = 1.0 / np.asarray(scale)
-    printed = step_size * printed_change(problem)
+    published = step_size * printed_change(problem)
     proven = step_size * problem.record_change("linf")
-    realised, corrected = aggregation.realised_losses(position, length, beta, [printed, proven])
+    realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
     outside = (position <= 0) | (position >= length)
     worst = np.broadcast_to(beta * proven, (*realised.shape[:-1], 1))[..., 0] * dim
     return Losses(

@@ -162,7 +162,7 @@ def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str
 
 def _figures(curves: list[tuple[str, str, str]], names: list[str]) -> list[str]:
     selected = set(names)
-    return list(dict.fromkeys(f for f, *both in curves if selected & set(both)))
+    return list(dict.fromkeys(figure for figure, *both in curves if selected & set(both)))
 
 
 def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
