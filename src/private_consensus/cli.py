@@ -700,7 +700,7 @@ def _in_short(value: Any) -> str:
 def _combined(options) -> Generator[None]:
     """Translate errors of an algorithm that does not fit a problem, network or budget.
 
-    An error that passes through the code of the algorithm names the line there.
+    An error in the code of an algorithm of another package names the line there.
     """
     try:
         yield
@@ -708,13 +708,18 @@ def _combined(options) -> Generator[None]:
         raise
     except (AttributeError, TypeError, ValueError, LookupError, ArithmeticError) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        source = inspect.getsourcefile(import_module(algorithms.module_of(options.algorithm)))
-        own_frames = [frame for frame in frames if frame.filename == source]
+        module = algorithms.module_of(options.algorithm)
+        source = inspect.getsourcefile(import_module(module))
+        is_foreign = not module.startswith(f"{__package__}.")
+        own_frames = [frame for frame in frames if is_foreign and frame.filename == source]
         frame = (own_frames or frames)[-1]
         location = f"{Path(frame.filename).name}, line {frame.lineno}"
         reason = shortened(f"{type(error).__name__} in {location}: {error}", 200)
-        expected = "an algorithm that runs on this problem, network and budget"
-        raise InvalidInput(options.algorithm, reason, expected) from error
+        if own_frames:
+            expected = "an algorithm that runs on this problem, network and budget"
+            raise InvalidInput(options.algorithm, reason, expected) from error
+        expected = f"a problem, network and budget that {options.algorithm} can be run with"
+        raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
 
 
 def _planned(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:

@@ -11,7 +11,7 @@ from private_consensus.audits import conformance
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import AUDIT
 from private_consensus.reproduction.experiments.checks import wrong_settings
-from worlds import MORE, World, world
+from worlds import MORE, CalibratedRun, world
 
 NAMES = [name for name in algorithms.names() if algorithms.load(name).kind != AUDIT]
 """Audits judge what another algorithm says, and run nothing of their own."""
@@ -22,7 +22,7 @@ EXACT = {"gradient_descent", "dp_ci"}
 
 
 @cache
-def prepared(name: str) -> World:
+def prepared(name: str) -> CalibratedRun:
     return world(name)
 
 
