@@ -204,7 +204,7 @@ class Network:
 
     @cached_property
     def consensus_rate(self) -> np.ndarray:
-        """:func:`second_eigenvalue` of the mixing matrix; shape ([R])."""
+        """Largest absolute eigenvalue of the mixing matrix except the first; shape ([R])."""
         return second_eigenvalue(self.mixing)
 
     @cached_property
@@ -387,7 +387,7 @@ class SparseNetwork(Network):
 
     @cached_property
     def consensus_rate(self) -> np.ndarray:
-        """Largest absolute eigenvalue of the mixing matrix apart from the first; shape ([R])."""
+        """Largest absolute eigenvalue of the mixing matrix except the first; shape ([R])."""
         return self._by_run(
             np.asarray(large_networks.second_eigenvalue(matrix)) for matrix in self.weights
         )

@@ -558,10 +558,10 @@ class _Recorder:
         # A sum is finite only if every term is, and costs one pass without a temporary array.
         if np.isfinite(array.sum()):
             return
-        where = np.argwhere(~np.isfinite(array))
-        if len(where):
-            setting = self.settings[active[where[0][0]]]
-            run = self.streams.runs[where[0][1]]
+        indices = np.argwhere(~np.isfinite(array))
+        if len(indices):
+            setting = self.settings[active[indices[0][0]]]
+            run = self.streams.runs[indices[0][1]]
             raise Diverged(type(setting.algorithm).__name__, setting.name, t, run)
 
 

@@ -135,7 +135,7 @@ def secure_sums_1() -> StatementResult:
 
 
 def decor_1() -> StatementResult:
-    """Compare the loss with that of a server's noise, up to a constant, on connected graphs."""
+    """Test that the loss is within a constant factor of that under a server's noise."""
     sizes, measured = [], []
     for name in ("path", "ring", "star", "complete"):
         for agents in (4, 9):

@@ -83,15 +83,15 @@ def _by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
-    must = [row for row in rows if row["meaningful"]]
-    caught = [row for row in must if row["caught"]]
+    meaningful = [row for row in rows if row["meaningful"]]
+    caught = [row for row in meaningful if row["caught"]]
     harmless = [row for row in rows if not row["meaningful"]]
     return {
         "name": name,
-        "caught": f"{len(caught)} of {len(must)}",
-        "all": len(caught) == len(must),
-        "inconclusive": sum(map(_is_named, must)),
-        "missed": sum(map(_is_missed, must)),
+        "caught": f"{len(caught)} of {len(meaningful)}",
+        "all": len(caught) == len(meaningful),
+        "inconclusive": sum(map(_is_named, meaningful)),
+        "missed": sum(map(_is_missed, meaningful)),
         "contradicted": sum("contradicted" in row["how"] for row in caught),
         "others": f"{sum(row['caught'] for row in harmless)} of {len(harmless)}"
         if harmless

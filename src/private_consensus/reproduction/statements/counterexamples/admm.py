@@ -139,10 +139,10 @@ def two_divisors() -> ErratumResult:
         mu = budget / math.sqrt(2 * math.log(1.25 / DELTA))
         totals[name] = float(gaussian_epsilon(mu, DELTA)) + (1 - share) * epsilon_1
     stated = share * epsilon_1 + (1 - share) * epsilon_1
-    unpaid = epsilon_1 + (1 - share) * epsilon_1
+    proof_sum = epsilon_1 + (1 - share) * epsilon_1
     description = (
         f"Line 6 of Algorithm 3 divides by epsilon_1 where Algorithm 2 has epsilon_3 = {share:g} "
-        f"epsilon_1: by the proof's sum {unpaid:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the "
+        f"epsilon_1: by the proof's sum {proof_sum:.4f} at epsilon_1 = {epsilon_1:g}. Exactly, the "
         f"Gaussian part with the Jacobian's {(1 - share) * epsilon_1:g} is {totals['1']:.4f}, and "
         f"{totals['3']:.4f} with epsilon_3: the slack of the classical scale is larger than the "
         "omitted cost. lam for lam/N in the proof's determinant is a misprint."
@@ -150,8 +150,8 @@ def two_divisors() -> ErratumResult:
     return finding(
         "epsilon of one solve, by the proof's sum",
         stated,
-        unpaid,
-        unpaid > stated >= totals["1"],
+        proof_sum,
+        proof_sum > stated >= totals["1"],
         description,
         partly=True,
     )

@@ -24,7 +24,7 @@ def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
 
 @erratum("E3.1")
 def two_units() -> ErratumResult:
-    """Compare the loss of one measurement, which enters one message, with that of a stream."""
+    """Compare the loss if one measurement changes with the loss if the whole stream changes."""
     single, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
     description = (
         f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
