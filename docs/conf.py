@@ -63,7 +63,8 @@ def charts(block, variables, gallery):
         return ""
     variables["drawn"] = chart
     path = next(variables["image_path_iterator"])
-    Path(path).write_bytes(vlc.vegalite_to_png(chart.to_dict(), scale=2))
+    specification = chart if isinstance(chart, dict) else chart.to_dict()
+    Path(path).write_bytes(vlc.vegalite_to_png(specification, scale=2))
     return figure_rst([path], gallery["src_dir"])
 
 
