@@ -19,6 +19,7 @@ from private_consensus.reproduction.datasets import (
     write_provenance,
 )
 from private_consensus.reproduction.datasets.catalogue import entry
+from private_consensus.reproduction.datasets.downloads import Downloads, Unavailable
 
 TRAIN = b"""\
 31, Private, 1001, HS-grad, 9, Divorced, Sales, Unmarried, White, Male, 0, 0, 40, ?, <=50K
@@ -119,6 +120,15 @@ def test_the_archive_replaces_ucimlrepo(publisher, monkeypatch, tmp_path, small,
     raw, provenance = acquire("adult", Acquisition(cache=tmp_path, source="official"))
     assert raw.equals(small)
     assert f"ucimlrepo: {reason}" in provenance.because
+
+
+def test_an_unreachable_host_costs_no_run_of_ucimlrepo(monkeypatch, tmp_path):
+    runs = []
+    monkeypatch.setattr(adult.subprocess, "run", lambda *command, **_: runs.append(command))
+    publisher = replace(entry("adult").publishers[0], url="http://127.0.0.1:1/api")
+    with pytest.raises(Unavailable, match=r"127\.0\.0\.1 cannot be reached"):
+        adult.fetch(Downloads(folder=tmp_path, timeout_s=1.0), publisher)
+    assert publisher.name == "ucimlrepo" and not runs
 
 
 def test_the_archive_is_fetched_and_nothing_is_unpacked(publisher, monkeypatch, tmp_path, small):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import socket
 import zipfile
 
 import pytest
@@ -104,6 +105,13 @@ def test_a_dead_port_is_named_in_the_reason(publisher, tmp_path):
         with pytest.raises(Unavailable, match=r"127\.0\.0\.1 cannot be reached"):
             call()
     assert not publisher.requests
+
+
+def test_a_silent_host_is_not_reachable(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/a"
+        with pytest.raises(Unavailable, match=r"transfer failed \(ReadTimeout\)"):
+            downloads(tmp_path, timeout_s=0.2).check_reachable(url)
 
 
 def test_a_file_without_end_is_refused(publisher, tmp_path, monkeypatch):

@@ -97,7 +97,12 @@ class Downloads:
 
     def check_reachable(self, url: str) -> None:
         """Raise :class:`Unavailable` unless the host of ``url`` answers in time."""
-        self._request("HEAD", url).close()
+        import requests
+
+        try:
+            self._request("HEAD", url).close()
+        except requests.RequestException as error:
+            raise Unavailable(f"{url}: {_reason(error)}") from None
 
     def _request(self, method: str, url: str) -> requests.Response:
         import requests
