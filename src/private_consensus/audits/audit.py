@@ -391,7 +391,21 @@ class _PairStatistics(NamedTuple):
         return [finding.about(self.attack.agent) for finding in self.judged.findings]
 
     def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
-        """Lower bounds of epsilon for several partitions of the same runs."""
+        """Lower bounds of epsilon for several partitions of the same runs.
+
+        Parameters
+        ----------
+        claimed : Budget
+            Claim of the algorithm.
+        declared : Declaration
+            Privacy cost of the declared releases.
+        delta : float
+            Delta of the bounds.
+        level : float
+            Probability that a bound is wrong.
+        seed : int
+            Seed of the partitions.
+        """
         later_bounds = [
             judge(
                 *self.worlds, claimed, declared,

@@ -61,6 +61,15 @@ class FewRecords(LogisticRegression):
         return self.weight * losses + self.ridge / 2 * (x**2).sum(-1)
 
     def clipped_loss(self, x: np.ndarray, bound: ArrayLike) -> np.ndarray:
+        """Return the mean over records of losses that are cut at ``bound``.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Points.
+        bound : array_like
+            Largest loss of one record.
+        """
         bound = np.asarray(bound)
         losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)
         empty = np.minimum(np.log(2.0), np.atleast_1d(bound)[..., 0])
@@ -74,7 +83,15 @@ class FewRecords(LogisticRegression):
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
     def hessian_of(self, x: np.ndarray, selected: np.ndarray) -> np.ndarray:
-        """Return the Hessians of some points; ``selected`` [..., agents] marks them."""
+        """Return the Hessians of some points; ``selected`` [..., agents] marks them.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Points.
+        selected : ndarray of bool, shape (..., agents)
+            True for the points whose Hessians are computed.
+        """
         return self.hessian(x)[selected]
 
     def own_errors(self, x: np.ndarray) -> np.ndarray:
@@ -107,7 +124,21 @@ class FewRecords(LogisticRegression):
         clip: float = np.inf,
         out: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return clipped mean gradients over records of :meth:`rows_of`."""
+        """Return clipped mean gradients over records of :meth:`rows_of`.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Points.
+        rows : ndarray of int
+            Sampled records.
+        sizes : ndarray of int
+            Numbers of sampled records.
+        clip : float, default inf
+            Largest norm of the gradient of one record.
+        out : ndarray, optional
+            Array for the result.
+        """
         return self.expanded.clipped_gradient(x, rows, sizes, clip, out)
 
     def proximal(
@@ -118,7 +149,21 @@ class FewRecords(LogisticRegression):
         start: np.ndarray,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
-        """Newton's method in the coefficients s, each step halved until the objective falls."""
+        """Newton's method in the coefficients s, each step halved until the objective falls.
+
+        Parameters
+        ----------
+        linear : ndarray, shape (..., agents, dim)
+            Linear term.
+        penalty : array_like
+            Factor of the squared distance to ``centre``.
+        centre : ndarray, shape (..., agents, dim)
+            Centre of the penalty.
+        start : ndarray, shape (..., agents, dim)
+            First iterate.
+        tolerance : ndarray or float, optional
+            Largest norm of the gradient at the solution.
+        """
         curvature = np.asarray(penalty) + self.ridge
         base = (penalty * centre - linear) / curvature
         holders = slice(0, self._holders)
@@ -166,6 +211,15 @@ class _Evaluation(NamedTuple):
     def of(
         cls, s: np.ndarray, margins: np.ndarray, gram: np.ndarray, pull: np.ndarray
     ) -> _Evaluation:
+        """Evaluate the objective at some coefficients.
+
+        Parameters
+        ----------
+        s : ndarray
+            Coefficients of the records.
+        margins, gram, pull : ndarray
+            Margins at s = 0, Gram matrix of the records, and linear term.
+        """
         turned = np.matvec(gram, s)
         against = -(margins + turned)
         value = (pull * np.logaddexp(0.0, against) + s * turned / 2).sum(-1)

@@ -60,7 +60,15 @@ class Universe(ABC):
 
     @abstractmethod
     def backgrounds(self, record: Record, rng: np.random.Generator) -> dict[str, Background]:
-        """Return named data sets, one of them filled with ``record`` and one random."""
+        """Return named data sets, one of them filled with ``record`` and one random.
+
+        Parameters
+        ----------
+        record : tuple of ndarray
+            Record, in the parts of a background.
+        rng : numpy.random.Generator
+            Source of the random data set.
+        """
 
     @abstractmethod
     def records(self) -> dict[str, tuple[Record, Record]]:
@@ -114,21 +122,45 @@ class Universe(ABC):
         return arrays
 
     def direction(self, first: Record, second: Record) -> np.ndarray:
-        """Return the unit vector along which two records differ, or a diagonal if they do not."""
+        """Return the unit vector along which two records differ, or a diagonal if they do not.
+
+        Parameters
+        ----------
+        first, second : tuple of ndarray
+            Records, in the parts of a background.
+        """
         difference = np.ravel(np.asarray(self.location(first)) - np.asarray(self.location(second)))
         length = np.linalg.norm(difference)
         dim = self.problem.dim
         return difference / length if length > 0 else np.full(dim, dim**-0.5)
 
     def filled(self, background: Background, record: Record, agent: int) -> Background:
-        """Return a data set in which every record of one agent is ``record``."""
+        """Return a data set in which every record of one agent is ``record``.
+
+        Parameters
+        ----------
+        background : tuple of ndarray
+            Records of all agents.
+        record : tuple of ndarray
+            Record, in the parts of a background.
+        agent : int
+            Agent whose records are replaced.
+        """
         arrays = tuple(np.array(array, float) for array in background)
         for array, value in zip(arrays, record, strict=True):
             array[agent] = value
         return arrays
 
     def second_record(self, background: Background, agent: int) -> Record | None:
-        """Return the record of an agent that follows the replaced one, None if there is none."""
+        """Return the record of an agent that follows the replaced one, None if there is none.
+
+        Parameters
+        ----------
+        background : tuple of ndarray
+            Records of all agents.
+        agent : int
+            Agent that holds the record.
+        """
         rows = background[0][agent]
         if self.problem.records < 2 or len(rows) != self.problem.records:
             return None
@@ -154,7 +186,15 @@ class Universe(ABC):
         """Return the gradient of a record at 0 up to a factor, shape (dim,)."""
 
     def blend(self, first: Background, second: Background, rng: np.random.Generator) -> Background:
-        """Return ``first`` with a random part of its records replaced by those of ``second``."""
+        """Return ``first`` with a random part of its records replaced by those of ``second``.
+
+        Parameters
+        ----------
+        first, second : tuple of ndarray
+            Records of all agents, in two data sets.
+        rng : numpy.random.Generator
+            Source of the choice of records.
+        """
         is_second = rng.random(first[0].shape[:2]) < rng.random()
         pairs = zip(first, second, strict=True)
         return tuple(np.where(is_second.reshape(is_second.shape + (1,) * (a.ndim - 2)), b, a)

@@ -56,7 +56,21 @@ class KnownMinimisers:
         *options: Any,
         **keywords: Any,
     ) -> np.ndarray:
-        """Solve the problem's proximal step; the last solution is cached for an equal call."""
+        """Solve the problem's proximal step; the last solution is cached for an equal call.
+
+        Parameters
+        ----------
+        linear : ndarray, shape (..., agents, dim)
+            Linear term.
+        penalty : array_like
+            Factor of the squared distance to ``centre``.
+        centre : ndarray, shape (..., agents, dim)
+            Centre of the penalty.
+        start : ndarray, shape (..., agents, dim)
+            First iterate.
+        *options, **keywords : object
+            Further arguments of the method of the problem.
+        """
         request = (linear, penalty, centre)
         asked_before = self._asked is not None and all(map(np.array_equal, request, self._asked))
         if asked_before and self._answer is not None:

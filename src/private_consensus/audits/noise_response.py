@@ -95,7 +95,19 @@ class Layout:
     units: int = 0
 
     def at(self, stream: int, position: int, law: str, shape: tuple[int, ...]) -> Draws:
-        """Return the array of one position; add it if it is new."""
+        """Return the array of one position; add it if it is new.
+
+        Parameters
+        ----------
+        stream : int
+            Number of the stream.
+        position : int
+            Number of the array within the stream.
+        law : str
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        """
         key = stream, position
         if key not in self.draws:
             self.draws[key] = Draws(law, shape, self.units, position + 1)
@@ -140,13 +152,37 @@ class ControlledStreams(Streams):
     def draw(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> np.ndarray:
-        """Return unit draws of shape ``(runs, *shape)``."""
+        """Return unit draws of shape ``(runs, *shape)``.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        law : str or Law
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         return next(self.sequence(purpose, law, shape, name))
 
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Return an endless iterator of unit draws ``(runs, *shape)``."""
+        """Return an endless iterator of unit draws ``(runs, *shape)``.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        law : str or Law
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         additive_law = _law_of(law) if purpose == "noise" else None
         if additive_law is None:
             if purpose == "noise":
@@ -169,7 +205,21 @@ class ControlledStreams(Streams):
     def chosen(
         self, stream: int, position: int, law: str, shape: tuple[int, ...], runs: slice
     ) -> np.ndarray:
-        """Return the chosen draws of one position of a stream, ``(runs, *shape)``."""
+        """Return the chosen draws of one position of a stream, ``(runs, *shape)``.
+
+        Parameters
+        ----------
+        stream : int
+            Number of the stream.
+        position : int
+            Number of the array within the stream.
+        law : str
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        runs : slice
+            Runs whose draws are returned.
+        """
         draws = self.layout.at(stream, position, law, shape)
         size = int(np.prod(shape))
         count = len(self.runs[runs])
@@ -179,7 +229,15 @@ class ControlledStreams(Streams):
         return values.reshape((count, *shape)).copy()
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return equal generators for all runs."""
+        """Return equal generators for all runs.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         if purpose == "noise":
             self.opened.append(name)
             stream = len(self.opened) - 1
@@ -188,7 +246,15 @@ class ControlledStreams(Streams):
         return [generator(self.root, purpose, group, self.runs[0], name) for _ in self.runs]
 
     def shared(self, purpose: str, name: str = "") -> np.random.Generator:
-        """Return one generator for all runs."""
+        """Return one generator for all runs.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         if purpose == "noise":
             self.layout.uncontrolled.add("noise that all runs share")
         return super().shared(purpose, name)
@@ -212,19 +278,41 @@ class ChosenGenerator(np.random.Generator):
         return float(unit) if size is None else unit
 
     def standard_normal(self, size: Any = None, dtype: Any = float, out: Any = None) -> Any:
-        """Return chosen units."""
+        """Return chosen units.
+
+        Parameters
+        ----------
+        size, dtype, out : object, optional
+            Arguments of :meth:`numpy.random.Generator.standard_normal`.
+        """
         if out is None:
             return self._unit("gaussian", size)
         out[...] = self._unit("gaussian", np.shape(out))
         return out
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return chosen units times ``scale`` plus ``loc``."""
+        """Return chosen units times ``scale`` plus ``loc``.
+
+        Parameters
+        ----------
+        loc, scale : array_like
+            Mean and standard deviation.
+        size : int or tuple of int, optional
+            Shape of the result.
+        """
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("gaussian", size)
 
     def laplace(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
-        """Return chosen units times ``scale`` plus ``loc``."""
+        """Return chosen units times ``scale`` plus ``loc``.
+
+        Parameters
+        ----------
+        loc, scale : array_like
+            Mean and scale.
+        size : int or tuple of int, optional
+            Shape of the result.
+        """
         size = np.broadcast_shapes(np.shape(loc), np.shape(scale)) or None if size is None else size
         return loc + scale * self._unit("laplace", size)
 

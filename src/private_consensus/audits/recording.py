@@ -54,7 +54,15 @@ class RecordingMatrix(np.ndarray):
 
     @classmethod
     def of(cls, matrix: np.ndarray, exchanges: Exchanges) -> RecordingMatrix:
-        """Return a view of ``matrix``."""
+        """Return a view of ``matrix``.
+
+        Parameters
+        ----------
+        matrix : ndarray
+            Mixing matrix.
+        exchanges : Exchanges
+            Record of the values that the matrix multiplies.
+        """
         view = np.asarray(matrix).view(cls)
         view.exchanges, view.agents = exchanges, matrix.shape[-1]
         return view
@@ -124,7 +132,15 @@ class RecordingNetwork(Network):
         return self.mixing @ x
 
     def gather(self, x: np.ndarray, neighbourhoods: np.ndarray) -> np.ndarray:
-        """Apply :meth:`Network.gather` to the values that receivers get."""
+        """Apply :meth:`Network.gather` to the values that receivers get.
+
+        Parameters
+        ----------
+        x : ndarray
+            Values of all agents.
+        neighbourhoods : ndarray of int
+            Agents in the neighbourhood of each agent.
+        """
         return super().gather(self.exchanges.pass_on(x), neighbourhoods)
 
     def taken(self, runs: int) -> list[np.ndarray]:

@@ -60,13 +60,33 @@ class PairedStreams(AuditStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
+        """Yield unit draws ``(runs, *shape)``, one array per iteration.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        law : str or Law
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         for unit in AuditStreams.sequence(self, purpose, law, shape, name):
             half = len(unit) // 2
             yield np.concatenate([unit[:half], unit[:half]])
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return one generator per run."""
+        """Return one generator per run.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         half = len(self.runs) // 2
         first = replace(self, runs=self.runs[:half])
         return [g for _ in range(2) for g in AuditStreams.generators(first, purpose, name)]
@@ -99,7 +119,19 @@ class LoudStreams(PairedStreams):
     def sequence(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> Iterator[np.ndarray]:
-        """Yield unit draws ``(runs, *shape)``, one array per iteration."""
+        """Yield unit draws ``(runs, *shape)``, one array per iteration.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        law : str or Law
+            Distribution of unit scale.
+        shape : tuple of int
+            Shape of the draws of one run.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         unchanged = super().sequence(purpose, law, shape, name)
         if purpose not in RANDOM:
             yield from unchanged
@@ -122,7 +154,15 @@ class LoudStreams(PairedStreams):
             yield loud
 
     def generators(self, purpose: str, name: str = "") -> list[np.random.Generator]:
-        """Return one generator per run; those of noise and sampling are others."""
+        """Return one generator per run; those of noise and sampling are others.
+
+        Parameters
+        ----------
+        purpose : str
+            Purpose of the stream.
+        name : str, default ""
+            Name of the stream within its purpose.
+        """
         if purpose not in RANDOM:
             return super().generators(purpose, name)
         self.weak.append(purpose)
@@ -241,7 +281,17 @@ class _TraceRecorder:
     # As the step of the algorithm.
 
     def step(self, call: Callable[..., Any], algorithm: Any, state, problem, network, draw, t):
-        """Take one step, with the recorded message of the agent where there is one."""
+        """Take one step, with the recorded message of the agent where there is one.
+
+        Parameters
+        ----------
+        call : callable
+            Step of the algorithm.
+        algorithm : Algorithm
+            Algorithm whose step is executed.
+        state, problem, network, draw, t : object
+            Arguments of the step.
+        """
         if self.is_stepping:
             return call(algorithm, state, problem, network, draw, t)
         self.is_stepping = True

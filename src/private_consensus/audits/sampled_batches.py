@@ -58,7 +58,19 @@ class BatchRecorder:
     def clipped_gradient(
         self, x: np.ndarray, rows: np.ndarray, sizes: np.ndarray, *options: Any, **keywords: Any
     ) -> np.ndarray:
-        """Compute the problem's clipped gradient and record the batch."""
+        """Compute the problem's clipped gradient and record the batch.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., agents, dim)
+            Points.
+        rows : ndarray of int
+            Sampled records.
+        sizes : ndarray of int
+            Numbers of sampled records.
+        *options, **keywords : object
+            Further arguments of the method of the problem.
+        """
         is_sampled = np.arange(rows.shape[-1]) < sizes[:, None]
         agent_rows = self._problem.rows_of(0)
         by_agent = zip(agent_rows, rows, is_sampled, strict=True)

@@ -21,6 +21,15 @@ class _Unique(_Base):
     """Safe loader of PyYAML that refuses a repeated key."""
 
     def construct_mapping(self, node, deep=False):
+        """Return the mapping of a node, and refuse keys that occur twice.
+
+        Parameters
+        ----------
+        node : yaml.MappingNode
+            Node of the mapping.
+        deep : bool, default False
+            True if inner values are built at once.
+        """
         first_lines: dict[Hashable, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             # A key of a merged mapping may be overridden.

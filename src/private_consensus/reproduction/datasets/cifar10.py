@@ -79,6 +79,13 @@ class _Arrays(pickle.Unpickler):
     """Unpickler of arrays that refuses everything else, since a pickle may run any code."""
 
     def find_class(self, module: str, name: str):
+        """Return a class that arrays need, and refuse every other one.
+
+        Parameters
+        ----------
+        module, name : str
+            Module and name of the class in the file.
+        """
         if name == "_reconstruct" and module.startswith("numpy"):
             return np.empty(0).__reduce__()[0]
         if (module, name) in {("numpy", "ndarray"), ("numpy", "dtype")}:
