@@ -153,6 +153,14 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path, capsys):
     assert "ran code" not in capsys.readouterr().out
 
 
+def test_a_pickle_that_would_allocate_a_large_memo_is_refused(tmp_path):
+    path = tmp_path / "cifar.tar.gz"
+    large = b"\x80\x02Nr" + (2**31).to_bytes(4, "little") + b"."
+    path.write_bytes(archive({**all_batches(), "data_batch_3": large}))
+    with pytest.raises(InvalidInput, match="LONG_BINPUT has the index 2147483648"):
+        cifar10.from_archive(path)
+
+
 @pytest.mark.parametrize("contents", [b"nothing", archive({"data_batch_1": batch(0)})])
 def test_a_wrong_archive_is_refused(tmp_path, contents):
     path = tmp_path / "cifar.tar.gz"

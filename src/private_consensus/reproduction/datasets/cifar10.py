@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
 import tarfile
 import zlib
 from pathlib import Path
@@ -95,12 +96,20 @@ class _Arrays(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} has no place in a file of images")
 
 
+def _require_small_memo(packed: bytes) -> None:
+    """Refuse a pickle whose memo is larger than the file: its size is allocated at once."""
+    for opcode, argument, _ in pickletools.genops(packed):
+        if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(packed):
+            raise pickle.UnpicklingError(f"{opcode.name} has the index {argument}")
+
+
 def _batch(archive: tarfile.TarFile, name: str) -> tuple[np.ndarray, np.ndarray]:
     member = archive.extractfile(f"{FOLDER}/{name}")
     if member is None:
         raise KeyError(name)
     packed = member.read(LARGEST)
     try:
+        _require_small_memo(packed)
         batch = _Arrays(io.BytesIO(packed), encoding="bytes").load()
         return _bytes_of(batch, b"data"), _bytes_of(batch, b"labels")
     except Exception as error:  # a damaged pickle may raise anything

@@ -243,7 +243,7 @@ class Span(FileEntry):
 
     @model_validator(mode="after")
     def _not_empty(self):
-        if not 0 < len(range(self.from_, self.to + 1, self.by)) <= MAX_ITERATIONS:
+        if not 0 <= (self.to - self.from_) // self.by < MAX_ITERATIONS:
             raise ValueError(f"expected 1 to {MAX_ITERATIONS} iterations")
         return self
 
