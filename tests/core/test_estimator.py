@@ -70,6 +70,8 @@ def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
         ({"classes": (0,)}, "classes: found .0,., expected two different labels"),
         ({"classes": 1}, "classes: found 1, expected two different labels"),
         ({"parameters": 3}, "parameters: found 3, expected a mapping"),
+        ({"parameters": {"a": 1}}, "parameters: found 'a', expected a parameter of"),
+        ({"ridge": 10**400}, "problem.ridge: found 1000.*expected a finite number >= 0"),
         ({"algorithm": "nothing"}, "algorithm.name: found 'nothing'"),
     ],
 )

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import private_consensus as pc
+from private_consensus.common.errors import InvalidInput
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 
 BUDGET = pc.Budget(1.0, 1e-5)
@@ -92,3 +93,16 @@ def test_what_the_readme_shows_runs(capsys):
     last = done.measurements.filter(done.measurements["t"] == 20)
     assert last["metric"].unique().to_list() == ["normalised_error"] and last["value"].max() < 0.02
     assert "Guarantee(" in capsys.readouterr().out
+
+
+def test_an_observer_of_too_few_arguments_is_refused_before_the_run():
+    streams = pc.Streams(0, (0,))
+    problem = pc.problems.class_of("mean_estimation")(np.zeros((1, 3, 2)), records=5, box=1.0)
+    network = pc.networks.build(streams, "complete", 3)
+    algorithm = pc.algorithms.load("gradient_descent")().calibrate(
+        pc.Budget(1.0, 1e-5), problem, network, 2
+    )
+    with pytest.raises(
+        InvalidInput, match="observe: found .* expected a function of the iteration"
+    ):
+        algorithm.run(problem, network, streams, [2], lambda t: None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -213,6 +214,10 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
 def _with_steps(name: str, stated: Mapping[str, Any], problem: Any) -> Any:
     """Return an algorithm; step sizes that are not stated are those of its ranges, in 1/L."""
     kind = algorithms.load(name)
+    names = [field.name for field in dataclasses.fields(kind)]
+    for parameter in stated:
+        expected = f"a parameter of {name}: {', '.join(names)}"
+        require(parameter in names, "parameters", parameter, expected)
     steps = step_parameters(kind(**stated))
     scale = 1.0 / float(np.max(problem.smoothness))
     defaults = {step: kind.ranges[step].default * scale for step in steps if step not in stated}

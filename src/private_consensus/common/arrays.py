@@ -174,5 +174,9 @@ def require_number(
     expected = f"a {'' if infinite else 'finite '}number{lower}"
     is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
     require(is_number, key, value if isinstance(value, str) else type(value).__name__, expected)
-    in_range = value > above and value >= least and (math.isfinite(value) or infinite)
-    require(bool(in_range), key, float(value), expected)
+    try:
+        is_finite = math.isfinite(value)
+    except OverflowError:  # an integer that no floating-point number represents
+        is_finite = False
+    in_range = (is_finite or (infinite and value == math.inf)) and value > above and value >= least
+    require(bool(in_range), key, value if isinstance(value, int) else float(value), expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -66,6 +67,18 @@ def _horizons(key: str, value: Any) -> None:
         arguments.whole("horizon", horizon, 1, MAX_HORIZON)
 
 
+def _observer(key: str, value: Any) -> None:
+    """Refuse anything but a function of three arguments."""
+    arguments.function(key, value)
+    expected = "a function of the iteration, the active settings and the observables"
+    try:
+        inspect.signature(value).bind(1, np.empty(0), {})
+    except ValueError:  # a compiled function without a signature
+        return
+    except TypeError:
+        require(False, key, value, expected)
+
+
 CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "budget": lambda key, value: arguments.instance(key, value, Budget, "a Budget"),
     "problem": _problem,
@@ -77,7 +90,7 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
         key, value, "a number in [0, 1]", lambda delta: 0 <= delta <= 1
     ),
     "releases": lambda key, value: arguments.items(key, value, Release, "a list of Release"),
-    "observe": arguments.function,
+    "observe": _observer,
 }
 """Check of each parameter; it raises :class:`.InvalidInput` for an invalid value."""
 CHECKS_OF_RUN = {**CHECKS, "horizon": _horizons}
