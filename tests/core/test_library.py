@@ -103,6 +103,6 @@ def test_an_observer_of_too_few_arguments_is_refused_before_the_run():
         pc.Budget(1.0, 1e-5), problem, network, 2
     )
     with pytest.raises(
-        InvalidInput, match="observe: found .* expected a function of the iteration"
+        InvalidInput, match=r"observe: found .* expected a function of the iteration"
     ):
         algorithm.run(problem, network, streams, [2], lambda t: None)
