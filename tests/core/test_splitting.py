@@ -273,3 +273,10 @@ def test_public_labels_and_categories_are_those_of_complete_records():
     with pytest.raises(InvalidInput, match=r"sex of data\[agent 0, row 1\]: missing"):
         pc.split(table, **options)
     assert pc.split(table[::2], **options | {"labels": (0, 1)}).columns == ("sex=f", "sex=m")
+
+
+@pytest.mark.parametrize("path", ["", "absent.csv"])
+def test_a_file_that_is_missing_is_named(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=f"data: found '{path}', expected a CSV file"):
+        pc.split(path, **OPTIONS)

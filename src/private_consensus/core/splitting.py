@@ -328,7 +328,7 @@ def _table(data: Any) -> pl.DataFrame:
     if isinstance(data, str | Path):
         try:
             return pl.read_csv(data, infer_schema_length=None)
-        except pl.exceptions.PolarsError as error:
+        except (OSError, pl.exceptions.PolarsError) as error:
             reason = str(error).splitlines()[0]
             raise InvalidInput("data", str(data), f"a CSV file ({reason})") from error
     if type(data).__module__.partition(".")[0] == "pandas":
