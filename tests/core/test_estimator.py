@@ -1,6 +1,7 @@
 """The estimator: scikit-learn's checks without privacy, and the guarantee with it."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -71,6 +72,7 @@ def test_with_privacy_no_bound_and_no_label_set_come_from_records(missing):
         ({"classes": 1}, "classes: found 1, expected two different labels"),
         ({"parameters": 3}, "parameters: found 3, expected a mapping"),
         ({"parameters": {"a": 1}}, "parameters: found 'a', expected a parameter of"),
+        ({"ridge": Fraction(1, 3)}, "problem.ridge: found 'Fraction', expected a finite number"),
         ({"ridge": 10**400}, "problem.ridge: found 1000.*expected a finite number >= 0"),
         ({"algorithm": "nothing"}, "algorithm.name: found 'nothing'"),
     ],

@@ -52,3 +52,13 @@ def test_a_file_that_is_none_is_named(tmp_path, content, reason):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_file_of_the_project_says_what_it_said_to_pyyaml(path):
     assert yamls.read(path) == yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+
+
+@pytest.mark.parametrize("text", ["a: &x {b: *x}", "&x [1, *x]"])
+def test_a_mapping_or_list_that_contains_itself_is_refused(text):
+    with pytest.raises(InvalidInput, match="an alias within the mapping or list that it names"):
+        yamls.parse(text, "x.yaml")
+
+
+def test_an_alias_may_be_used_several_times():
+    assert yamls.parse("a: &x [1]\nb: [*x, *x]", "x.yaml") == {"a": [1], "b": [[1], [1]]}

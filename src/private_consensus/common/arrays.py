@@ -172,7 +172,8 @@ def require_number(
     """
     lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
     expected = f"a {'' if infinite else 'finite '}number{lower}"
-    is_number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    is_number = is_number and not isinstance(value, bool)
     require(is_number, key, value if isinstance(value, str) else type(value).__name__, expected)
     try:
         is_finite = math.isfinite(value)

@@ -46,6 +46,19 @@ class _Unique(_Base):
         return super().construct_mapping(node, deep)
 
 
+def _require_no_cycle(content: Any, above: set[int], finished: set[int]) -> None:
+    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself."""
+    if not isinstance(content, dict | list) or id(content) in finished:
+        return
+    if id(content) in above:
+        raise ValueError("an alias within the mapping or list that it names")
+    above.add(id(content))
+    for inner in content.values() if isinstance(content, dict) else content:
+        _require_no_cycle(inner, above, finished)
+    above.remove(id(content))
+    finished.add(id(content))
+
+
 def parse(text: str, name: str) -> Any:
     """Parse a YAML text.
 
@@ -67,7 +80,9 @@ def parse(text: str, name: str) -> Any:
         If the text is not valid YAML, or a mapping has a key twice.
     """
     try:
-        return yaml.load(text, Loader=_Unique)
+        content = yaml.load(text, Loader=_Unique)
+        _require_no_cycle(content, set(), set())
+        return content
     except yaml.constructor.ConstructorError as error:
         where = f"line {error.problem_mark.line + 1}: {error.problem}"
         raise InvalidInput(name, where, "plain values, and each key once") from None
