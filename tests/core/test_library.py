@@ -95,14 +95,21 @@ def test_what_the_readme_shows_runs(capsys):
     assert "Guarantee(" in capsys.readouterr().out
 
 
-def test_an_observer_of_too_few_arguments_is_refused_before_the_run():
+@pytest.mark.parametrize(
+    ("horizon", "observe", "message"),
+    [
+        ([2], lambda t: None, "observe: found .* expected a function of the iteration"),
+        ([[1], [2, 3]], print, "horizon: found .* expected a whole number"),
+        (np.array([[2]]), print, "horizon: found .* expected one whole number"),
+        ([], print, "horizon: found .* expected one whole number"),
+    ],
+)
+def test_arguments_of_a_run_are_refused_before_it_starts(horizon, observe, message):
     streams = pc.Streams(0, (0,))
     problem = pc.problems.class_of("mean_estimation")(np.zeros((1, 3, 2)), records=5, box=1.0)
     network = pc.networks.build(streams, "complete", 3)
     algorithm = pc.algorithms.load("gradient_descent")().calibrate(
         pc.Budget(1.0, 1e-5), problem, network, 2
     )
-    with pytest.raises(
-        InvalidInput, match=r"observe: found .* expected a function of the iteration"
-    ):
-        algorithm.run(problem, network, streams, [2], lambda t: None)
+    with pytest.raises(InvalidInput, match=message):
+        algorithm.run(problem, network, streams, horizon, observe)

@@ -61,8 +61,8 @@ def _streams(key: str, value: Any) -> None:
 def _horizons(key: str, value: Any) -> None:
     """Refuse anything but a list or an array of whole numbers from 1."""
     expected = "one whole number >= 1 per setting"
-    require(isinstance(value, list | tuple | np.ndarray), "horizon", value, expected)
-    require(len(np.shape(value)) == 1 and len(value) > 0, "horizon", value, expected)
+    is_flat = value.ndim == 1 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+    require(is_flat and len(value) > 0, "horizon", value, expected)
     for horizon in value:
         arguments.whole("horizon", horizon, 1, MAX_HORIZON)
 
