@@ -263,6 +263,7 @@ def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
             {"budget.delta": 0.1, "budget.delta.records_power": -1},
             "something that has parts",
         ),
+        (f"{REPAIRED}/set", {"network": 0.5}, "network: found 0.5, expected a mapping"),
         (
             f"{REPAIRED}/set",
             {"network": {"name": "edges", "agents": 3, "edges": [[1, 9]]}},

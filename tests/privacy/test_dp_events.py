@@ -8,6 +8,7 @@ import pytest
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
 
+from private_consensus.common.errors import InvalidInput
 from private_consensus.privacy import (
     Release,
     Sampling,
@@ -78,3 +79,9 @@ def test_what_has_no_event_is_refused_and_what_has_no_noise_is_not_private():
         assert theirs(accountant, [noisy, exact()]) == math.inf
     assert theirs(RdpAccountant(), [exact(0), Release("laplace", 0.0, 1.0)]) == 0
     assert isinstance(dp_events([]), dp.NoOpDpEvent)
+
+
+@pytest.mark.parametrize("norm", [np.array([]), "l1", 2])
+def test_a_norm_that_is_not_that_of_the_mechanism_is_refused(norm):
+    with pytest.raises(InvalidInput, match=r"release.norm: found .* expected l2 for gaussian"):
+        Release("gaussian", 1.0, 2.0, norm=norm)

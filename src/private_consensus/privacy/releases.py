@@ -258,7 +258,8 @@ class Release:
         if natural is None:
             return
         norm = natural if self.norm is None else self.norm
-        require(norm == natural, "release.norm", self.norm, f"{natural} for {self.mechanism}")
+        fits = isinstance(norm, str) and norm == natural
+        require(fits, "release.norm", self.norm, f"{natural} for {self.mechanism}")
         object.__setattr__(self, "norm", norm)
 
     def _shares(self, name: str) -> float | np.ndarray:
