@@ -531,8 +531,8 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
                 copies[id(inside)] = inside
             tree = inside
         tree[last] = value
-    for part in ("problem", "network", "budget"):
-        require(isinstance(patched[part], dict), part, patched[part], "a mapping")
+    for key in ("problem", "network", "budget"):
+        require(isinstance(patched[key], dict), key, patched[key], "a mapping")
     delta = resolve_delta(
         patched["budget"]["delta"],
         agents=patched["network"]["agents"],
