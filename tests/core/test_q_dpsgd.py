@@ -21,6 +21,7 @@ from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
 from private_consensus.core.kernels import compiling, messages, rows
+from private_consensus.core.kernels.normals import WIDE, threefry
 from private_consensus.core.problems import logistic_regression, perceptron
 from private_consensus.core.quantization import Grid
 from private_consensus.core.randomness import Streams
@@ -133,10 +134,33 @@ def test_compiled_passes_are_the_plain_ones(dim):
     messages.sparsify(expected, mixed, g, 0.6, 0.2, scale, 0.3, KEY, OTHER, 9)
     np.testing.assert_allclose(found, expected, atol=2e-5)
     table = rows.discrete_table(6.25)
-    found, expected = out.copy(), plain.copy()
-    cut = messages.add_discrete(found, 0.125, -4.0, 3.0, table, KEY, 9)
-    assert cut == messages.add_discrete(expected, 0.125, -4.0, 3.0, table, KEY, 9)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        messages.discrete_of(table, KEY, 9, (3, dim)), compiled(table, dim)
+    )
+
+
+def compiled(table, dim):
+    """Discrete Gaussian samples of three agents from the compiled loop."""
+    samples = np.empty((3, dim), np.float32)
+    for i, row in enumerate(samples):
+        columns = np.arange(dim, dtype=np.uint32)
+        words = threefry(KEY, np.uint32(9 + i), columns)
+        scratch = np.zeros((2, WIDE), np.uint32)
+        rows.find_steps(table, *KEY, np.uint32(9 + i), np.uint32(0), *words, scratch, row)
+    return samples
+
+
+@pytest.mark.parametrize("lower", [0, 2**64 - 1])
+def test_plain_samples_decide_ties_by_the_second_word(lower):
+    first, second = threefry(KEY, np.uint32(9), np.zeros(1, np.uint32))
+    word = (int(first[0]) << 32) | int(second[0])
+    guide, last = np.zeros(2**rows.GUIDE, np.int32), 2**64 - 1
+    table = rows.NoiseTable(
+        0, np.array([word, last], np.uint64), np.array([lower, last], np.uint64), guide
+    )
+    samples = messages.discrete_of(table, KEY, 9, (3, 5))
+    assert samples[0, 0] == (lower == 0)
+    np.testing.assert_array_equal(samples, compiled(table, 5))
 
 
 def test_a_coordinate_has_its_draw_whatever_comes_after_it():

@@ -16,7 +16,6 @@ from .entries import require_layout
 from .normals import normals, threefry
 from .rounds import (
     Grids,
-    NoiseTable,
     Sparse,
     in_full,
     keys,
@@ -24,6 +23,7 @@ from .rounds import (
     round_with_noise,
     steps_of,
 )
+from .rows import TIES, NoiseTable, find
 
 _EIGHT, _UPPER = np.uint32(8), np.uint64(32)
 _ONLY = np.zeros(1, np.int64)
@@ -137,8 +137,7 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
 def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter) -> int:
     """Add discrete Gaussian noise to ``z`` in place and clip the result to the grid.
 
-    Every coordinate has its own pair of words. A tie of their 64 bits, which has a probability
-    below 1e-14, selects the smaller sample.
+    Every coordinate has its own pair of words.
 
     Parameters
     ----------
@@ -227,7 +226,9 @@ def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
 
 
 def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the discrete Gaussian samples of :func:`add_discrete`, except for ties.
+    """Compute the discrete Gaussian samples of :func:`add_discrete`.
+
+    The second 64 bits of a sample are generated only if the first 64 equal those of a bound.
 
     Parameters
     ----------
@@ -244,10 +245,18 @@ def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.n
     -------
     ndarray of int64, shape (agents, p)
     """
-    rows = _rows(counter, shape[0])
-    first, second = threefry(np.asarray(key), rows, np.arange(shape[1], dtype=np.uint32))
-    word = (first.astype(np.uint64) << _UPPER) | second
-    return np.searchsorted(table.high, word, side="left") + table.lowest
+    counters, columns = _rows(counter, shape[0]), np.arange(shape[1], dtype=np.uint32)
+    word = _joined(*threefry(np.asarray(key), counters, columns))
+    index = np.searchsorted(table.high, word, side="left")
+    tied = np.nonzero(table.high[index] == word)
+    further = _joined(*threefry(np.asarray(key), counters[tied[0], 0], columns[tied[1]] + TIES))
+    bounds = table.high, table.low, table.guide
+    index[tied] = [find(*words, *bounds) for words in zip(word[tied], further, strict=True)]
+    return index + table.lowest
+
+
+def _joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+    return (high.astype(np.uint64) << _UPPER) | low
 
 
 def _rows(counter: int, agents: int) -> np.ndarray:

@@ -29,7 +29,7 @@ FRACTION = 256
 """Binary digits of weights: the error of a million roundings is far below the 128 used digits."""
 
 GUIDE = 14
-_TIES = np.uint32(1 << 31)
+TIES = np.uint32(1 << 31)
 """Offset of the counters for the second 64 bits of a sample."""
 
 _NOTHING, _ONE_STEP = np.float32(0.0), np.float32(1.0)
@@ -212,7 +212,7 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
         while word > table.high[k]:
             k += _NEXT
         if word == table.high[k]:
-            further = np.uint32(_TIES + np.uint32(start + j))
+            further = np.uint32(TIES + np.uint32(start + j))
             fill_words(k0, k1, counter, further, ties[0], ties[1])
             k = find(word, _joined(ties[0, 0], ties[1, 0]), table.high, table.low, table.guide)
         steps[j] = np.float32(np.int64(k) + table.lowest)
