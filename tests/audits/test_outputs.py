@@ -114,7 +114,7 @@ def _with_noisy_output(factor):
 def test_an_output_with_noise_of_its_own_is_compared_by_its_distribution():
     assert not _report(_with_noisy_output(5.0)).findings
     (finding,) = _report(_with_noisy_output(0.01)).findings
-    assert "the output 'number' tells the data of agent 1 apart better than" in finding.text
+    assert "the output 'number' reveals more about the data of agent 1 than" in finding.text
 
 
 def test_outputs_that_are_declared_internal_are_listed_as_untested():

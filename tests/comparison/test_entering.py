@@ -68,7 +68,7 @@ def test_in_the_repository_it_joins_the_design(tmp_path):
 
 @pytest.mark.parametrize("name", ["Toy", "2nd", "to-y", "", "class", "../toy", "toy\n"])
 def test_a_name_that_is_none_is_refused(tmp_path, name):
-    with pytest.raises(InvalidInput, match="small letters"):
+    with pytest.raises(InvalidInput, match="lower-case letters"):
         new_algorithm(name, tmp_path, package=True)
     assert list(tmp_path.iterdir()) == []
 
@@ -89,7 +89,7 @@ def test_nothing_is_overwritten_and_nothing_is_half_written(tmp_path):
 
 
 def test_a_design_without_methods_or_with_that_one_is_refused():
-    with pytest.raises(InvalidInput, match="one key methods"):
+    with pytest.raises(InvalidInput, match="exactly one line `methods:`"):
         with_method("problems: {}\n", "toy", "Toy")
     once = with_method("methods:\n  a: {}\n\nscales: {}\n", "toy", "Toy")
     assert yamls.parse(once, "design") == {

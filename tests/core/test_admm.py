@@ -222,7 +222,7 @@ def test_the_papers_formula_is_inverted(problem, network, version):
 
 def test_a_budget_below_the_jacobian_terms_is_refused(problem, network):
     algorithm = DualVariablePerturbation(law="laplace", D=10.0, zeta=0.5, calibration="formula")
-    with pytest.raises(InvalidInput, match="which no noise avoids"):
+    with pytest.raises(InvalidInput, match="the privacy loss that remains with any noise"):
         algorithm.calibrate(Budget(0.1, 0.0), problem, network, 20)
 
 

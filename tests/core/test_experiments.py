@@ -678,7 +678,7 @@ def test_panels_of_one_title_are_refused():
     panel = {"title": "C = 1", "experiment": "e", "graph": True}
     figure = {"title": "t", "caption": "c", "panels": [panel, {**panel, "title": "C = 2"}]}
     assert Figure.model_validate(figure)
-    with pytest.raises(ValueError, match=r"another title for each panel.*C = 1"):
+    with pytest.raises(ValueError, match=r"a different title for each panel.*C = 1"):
         Figure.model_validate(figure | {"panels": [panel, panel]})
 
 

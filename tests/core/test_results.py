@@ -147,7 +147,7 @@ def test_an_exported_model_has_its_guarantee_and_predicts_in_units_of_the_table(
 
 def test_metrics_on_test_records_need_test_records():
     problem = pc.split(ROWS, label=(ROWS[:, 0] > 0).astype(int), agent=5, clip=1.0)
-    with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a problem with"):
+    with pytest.raises(InvalidInput, match="measures: found 'test_error', expected a metric"):
         result("dvp", problem.logistic_regression(), 2, measures=[("released", "test_error")])
 
 

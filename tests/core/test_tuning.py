@@ -56,7 +56,7 @@ def test_settings_without_tuning_stay_what_they_are():
 
 
 def test_a_point_that_was_not_tuned_is_named():
-    with pytest.raises(InvalidInput, match="that point in the grid"):
+    with pytest.raises(InvalidInput, match="a point of the tuning grid"):
         with_tuned(setting(epsilon=0.7), grid())
 
 

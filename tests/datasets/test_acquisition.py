@@ -110,7 +110,7 @@ def test_the_environment_may_name_the_mirror(monkeypatch, tmp_path):
 
 
 def test_a_dead_mirror_url_is_an_error(tmp_path):
-    with pytest.raises(InvalidInput, match=r"data\.mirror: .* a mirror that answers"):
+    with pytest.raises(InvalidInput, match=r"data\.mirror: .* a mirror from which files can be"):
         acquire("adult", Acquisition(mirror="http://127.0.0.1:1", cache=tmp_path))
 
 

@@ -148,7 +148,7 @@ def test_a_guarded_mirror_is_asked_with_the_credentials(guarded, tmp_path):
     def mirror(location):
         return Mirror(location=location, files={name: {"file": "0"}}, downloads=downloads)
 
-    with pytest.raises(InvalidInput, match=r"a mirror that answers: .*HTTP status 401"):
+    with pytest.raises(InvalidInput, match=r"files can be downloaded .*HTTP status 401"):
         mirror(guarded.url).has()
     assert mirror(Acquisition(cache=tmp_path).mirror).has()
     with pytest.raises(InvalidInput, match="a URL without user and password"):

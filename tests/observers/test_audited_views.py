@@ -128,7 +128,7 @@ def test_the_noised_sum_is_all_that_anybody_has_of_another(observer):
 
 
 def test_who_is_sent_nothing_observes_nothing():
-    with pytest.raises(InvalidInput, match="sent something"):
+    with pytest.raises(InvalidInput, match="who receives messages"):
         audited("local_training", agent(1), eta=0.05, runs=40)
 
 

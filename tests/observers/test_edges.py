@@ -69,7 +69,7 @@ def test_an_agent_alone_tells_nobody_and_is_told_nothing():
     assert mu(system, agent(0), 3, Constant()).upper == 0.0
     assert square(system, Eavesdropper(), 3) == pytest.approx(3, rel=1e-9)
     for observer, victim in ((agent(3), 0), (Coalition((0, 1, 2)), 3)):
-        with pytest.raises(InvalidInput, match="is sent something in 3 rounds"):
+        with pytest.raises(InvalidInput, match="who receives messages in 3 rounds"):
             mu(system, observer, victim, Constant())
 
 

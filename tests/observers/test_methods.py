@@ -308,7 +308,7 @@ def test_nobody_learns_of_training_alone_before_the_model_is_released():
     graph, problem, kept = network("path", 4), means(4), 1 - 0.05 * 5
     noisy = algorithms.load("local_training")(eta=0.05).calibrate(BUDGET, problem, graph, 6)
     seen = observation(noisy, problem, graph, 6)
-    with pytest.raises(InvalidInput, match="sent something"):
+    with pytest.raises(InvalidInput, match="who receives messages"):
         epsilon_for(seen, agent(0), 3, BUDGET.delta)
     powers = kept ** np.arange(6)
     ratio = noisy.change(problem) / noisy.noise.scale * powers.sum() / np.sqrt((powers**2).sum())

@@ -509,7 +509,7 @@ def test_moments_need_no_random_number_and_run_once(plan, problem, network, stre
 
 def test_moments_of_many_graphs_at_once_are_refused(problem, streams):
     network = networks.build(streams, "erdos_renyi", 5, probability=0.7)
-    with pytest.raises(InvalidInput, match=r"network.name: found 'one graph a run'"):
+    with pytest.raises(InvalidInput, match=r"network.name: found 'one graph per run'"):
         run(DPCIMoments(), problem, network, streams, 3)
 
 

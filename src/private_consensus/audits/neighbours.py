@@ -102,7 +102,7 @@ def attacks(
     """
     neighbours = getattr(problem, "neighbours", None)
     if neighbours is None:
-        expected = "a problem with known neighbours, or a method neighbours(network)"
+        expected = "a problem of the library, or one with a method neighbours(network)"
         raise InvalidInput("audit.problem", type(problem).__name__, expected)
     takes_agent = "agent" in signature(neighbours).parameters
     for agent in _attacked(network, agents):

@@ -162,8 +162,8 @@ def _noisy_outputs(
             confidence=1.0 - level / len(names), seed=seed,
         )  # fmt: skip
         if claim_p_value(bounds, {"profile": Profile(points)}) <= level / len(names):
-            text = f"the output {name!r} tells the data of agent {attack.agent} apart better than "
-            findings.append(Finding(DIFFERS, text + "the declared releases allow"))
+            text = f"the output {name!r} reveals more about the data of agent {attack.agent} than "
+            findings.append(Finding(DIFFERS, text + "the declared releases permit"))
     return findings, untested
 
 

@@ -72,7 +72,7 @@ def audit_view(
     privacy_loss = epsilon_for(view, observer, attack.agent, delta)
     look = _look(noisy, network, observer, view)
     views = [_views(noisy, attack, horizon, observer, look, runs, w, seed) for w in (0, 1)]
-    require(views[0].shape[1] > 0, "observer", observer, "an observer who is sent something")
+    require(views[0].shape[1] > 0, "observer", observer, "an observer who receives messages")
     bounds = audit_statistics(
         *views, statistics={}, delta=delta, confidence=confidence, seed=seed,
         orderings=("epsilon", "mu"),
@@ -82,8 +82,8 @@ def audit_view(
     findings = ()
     if pvalue <= 1.0 - confidence:
         text = (
-            f"the view needs epsilon {lower.epsilon:.4g} at delta {delta:g}, guaranteed is "
-            f"{privacy_loss.guarantee:.4g} ({privacy_loss.rule})"
+            f"the observed values show epsilon of at least {lower.epsilon:.4g} at delta {delta:g}, "
+            f"guaranteed is {privacy_loss.guarantee:.4g} ({privacy_loss.rule})"
         )
         findings = (Finding(CONTRADICTED, text),)
     return AuditResult(
@@ -100,17 +100,19 @@ def audit_view(
 
 def _check(network, observer: Observer, victim: int) -> None:
     kind = isinstance(observer, Eavesdropper | Coalition | FinalModels)
-    require(kind, "observer", observer, "an eavesdropper, agents, sums that they see, last models")
+    require(kind, "observer", observer, "Eavesdropper, Coalition, SecureSums or FinalModels")
     observer.check(network.n_agents)
     outside = victim not in observer.members
-    require(outside, "observer.members", observer.members, f"agents without the victim, {victim}")
+    require(
+        outside, "observer.members", observer.members, f"agents other than the target, {victim}"
+    )
 
 
 def _weights(view: Observation, observer: Observer) -> np.ndarray | None:
     """Return the weights with which agents sum each other's messages, [agents, agents]."""
     if not isinstance(observer, SecureSums):
         return None
-    expected = f"single messages: what is summed is not known ({view.reason})"
+    expected = f"an observer of single messages: the weights of sums are unknown ({view.reason})"
     if view.system is None:
         raise InvalidInput("observer", observer, expected)
     uses = view.system.channels[0].rounds[-1].uses
@@ -138,7 +140,7 @@ def _models(observer: Observer, view: Observation) -> Look:
     channels = () if view.system is None else view.system.channels
     sends_state = bool(channels) and channels[0].noised_state
     is_needed = isinstance(observer, FinalModels) or observer.receives_last_states
-    expected = "messages: agents do not send all of their state, and their models are not recorded"
+    expected = "an observer of messages only: agents do not send their models, so none is recorded"
     require(sends_state or not is_needed, "observer", observer, expected)
     if not is_needed:
         return lambda execution, along: np.zeros((len(execution.sent), 0))
@@ -228,7 +230,7 @@ def seen_rows(
     is_other = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
         if weights is None:
-            raise InvalidInput("observer", observer, "the weights of its sums")
+            raise InvalidInput("observer", observer, "weights for the sums that it receives")
         return np.vstack([eye[members], weights[members] * is_other])
     is_received = adjacency[members].any(0) & (is_other > 0)
     return np.vstack([eye[members], eye[is_received]])

@@ -197,7 +197,7 @@ class _Search:
             raise self.refusal or self._unmet
         if high is None:
             algorithm = self._accepted(low)
-            expected = "a budget that the paper's calibration reaches, or noise that is one number"
+            expected = "a budget that the paper's calibration meets, or a single noise scale"
             require(bool(_noise_of(algorithm)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(algorithm)
         return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
@@ -242,10 +242,10 @@ class _Search:
         width = max(0.25, min(1.1 * abs(excess(low)), 4.0))
         while excess(low) > 0:
             high, low, width = low, low - width, 2 * width
-            require(low > -FARTHEST, "budget", str(self.target), "one that some noise meets")
+            require(low > -FARTHEST, "budget", str(self.target), "a budget that some noise meets")
         while high <= low or excess(high) <= 0:
             low, high, width = high, high + width, 2 * width
-            require(high < FARTHEST, "budget", str(self.target), "one that asks for noise")
+            require(high < FARTHEST, "budget", str(self.target), "a budget that requires noise")
         return at(_root(excess, low, high))
 
 

@@ -135,7 +135,7 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
         file is written in this case.
     """
     fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
-    require(fine, "NAME", name, "small letters, digits and underscores, a letter first")
+    require(fine, "NAME", name, "lower-case letters, digits and underscores, first a letter")
     existing = {*algorithms.names(), *algorithms.SHARED}
     require(name not in existing, "NAME", name, "a name that no algorithm has")
     folder = Path(folder)
@@ -205,7 +205,7 @@ def with_method(text: str, name: str, title: str) -> str:
     """
     lines = text.splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.rstrip() == "methods:"]
-    require(len(starts) == 1, DESIGN, len(starts), "one key methods with a block below it")
+    require(len(starts) == 1, DESIGN, len(starts), "exactly one line `methods:` with a block")
     after = range(starts[0] + 1, len(lines))
     # Unindented comments belong to the key that follows.
     end = next((i for i in after if re.match(r"\S", lines[i])), len(lines))

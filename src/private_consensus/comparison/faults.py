@@ -107,7 +107,7 @@ class UnreliableNetwork:
     lossless = False
 
     def __init__(self, network: Network, missing: float, links: float, streams: Streams):
-        require(network.shared, "network", "one graph a run", "one graph for all runs")
+        require(network.shared, "network", "one graph per run", "one graph for all runs")
         for key, value in {"missing": missing, "links": links}.items():
             require(0 <= value < 1, f"faults.{key}", value, "a probability below 1")
         self._network, self._missing, self._links = network, missing, links
@@ -122,7 +122,7 @@ class UnreliableNetwork:
 
     def __getattr__(self, name: str) -> Any:
         if name not in KEPT:
-            expected = "an algorithm that hears of others by one exchange a round"
+            expected = "an algorithm that receives messages in one exchange per round"
             raise InvalidInput("faults", name, expected)
         return getattr(self._network, name)
 
@@ -204,7 +204,7 @@ class UnreliableNetwork:
 
     def _arrived(self, kind: str) -> np.ndarray:
         """Return the mask of arriving messages, [runs, links]; an edge fails in both directions."""
-        expected = f"{self._kind} alone: one kind of exchange"
+        expected = f"only {self._kind}: faults are simulated for one kind of exchange"
         require(self._kind in ("", kind), "faults", kind, expected)
         self._kind = kind
         n = self._network.n_agents
@@ -233,4 +233,4 @@ def require_faults(name: str) -> None:
         With the reason.
     """
     if name in BROKEN:
-        raise InvalidInput("faults", name, f"no faults: {BROKEN[name]}")
+        raise InvalidInput("faults", name, f"a method that tolerates faults; here: {BROKEN[name]}")

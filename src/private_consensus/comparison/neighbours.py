@@ -104,7 +104,7 @@ class Neighbours:
         mu = self.bounds[key]
         allowed = float(gaussian_mu(target.epsilon, target.delta)) / math.sqrt(copies)
         noise = mu.upper / allowed * ROUNDED_UP
-        expected = "a method of which a single agent learns a bounded part"
+        expected = "a method whose privacy loss to a single agent has a known bound"
         require(math.isfinite(noise), "budget.epsilon", target.epsilon, expected)
         ends = np.array([mu.lower, mu.upper]) * math.sqrt(copies) / (noise or 1.0)
         lower, upper = map(float, gaussian_epsilon(ends, target.delta))

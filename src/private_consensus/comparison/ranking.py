@@ -101,7 +101,7 @@ def ranked(
     """
     names = [text for text in names_and_files if not text.endswith(SUFFIX)]
     files = [text for text in names_and_files if text.endswith(SUFFIX)]
-    require(out is None or bool(names), "--out", out, "a NAME that is run")
+    require(out is None or bool(names), "--out", out, "a NAME to run, whose results it receives")
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
     handed = [entry.table for entry in submitted]
@@ -239,7 +239,7 @@ def design_of(path: str | Path, scale: str, names: Iterable[str] = ()) -> Compar
         For an invalid file, an undeclared scale, or an unknown algorithm.
     """
     path = Path(path)
-    expected = "the file of a design; call in the repository's folder, or say --design FILE"
+    expected = "the file of a design: run in the folder of the repository, or give --design FILE"
     require(path.is_file(), "--design", str(path), expected)
     design = read_comparison(yamls.read(path))
     scales = ("paper", *design.scales)

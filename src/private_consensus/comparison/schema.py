@@ -146,7 +146,7 @@ def checked(frame: pl.DataFrame, name: str = "results") -> pl.DataFrame:
             raise InvalidInput(f"{name}.{column}", "an empty value", "a value in every row")
     for method, label in frame.select("method", "label").unique().rows():
         slug = bool(SLUG.fullmatch(method))
-        expected = "small letters, digits and underscores, a letter first, at most 60 characters"
+        expected = "at most 60 lower-case letters, digits and underscores, first a letter"
         require(slug, f"{name}.method", method, expected)
         printable = label.isprintable() and bool(LABEL.fullmatch(label.strip()))
         expected = "1 to 80 printable characters without < > [ ] { } ` |"

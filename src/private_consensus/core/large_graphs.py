@@ -118,7 +118,7 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
         links = _paired(generator, agents, degree)
         if links is not None:
             return links
-    raise InvalidInput("network.degree", degree, f"a degree that {agents} agents can have")
+    raise InvalidInput("network.degree", degree, f"a degree of some graph of {agents} agents")
 
 
 def _paired(generator, agents: int, degree: int) -> np.ndarray | None:

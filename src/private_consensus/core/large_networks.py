@@ -67,7 +67,7 @@ def require_weights(matrix: csr_array, graph: csr_array) -> None:
     itself = np.count_nonzero(matrix.diagonal())
     on_links = matrix.multiply(graph)
     linked = matrix.count_nonzero() == itself + on_links.count_nonzero()
-    require(linked, "network.weights", "a weight without a link", "0 where there is no link")
+    require(linked, "network.weights", "a weight without a link", "0 for agents without an edge")
     weighted = bool((on_links.data >= 0).all())
     require(weighted, "network.weights", "a negative weight of a link", "weights >= 0 on links")
 

@@ -185,7 +185,7 @@ def simulate(
     )
     measured = {(quantity, metric) for _, quantity, metric in records.values[0]}
     for quantity, metric in measures:
-        expected = f"a quantity that {type(algorithm).__name__} has, e.g. released"
+        expected = f"a quantity that {type(algorithm).__name__} records, such as released"
         require((quantity, metric) in measured, "measures", quantity, expected)
     rows = pl.DataFrame(records.rows()).drop("setting")
     releases = [
@@ -205,7 +205,7 @@ def _require_test_records(problem: Problem, metric: str) -> None:
     """Refuse a metric on test records for a problem that has none."""
     labels = getattr(problem, "test_labels", None)
     tested = "test" not in metric or labels is None or labels.shape[-1] > 0
-    require(tested, "measures", metric, "a problem with test records, for this metric")
+    require(tested, "measures", metric, "a metric without test records: this problem has none")
 
 
 def _pairs(measures: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

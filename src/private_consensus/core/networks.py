@@ -355,7 +355,7 @@ class SparseNetwork(Network):
         return self._dense(self.weights)
 
     def _dense(self, matrices) -> np.ndarray:
-        expected = f"at most {LARGEST_DENSE} for what needs a matrix of all pairs of agents"
+        expected = f"at most {LARGEST_DENSE}: the computation stores an agents x agents matrix"
         require(self.n_agents <= LARGEST_DENSE, "network.agents", self.n_agents, expected)
         dense = np.stack([matrix.toarray() for matrix in matrices])
         return dense[0] if self.shared else dense
@@ -516,7 +516,7 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     require_each(sums_to_one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
     itself = np.eye(mixing.shape[-1], dtype=bool)
     linked = adjacency | itself | (mixing == 0)
-    require_each(linked, "network.mixing", mixing, _AXES, "0 where there is no link")
+    require_each(linked, "network.mixing", mixing, _AXES, "0 for agents without an edge")
     weighted = itself | (mixing >= 0)
     require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on a link")
 
@@ -930,7 +930,7 @@ def _require_edges(agents: int, edges: Any) -> None:
 def _require_degree(agents: int, degree: Any) -> None:
     valid_degree = _is_integer(degree) and 1 <= degree < agents and agents * degree % 2 == 0
     connectable = valid_degree and (degree > 1 or agents == 2)
-    expected = f"2 to {agents - 1} neighbours of {agents} agents, an even number of ends in all"
+    expected = f"2 to {agents - 1}, with an even product of degree and {agents} agents"
     require(connectable, "network.degree", degree, expected)
 
 

@@ -60,7 +60,9 @@ def edges_of(graph: Any, edge_weight: str | None) -> Edges:
     require(isinstance(graph, nx.Graph), "graph", type(graph).__name__, "a networkx.Graph")
     undirected = "an undirected graph, such as graph.to_undirected()"
     require(not graph.is_directed(), "graph", "a directed graph", undirected)
-    require(not graph.is_multigraph(), "graph", "a multigraph", "networkx.Graph(graph)")
+    require(
+        not graph.is_multigraph(), "graph", "a multigraph", "a simple graph: networkx.Graph(graph)"
+    )
     require(len(graph) > 0, "graph", "a graph without nodes", "at least one node")
     for node in nx.nodes_with_selfloops(graph):
         raise InvalidInput("graph", f"a self-loop at {node!r}", "a graph without self-loops")
@@ -69,7 +71,7 @@ def edges_of(graph: Any, edge_weight: str | None) -> Edges:
         connected = "a connected graph, such as one of its components"
         raise InvalidInput("graph", f"a disconnected graph, components of {sizes} nodes", connected)
     has_weights = any(data.get(WEIGHT, 1) != 1 for *_, data in graph.edges(data=True))
-    expected = f"edge_weight={WEIGHT!r} to mix with them, or networkx.Graph(graph.edges)"
+    expected = f"edge_weight={WEIGHT!r} to use them, or networkx.Graph(graph.edges) to drop them"
     require(edge_weight is not None or not has_weights, "graph", "edges with weights", expected)
     numbers = {node: number for number, node in enumerate(graph.nodes, 1)}
     edges = [[numbers[a], numbers[b]] for a, b in graph.edges]
@@ -80,7 +82,7 @@ def edges_of(graph: Any, edge_weight: str | None) -> Edges:
 def _mixing(graph: Any, edges: list[list[int]], attribute: str) -> np.ndarray:
     """Return the mixing matrix whose weights are an attribute of the edges."""
     count = len(graph)
-    expected = f"at most {MAX_DENSE} nodes with weights of their own"
+    expected = f"at most {MAX_DENSE} nodes for a graph with edge weights"
     require(count <= MAX_DENSE, "graph", f"{count} nodes", expected)
     mixing = np.zeros((count, count))
     for (i, j), (a, b, data) in zip(edges, graph.edges(data=True), strict=True):

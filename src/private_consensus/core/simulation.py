@@ -194,10 +194,10 @@ def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
     """Refuse a problem and a network with different numbers of agents, or of other runs."""
     require_same_agents(problem, network)
     own_data = getattr(problem, "n_runs", None)
-    expected_runs = "1 or, from a function of streams, those of the streams' runs"
+    expected_runs = "data for 1 run, or a function of streams that returns data for each run"
     require(own_data in (None, 1), "runs of the problem", own_data, expected_runs)
     own_graphs = runs if network.shared else len(network.degrees)
-    expected = f"1 shared by all runs or, from a function of streams, {runs}"
+    expected = f"1 graph for all runs, or a function of streams that returns {runs} graphs"
     require(own_graphs == runs, "graphs of the network", own_graphs, expected)
 
 

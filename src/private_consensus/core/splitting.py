@@ -398,7 +398,7 @@ def _owners(
         owners = np.empty(table.height, dtype=int)
         owners[order] = np.repeat(np.arange(count), sizes)
         return tuple(range(count)), owners
-    require(fractions is None, "fractions", fractions, "a number of agents with it")
+    require(fractions is None, "fractions", fractions, "None, unless agent is a number")
     require(agent is not None, "agent", agent, "a column, one agent per record, or a number")
     table, name = _with_column(table, agent, "agent")
     column = table[str(name)]
@@ -422,7 +422,7 @@ def _sizes(total: int, count: int, fractions: Sequence[float] | None) -> np.ndar
     ends = np.floor(np.cumsum(fractions_of_agents) * total + 0.5).astype(int)
     ends[-1] = total
     sizes = np.diff(ends, prepend=0)
-    require(sizes.min() >= 1, "agent", count, f"shares of at least one of {total} records")
+    require(sizes.min() >= 1, "agent", count, f"one of the {total} records for each agent, or more")
     return sizes
 
 
@@ -435,7 +435,7 @@ def _chosen(table: pl.DataFrame, features: Sequence[str] | None, skipped: set) -
         for name in selected:
             columns = [column for column in table.columns if column not in skipped]
             require(name in columns, "features", name, f"one of {', '.join(columns)}")
-    require(bool(selected), "features", "no column", "at least one column besides label and agent")
+    require(bool(selected), "features", "no column", "a column other than label and agent")
     require(len(set(selected)) == len(selected), "features", features, "different columns")
     return selected
 

@@ -168,7 +168,7 @@ def observation(algorithm: Any, problem: Any, network: Network, horizon: int) ->
         For a graph that changes between runs, noise 0, and an algorithm without views of agents.
     """
     name = registry_name(algorithm)
-    expected = f"an algorithm with views to speak of; here: {NOT_LINEAR.get(name)}"
+    expected = f"an algorithm with noisy messages between agents; here: {NOT_LINEAR.get(name)}"
     require(name not in NO_VIEWS, "algorithm", name, expected)
     try:
         system = observed_system(algorithm, problem, network, horizon)

@@ -141,7 +141,7 @@ def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int
     InvalidInput
         For a graph that changes between runs, and for noise 0.
     """
-    require(network.shared, "network", "one graph a run", "one fixed graph for all runs")
+    require(network.shared, "network", "one graph per run", "one graph for all runs")
     name = registry_name(algorithm)
     if name not in MAPPED:
         reason = NOT_LINEAR.get(name, "not worked out")

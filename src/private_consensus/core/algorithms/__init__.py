@@ -167,7 +167,7 @@ def _failure(name: str, point: EntryPoint) -> str:
     from .base import Algorithm
 
     if not NAME.fullmatch(name) or name in SHARED:
-        return "its name is not small letters, digits and underscores, or is taken"
+        return "its name has other characters than a-z, 0-9 and _, or it is reserved"
     try:
         candidate = import_module(point.module).ALGORITHM
     except (Exception, SystemExit) as error:  # a foreign module may raise anything

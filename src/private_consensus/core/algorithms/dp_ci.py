@@ -110,7 +110,7 @@ class DPCI(Iterative):
         else:
             self._require("gamma", lambda v: (v > 0) & (v <= 1), "a number in (0, 1]")
             early = self.initial_noise and not np.all(np.asarray(self.shift) > 1)
-            expected = "a number > 1: noise at t = 0 is a multiple of the step before"
+            expected = "a number > 1: the noise at t = 0 is proportional to the step at t = -1"
             require(not early, "algorithm.shift", self.shift, expected)
 
     def _require(self, key: str, holds, expected: str) -> None:

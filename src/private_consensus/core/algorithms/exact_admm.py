@@ -80,7 +80,7 @@ class ExactADMM(ConsensusADMM):
         if self.calibration == "none":
             return self.claiming(budget, 0.0)
         bounded = bool(np.isfinite(problem.record_change("l2")))
-        expected = "paper or none: no noise is enough where a record's gradient has no bound"
+        expected = "paper or none: no noise suffices, since the gradient of a record is unbounded"
         require(bounded, "algorithm.calibration", self.calibration, expected)
         total = total_epsilon(budget.epsilon, budget.delta, horizon)
         mu = gaussian_mu(total, budget.delta) / np.sqrt(horizon)

@@ -121,7 +121,9 @@ class FairClassification(FunctionalMechanism):
 
     def _columns(self, problem) -> int:
         count = len(problem.columns_of(self.selected))
-        require(count < problem.dim, "algorithm.selected", self.selected, "not all the attributes")
+        require(
+            count < problem.dim, "algorithm.selected", self.selected, "not all of the attributes"
+        )
         return count
 
     def budgets(self, budget: Budget, columns: int, dim: int) -> tuple[Budget, Budget]:

@@ -53,7 +53,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
     def __post_init__(self):
         super().__post_init__()
         if self.exchange == "secret_sharing":
-            fixed = "fixed: of random ones an agent would need single values"
+            fixed = "fixed: with random weights, an agent needs single values and not their sum"
             require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
 
     def calibrate(self, budget, problem, network, horizon):

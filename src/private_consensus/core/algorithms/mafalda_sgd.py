@@ -270,7 +270,7 @@ def batch_of(problem: Any, t: int, batches: Any):
         Weights are multiplied by the number of batches.
     """
     counts = np.unique(batches)
-    require(len(counts) == 1, "algorithm.batches", counts, "the same in all settings of a batch")
+    require(len(counts) == 1, "algorithm.batches", counts, "one number for all settings")
     b = int(counts[0])
     if b == 1:
         return problem

@@ -105,7 +105,9 @@ class OneShotAveraging(Iterative):
         if self.perturbed == "output" or problem.record_curvature == 0:
             return
         free = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
-        expected = "quadratic, or logistic_regression without a box, for noise in the objective"
+        expected = (
+            "quadratic, or logistic_regression without a box, since the objective is perturbed"
+        )
         require(bool(free), "problem.name", type(problem).__name__, expected)
 
     def change(self, problem) -> float:

@@ -52,7 +52,12 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         model = isinstance(problem, LogisticRegression)
         name = type(problem).__name__
         require(model, "problem.name", name, "logistic_regression, a generalised linear model")
-        require(np.isinf(problem.box), "problem.box", problem.box, "inf: nothing is projected")
+        require(
+            np.isinf(problem.box),
+            "problem.box",
+            problem.box,
+            "inf, since projections are not covered",
+        )
         super().check(problem, network)
 
     def curvature_share(self, problem, network) -> float:

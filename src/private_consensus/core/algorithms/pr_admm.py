@@ -275,7 +275,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
             total = total - losses[0]
-            expected = "more iterations than the one that Theorem 2 leaves out"
+            expected = "at least 2: the published sum of Theorem 2 omits one iteration"
             require(horizon > 1, "horizon", horizon, expected)
         return float(np.max(total))
 

@@ -600,7 +600,7 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
     require_layout(kernel, "clips", clips, (settings,))
     require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
     if factors.starts.shape[1] < widest + SIDE_BY_SIDE:
-        expected = f"room for {widest} records per batch"
+        expected = f"a buffer for {widest} records per batch"
         raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - SIDE_BY_SIDE, expected)
 
 

@@ -270,7 +270,7 @@ class Problem(ABC):
         InvalidInput
             If the problem does not store individual records.
         """
-        raise InvalidInput("problem.name", type(self).__name__, "a problem with records, for parts")
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with records")
 
     def repeated(self, runs: int) -> Problem:
         """Return a problem in which each of ``runs`` runs has the data of the first run.

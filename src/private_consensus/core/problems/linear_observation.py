@@ -297,7 +297,7 @@ def build(
     start = np.tile(initial, (agents, 1))
     problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)
     smallest_eigenvalue = np.linalg.eigvalsh(problem.time_average.sum(0))[0]
-    expected = "matrices with which the agents together see every coordinate"
+    expected = "observation matrices that jointly determine every coordinate"
     require(smallest_eigenvalue > 1e-12, "problem.constant", shape, expected)
     return problem
 

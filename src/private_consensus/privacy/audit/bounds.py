@@ -188,7 +188,7 @@ class Bound:
             return profile.largest
         if mu is not None:
             return _allowed(Mu(), mu)
-        require(epsilon is not None, "epsilon", epsilon, "a claim")
+        require(epsilon is not None, "epsilon", epsilon, "a claimed epsilon")
         return _allowed(Epsilon(self.delta), epsilon)
 
     def _shared(self, p_value: float) -> float:
@@ -467,7 +467,7 @@ def _counts(hits: int, runs: int, hits_other: int, runs_other: int) -> Counts:
     counts = Counts(int(hits), int(runs), int(hits_other), int(runs_other))
     inside = 0 <= counts.hits <= counts.runs and 0 <= counts.hits_other <= counts.runs_other
     several = min(counts.runs, counts.runs_other) >= 1
-    require(inside and several, "hits", counts, "0 <= hits <= runs, runs >= 1, of both data sets")
+    require(inside and several, "hits", counts, "0 <= hits <= runs, runs >= 1, for both data sets")
     return counts
 
 

@@ -104,7 +104,7 @@ def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
     """
     values = np.asarray(values, float)
     usable = values.ndim == 1 and values.size >= 4 and not np.isnan(values).any()
-    require(usable, name, f"shape {values.shape}", "one number a run, no NaN, at least 4 runs")
+    require(usable, name, f"shape {values.shape}", "one number per run, no NaN, at least 4 runs")
     return values
 
 

@@ -95,7 +95,7 @@ def laplace_epsilons(
     observer.check(system.n_agents)
     for victim in victims:
         inside = 0 <= victim < system.n_agents and victim not in observer.members
-        require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1} that are no members")
+        require(inside, "victim", victim, f"agents 0 to {system.n_agents - 1}, except members")
     if not victims:
         return {}
     basis = changes.basis(system.horizon)

@@ -88,12 +88,12 @@ def linear_view(
     """
     observer.check(system.n_agents)
     blocks = _Backward(system, observer)
-    expected = f"at most {MOST_ROWS} rows: messages seen in a round times rounds"
+    expected = f"at most {MOST_ROWS} rows (messages observed per round, times rounds)"
     require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance, response, arrives = blocks.sums(basis, victims)
     fits = bool(np.isfinite(covariance).all() and np.isfinite(response).all())
-    require(fits, "system", "numbers too large", "rounds whose squares stay in floating point")
+    require(fits, "system", "numbers too large", "weights whose squares do not overflow")
     if blocks.nonnegative and not (basis < 0).any():
         magnitude, response_magnitude = covariance, response
     else:  # absolute values exclude cancellation, in magnitudes and in arriving inputs
@@ -154,7 +154,7 @@ class _Backward:
         self.final = convert(_final(system, observer))
         counts = [len(self._at(round_).rows) for round_ in system.rounds]
         self.n_rows = len(self.final) + sum(counts)
-        empty = f"an observer who is sent something in {system.horizon} rounds"
+        empty = f"an observer who receives messages in {system.horizon} rounds"
         require(self.n_rows > 0, "observer", observer, empty)
 
     def _at(self, round_: Round) -> _RoundBlocks:
@@ -261,7 +261,7 @@ def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
     states = system.rounds[-1].transition.shape[0]
     if not len(rows):
         return np.zeros((0, states))
-    require(system.output is not None, "observer", observer, "an algorithm with last models")
+    require(system.output is not None, "observer", observer, "one without final models")
     return rows @ dense(system.output)
 
 

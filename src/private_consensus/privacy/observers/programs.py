@@ -406,7 +406,9 @@ def quadratic_admm(
     n = len(adjacency)
     q = per_round(curvature, n, "curvature")
     degrees = adjacency.sum(1)
-    require(bool((degrees > 0).all()), "adjacency", "an agent alone", "an agent has a neighbour")
+    require(
+        bool((degrees > 0).all()), "adjacency", "an isolated agent", "a neighbour of each agent"
+    )
     gain = 1 / (q + 2 * penalty * degrees)
     eye, none = np.eye(n), np.zeros((n, n))
     centre = (eye + adjacency / degrees[:, None]) / 2

@@ -322,7 +322,7 @@ def noised_descent(
     moves = mixed if transition is None else sequence(transition, horizon, "transition")
     gains = per_round(gain, horizon, "gain")
     scales = per_round(noise, horizon, "noise")
-    require(bool(scales.any()), "noise", noise, "above 0: without noise nothing is hidden")
+    require(bool(scales.any()), "noise", noise, "above 0: without noise, the loss is infinite")
     n = len(graphs[0])
     eye = stored(np.eye(n))
     sent = {id(W): Broadcast(W, adjacency) for W in graphs}

@@ -56,7 +56,7 @@ class Observer(ABC):
     def __post_init__(self) -> None:
         members = whole_agents(self.members, "observer.members")
         fine = len(set(members)) == len(members)
-        require(fine, "observer.members", self.members, "agents that are named once")
+        require(fine, "observer.members", self.members, "each agent once")
         object.__setattr__(self, "members", tuple(sorted(members)))
 
     @property
@@ -72,7 +72,7 @@ class Observer(ABC):
             len(self.members) < n_agents,
             "observer.members",
             self.members,
-            "not every agent: somebody has to be the victim",
+            "at least one agent outside the observer, as the target agent",
         )
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Coalition(Observer):
         if not self.last_states:
             return super().final_rows(system)
         sent = system.noised_state and _outputs_messages(system)
-        expected = "agents that send their state, and a system whose output is the last message"
+        expected = "False, unless agents send their state and the output is the last message"
         require(sent, "observer.last_states", True, expected)
         observed = self.rows(system.rounds[-1])
         identity_rows = np.eye(system.n_agents)[~np.isin(np.arange(system.n_agents), self.members)]

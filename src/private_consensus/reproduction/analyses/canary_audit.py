@@ -102,7 +102,7 @@ class CanaryAudit(QDPSGD):
         """
         few = self.guesses <= problem.records
         require(few, "algorithm.guesses", self.guesses, f"at most {problem.records}")
-        expected = f"at least {problem.records} parameters, one an axis of each canary"
+        expected = f"at least {problem.records} parameters, one per canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
         calibrated = replace(noisy, sigma=self.share * noisy.sigma.scale, delta=budget.delta)
@@ -152,7 +152,9 @@ class CanaryAudit(QDPSGD):
             Callback that receives the bounds.
         """
         rounds = int(horizon[0])
-        require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all")
+        require(
+            bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all settings"
+        )
         settings = len(horizon)
         algorithm = replace(self, T=np.asarray(horizon, float))
         x = algorithm.start(problem, network, streams, settings).x

@@ -73,7 +73,7 @@ class DPCIMoments(DPCI):
         require(
             network.shared,
             "network.name",
-            "one graph a run",
+            "one graph per run",
             "one graph for all runs: moments are those of one network",
         )
         size = problem.n_agents * problem.dim

@@ -53,7 +53,7 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
             key = ".".join(map(str, ("errata", number, *first["loc"])))
             raise InvalidInput(key, first.get("input"), first["msg"]) from None
     for number in errata.keys() ^ COMPUTATIONS.keys():
-        raise InvalidInput("errata", number, "an entry and a computation for each")
+        raise InvalidInput("errata", number, "both an entry and a computation for each erratum")
     return errata
 
 

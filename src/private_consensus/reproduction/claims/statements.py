@@ -96,7 +96,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
         test.kind in COMPARISONS or test.against is None,
         "test.against",
         test.against,
-        f"nothing for kind {test.kind}",
+        f"no test.against for kind {test.kind}",
     )
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))

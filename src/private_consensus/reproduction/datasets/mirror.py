@@ -84,7 +84,7 @@ class Mirror:
         """
         path = self._path(name)
         if path is None or not path.is_file():
-            raise InvalidInput(KEY, f"no file {name}", "the files listed in datasets/sources.yaml")
+            raise InvalidInput(KEY, f"no file {name}", "all files of datasets/sources.yaml")
         ((kind, expected),) = self.files[name].items()
         checksum = _checksum(path, kind)
         if checksum != expected and self.folder is None:
@@ -102,7 +102,7 @@ class Mirror:
         except Unavailable as error:
             if "HTTP status 404" in str(error):
                 return None
-            expected = f"a mirror that answers: {error}"
+            expected = f"a mirror from which files can be downloaded ({error})"
             raise InvalidInput(KEY, redacted(self.location), expected) from None
 
 

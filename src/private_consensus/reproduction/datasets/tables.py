@@ -83,7 +83,9 @@ class Schema:
         """Return the table in canonical types and order; refuse values outside of the code book."""
         absent = [c for c in self.columns if c not in table.columns]
         if absent:
-            raise InvalidInput("columns", ", ".join(table.columns), f"also {', '.join(absent)}")
+            raise InvalidInput(
+                "columns", ", ".join(table.columns), f"in addition {', '.join(absent)}"
+            )
         table = table.select(
             pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns
         )

@@ -149,7 +149,7 @@ def compute_cell(
         for distinct, calibration, (rows, requested_rows) in zip(
             group, calibrations, block_rows, strict=True
         ):
-            expectation = f"quantities that {cell['algorithm']} shows"
+            expectation = f"quantities that {cell['algorithm']} records"
             require(len(rows) > 0, "measures", cell["measures"], expectation)
             pairs = [
                 (index, member) for index, members in enumerate(distinct) for member in members
@@ -413,7 +413,7 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
-    require(grids is not None, "tuned", tuned["experiment"], "the runs of that experiment")
+    require(grids is not None, "tuned", tuned["experiment"], "an experiment with tuning runs")
     last = tuned["criterion"] == "last"
     metric = tuned["metric"] if last else averaged(tuned["metric"])
     same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity")]
@@ -421,9 +421,7 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     for axis, value in specification["columns"].items():
         if axis in candidates.columns and axis not in tuned["over"]:
             candidates = candidates.filter(pl.col(axis) == value)
-    require(
-        candidates.height > 0, "tuned", specification["columns"], "that point in the grid's runs"
-    )
+    require(candidates.height > 0, "tuned", specification["columns"], "a point of the tuning grid")
     candidates = candidates.filter(pl.col("t") == pl.col("t").max())
     means = candidates.group_by(*tuned["over"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)

@@ -267,7 +267,7 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.
         & (pl.col("metric") == metric)
     )
     for column, value in curve["where"].items():
-        require(column in rows.columns, "curve.where", column, "an axis, t or run")
+        require(column in rows.columns, "curve.where", column, "the name of an axis, t or run")
         column_values = pl.col(column)
         rows = rows.filter(
             column_values.is_between(*value) if isinstance(value, list) else column_values == value

@@ -525,7 +525,7 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         *keys, last = path.split(".")
         for key in keys:
             inside = tree.get(key, {})
-            require(isinstance(inside, dict), path, inside, "something that has parts")
+            require(isinstance(inside, dict), path, inside, "a mapping, as the path continues")
             if id(inside) not in copies:
                 tree[key] = inside = dict(inside)
                 copies[id(inside)] = inside

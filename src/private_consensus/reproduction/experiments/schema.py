@@ -433,7 +433,9 @@ class Partition(Strict):
     @model_validator(mode="after")
     def _concentrated_or_not(self):
         if (self.kind == "iid") != (self.concentration is None):
-            raise ValueError("expected a concentration for dirichlet and unequal, and only there")
+            raise ValueError(
+                "expected a concentration for dirichlet and unequal, none for other kinds"
+            )
         return self
 
 
@@ -472,7 +474,7 @@ class Views(Strict):
         if self.watcher > self.network.agents:
             raise ValueError(f"watcher: expected 1 to {self.network.agents}")
         if (self.show == "rounds") != bool(self.rounds):
-            raise ValueError("expected rounds for show: rounds, and only there")
+            raise ValueError("expected rounds for show: rounds, none for other values of show")
         if not all(1 <= t <= self.horizon for t in self.rounds):
             raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
         return self
@@ -593,7 +595,7 @@ class Figure(FigureFields):
     def _titles_differ(self):
         titles = [panel.title for panel in self.panels]
         if repeated := sorted({title for title in titles if titles.count(title) > 1}):
-            raise ValueError(f"expected another title for each panel, found twice: {repeated}")
+            raise ValueError(f"expected a different title for each panel; repeated: {repeated}")
         return self
 
 

@@ -35,4 +35,4 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
     if individual or nested:
         raise InvalidInput(f"{name}: columns", ", ".join(individual + nested), "aggregates only")
     if frame.height > LARGEST:
-        raise InvalidInput(f"{name}: rows", frame.height, f"at most {LARGEST}, as aggregates have")
+        raise InvalidInput(f"{name}: rows", frame.height, f"at most {LARGEST} rows of aggregates")

@@ -62,7 +62,7 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
     """
     manifest = read_json(folder / "manifest.json")
     wrong = changed(manifest["sha256"], folder)
-    require(not wrong, str(folder), ", ".join(wrong), "files as manifest.json has them")
+    require(not wrong, str(folder), ", ".join(wrong), "files with the checksums of manifest.json")
     files = list(_files(folder))
     software = _software(citation, manifest)
     data = list(_data(manifest))

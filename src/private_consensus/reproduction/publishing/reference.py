@@ -95,7 +95,7 @@ def publish(
         )  # fmt: skip
         write_json(new / "manifest.json", content)
         if (size := sum(path.stat().st_size for path in files)) > BIGGEST:
-            raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} to be kept")
+            raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} bytes in all")
         shutil.rmtree(folder, ignore_errors=True)
         new.replace(folder)
     finally:
@@ -127,9 +127,9 @@ def require_citable(
     if results.scale != "paper":
         raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
     if config.get("runs") is not None:
-        raise InvalidInput("runs", config["runs"], "each experiment's own number")
+        raise InvalidInput("runs", config["runs"], "no key runs, for a reference")
     if made_up := _surrogates(results):
-        raise InvalidInput("data", made_up, "real data: name a mirror and run again")
+        raise InvalidInput("data", made_up, "real data: set data.mirror and run again")
     if missing and not partial:
         raise InvalidInput(
             "papers", f"without {', '.join(missing)}", "all papers, or `make publish PARTIAL=1`"

@@ -75,7 +75,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
             raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
     unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}
     for name in sorted(unused):
-        raise InvalidInput("theorems", f"no entry for {name}", "one entry with this function")
+        raise InvalidInput("theorems", f"no entry for {name}", "an entry with this function")
     return theorems
 
 

@@ -44,7 +44,7 @@ def write_study(folder: str | Path) -> list[Path]:
     name = folder.name
     _require_free(name)
     empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    require(empty, "STUDY", str(folder), "a folder that is not there or is empty")
+    require(empty, "STUDY", str(folder), "a new or an empty folder")
     filled = {"name": name, "version": version("private-consensus")}
     written = []
     for path, text in _files():
@@ -56,7 +56,7 @@ def write_study(folder: str | Path) -> list[Path]:
 
 def _require_free(name: str) -> None:
     word = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-    require(bool(word), "STUDY", name, "a lower-case word, as a Python package has")
+    require(bool(word), "STUDY", name, "a lower-case word, valid as name of a Python package")
     papers = {path.stem for path in (HOME / "config" / "papers").glob("*.yaml")}
     used = {*algorithms.names(), *problems.names(), *papers}
     free = name not in used and find_spec(name) is None

@@ -82,12 +82,12 @@ class ApproximateADMM(ADMMFamily):
         )
         if self.perturbed == "output":
             first = self.noise.scale
-            expected = "0 where the output alone is perturbed"
+            expected = "0, since only the output is perturbed"
             require(not np.any(first), "algorithm.noise", first, expected)
         else:
             inner, output = self.noise.scale, self.output_noise.scale
             both = np.all((np.asarray(inner) > 0) == (np.asarray(output) > 0))
-            expected = "above 0 where there is noise, and only there"
+            expected = "above 0 if algorithm.noise is above 0, and 0 otherwise"
             require(bool(both), "algorithm.output_noise", output, expected)
 
     # Algorithm 2.

@@ -107,7 +107,7 @@ class ClippedDescent(Iterative):
         if not budget.private:
             return replace(self, noise=0.0)
         total = float(np.sqrt((self.losses(problem, network, horizon) ** 2).sum()))
-        bounded = "a clip: a record's gradient has no bound here"
+        bounded = "a finite clipping norm: the gradient of a record is unbounded on this problem"
         require(bool(np.isfinite(total)), "algorithm.clip", self.clip, bounded)
         return replace(self, noise=total / mu_of(budget))
 

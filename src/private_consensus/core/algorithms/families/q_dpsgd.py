@@ -157,7 +157,7 @@ class QDPSGD(DecentralizedSGD):
         if above.any():
             warnings.warn(
                 f"e = e0/sqrt(T) is above 1 for T = {int(T[above].max())}: (1-e)I + eW then weighs "
-                "an agent's own model negatively; with e0 = 11 that needs T >= 121",
+                "an agent's own model negatively; e0 = 11 requires T >= 121",
                 OutsideRange,
                 stacklevel=3,
             )

@@ -88,7 +88,7 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
         for s in (1.0, 2.0)
     )
     fixed, falling = 2 * at_2 - at_1, 2 * (at_1 - at_2)
-    expected = f"above {fixed:g}, which no noise avoids"
+    expected = f"above {fixed:g}, the privacy loss that remains with any noise"
     require(budget.epsilon > fixed, "budget.epsilon", budget.epsilon, expected)
     return falling / (budget.epsilon - fixed)
 

@@ -146,7 +146,7 @@ def _weight(weight: float | str, loss_scale: float, records: int) -> float:
         weight == "mean" or loss_scale == 1.0,
         "problem.loss_scale",
         loss_scale,
-        "1 where the weight is not the mean",
+        "1 unless problem.weight is mean",
     )
     return loss_scale / records if weight == "mean" else float(weight)
 

@@ -551,7 +551,7 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (settings, runs, agents, dim)
         """
-        require(np.isinf(self.box), "problem.box", self.box, "no box for a proximal solve")
+        require(np.isinf(self.box), "problem.box", self.box, "inf, required by a proximal solve")
         solve = solver.solve_in_lanes if self._many else solver.solve_by_arrays
         return solve(self, linear, penalty, centre, start, tolerance)
 

@@ -17,7 +17,9 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
 
     The result has shape (runs, dim).
     """
-    require(np.isinf(problem.box), "problem.box", problem.box, "no box where runs have own data")
+    require(
+        np.isinf(problem.box), "problem.box", problem.box, "inf, unless all runs have equal data"
+    )
 
     def everywhere(point):
         return np.broadcast_to(point[:, None, :], problem.features.shape[:2] + point.shape[-1:])
