@@ -891,7 +891,7 @@ def _counterexample(options) -> None:
         "outcome": result.outcome,
         "description": result.description,
     }
-    numbers = f"{result.claimed:.4g} by the text, {result.computed:.4g} computed"
+    numbers = f"{result.claimed:.4g} according to the paper, {result.computed:.4g} computed"
     lines = [result.description, f"{result.quantity}: {numbers}", f"{options.id}: {result.outcome}"]
     _emit(options, contents, *lines)
 

@@ -100,7 +100,7 @@ def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
 
 def test_the_command_shows_an_example_and_names_what_it_does_not_know(capsys):
     assert main(["counterexample", "E0.1"]) == 0
-    assert "epsilon: 1 by the text, inf computed" in capsys.readouterr().out
+    assert "epsilon: 1 according to the paper, inf computed" in capsys.readouterr().out
     assert main(["counterexample", "E9.9"]) == 2
     assert "ID: found 'E9.9'" in capsys.readouterr().err
 

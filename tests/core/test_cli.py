@@ -107,7 +107,7 @@ def test_an_audit_of_the_example_is_of_nothing_else(call):
     """What is asked for and would not be looked at is refused."""
     code, _, err = call("audit", "gradient_descent", "--epsilon", "3")
     assert code == 2
-    assert err.startswith("private-consensus: --epsilon: found 3.0, expected --problem beside it")
+    assert err.startswith("private-consensus: --epsilon: found 3.0, expected --problem: without it")
 
 
 def test_levels_that_nobody_names_are_those_of_one_file(call):

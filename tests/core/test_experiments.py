@@ -261,7 +261,7 @@ def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
         (
             f"{REPAIRED}/set",
             {"budget.delta": 0.1, "budget.delta.records_power": -1},
-            "something that has parts",
+            "a mapping, as the path continues",
         ),
         (f"{REPAIRED}/set", {"network": 0.5}, "network: found 0.5, expected a mapping"),
         (

@@ -235,7 +235,7 @@ def test_a_class_that_inherits_is_not_taken_for_its_parent():
         pass
 
     seen = observation(Louder(**GAUSSIAN), means(), NETWORK, T)
-    assert seen.system is None and seen.reason == "not worked out"
+    assert seen.system is None and seen.reason == "its linear system is not derived"
     assert seen.last_round(agent(0), 3) == T
     assert observation(parent(**GAUSSIAN), means(), NETWORK, T).last_round(agent(0), 3) == 1
 

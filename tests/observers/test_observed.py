@@ -215,7 +215,7 @@ REFUSED = {
     "alone": (["muffliato", *SMALL, "--agents", "1", "--network", "single"], "at least 2 agents"),
     "no noise": (["gradient_descent", *SMALL, "--epsilon", "inf"], "noise is not private"),
     "none to see": (["dgd", *SMALL, *MEANS, "--epsilon", "inf"], "noise is not private"),
-    "no views": (["random_aggregation", *SMALL], "one output, in which no data are"),
+    "no views": (["random_aggregation", *SMALL], "one output, which does not depend on data"),
     "unfit": (["coordinate_descent", *SMALL, *MEANS], "expected a problem with objective"),
     "no round": (["gradient_descent", *SMALL, "--horizon", "0"], "horizon: found 0"),
     "in two": (["muffliato", *SMALL, "--network", "edges", "--set", DIVIDED], "a connected graph"),

@@ -626,7 +626,7 @@ def test_bad_algorithms_are_refused(options, message):
         ({"cosine": [[1, 0, 0]] * 5}, "problem.cosine: .*rows of 2 numbers"),
         (
             {k: [[1 if k == "constant" else 0, 0]] * 5 for k in ("constant", "sine", "cosine")},
-            "agents together see every coordinate",
+            "jointly determine every coordinate",
         ),
     ],
 )

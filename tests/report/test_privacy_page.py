@@ -31,9 +31,9 @@ def row(bound, claimed, how="transcript", computed=None):
 
 def test_the_bound_that_is_furthest_above_its_claim_is_shown():
     found = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
-    assert (found["bound"], found["how"]) == ("3 of 1", "strong")
+    assert (found["bound"], found["how"]) == ("3 (claimed 1)", "strong")
     found = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
-    assert (found["bound"], found["how"]) == ("2.29 of 0.318", "an attack")
+    assert (found["bound"], found["how"]) == ("2.29 (claimed 0.318)", "an attack")
 
 
 @pytest.mark.parametrize("rows", [[row(0.0, 1.0)], [row(None, 1.0)], [row(None, math.inf)]])
@@ -60,7 +60,7 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
     )
     found = replace(results, privacy=[*results.privacy, violated])
     text = pages(found)["privacy.html"]
-    assert "at least 2.29 of 0.318" in text
+    assert "at least 2.29 (claimed 0.318)" in text
     assert "at least 0 of" not in text
 
 
@@ -121,9 +121,9 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
     ]
     shown = [row["audit"] for row in _with_audits(rows, audits)]
     assert shown == [
-        "at least 2 of 0.5, release of d zoa at δ = 0.001",
+        "at least 2 (claimed 0.5), release of d zoa at δ = 0.001",
         "not audited",
-        "at least 0.25 of 0.5, a small setting at δ = 0.001; noise as declared",
+        "at least 0.25 (claimed 0.5), a small setting at δ = 0.001; noise as declared",
         "audited on a small setting: no privacy loss found; noise not recovered",
     ]
 

@@ -182,7 +182,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path, capsys):
     folder.mkdir()
     (folder / "thesis.tex").write_text("years of work")
     assert cli.main(["init", str(folder)]) == 2
-    assert "a folder that is not there or is empty" in capsys.readouterr().err
+    assert "a new or an empty folder" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["thesis.tex"]
 
 

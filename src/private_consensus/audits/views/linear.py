@@ -45,25 +45,25 @@ NOT_LINEAR = {
     "admm": "no noise is added, so that nothing is hidden",
     "canary_audit": "an audit that shows bounds and no iterates",
     "coordinate_descent": "agents do not communicate",
-    "d_zoa": "the law of its noise is not known",
+    "d_zoa": "the distribution of its noise is not known",
     "dgd": "no noise is added, so that nothing is hidden",
-    "dp_admm": "a server averages what agents send, and agents see its average alone",
-    "dp_ci_moments": "moments of DP-CI, which is mapped itself; no iterates",
+    "dp_admm": "a server averages the messages, and agents receive only the average",
+    "dp_ci_moments": "moments of DP-CI without iterates; DP-CI itself is a linear system",
     "dsgd": "batches are sampled, and the perceptron's gradients are not linear",
     "fair_classification": "one agent with one output: there are no partial views",
     "ipp_admm": "whether a message is sent depends on private data",
-    "ldp_subgradient": "Algorithm 2 with other lengths of steps, which is mapped itself",
+    "ldp_subgradient": "Algorithm 2 with other step sizes; Algorithm 2 itself is a linear system",
     "logistic": "no noise is added, so that nothing is hidden",
-    "one_shot_averaging": "noise once, and then gossip as in Muffliato, which is mapped itself",
+    "one_shot_averaging": "noise once, then gossip as in Muffliato, which is a linear system",
     "pflr": "one agent with one output: there are no partial views",
     "pp_admm": "a solver may stop anywhere within its tolerance",
     "pp_admm_renyi": "a solver may stop anywhere within its tolerance",
-    "q_dpsgd_1": "messages are quantised, the agent goes on from its own model as it is",
-    "q_dpsgd_2": "messages are quantised, the agent goes on from its own model as it is",
+    "q_dpsgd_1": "messages are quantised, and an agent continues from its unquantised model",
+    "q_dpsgd_2": "messages are quantised, and an agent continues from its unquantised model",
     "r_admm": "every second message recycles a gradient and has no noise of its own",
-    "random_aggregation": "one output, in which no data are",
+    "random_aggregation": "one output, which does not depend on data",
     "release_audit": "an audit that shows bounds and no iterates",
-    "sdm_dsgd": "which coordinates are sent is random, and the agent keeps the others",
+    "sdm_dsgd": "a random set of coordinates is sent, and the agent keeps the others",
 }
 """Reasons why an algorithm of the registry is not a linear system. The loss to an agent is then
 bounded by distance and the accountant's guarantee (:mod:`.causal`)."""
@@ -144,7 +144,7 @@ def observed_system(algorithm: Any, problem: Any, network: Network, horizon: int
     require(network.shared, "network", "one graph per run", "one graph for all runs")
     name = registry_name(algorithm)
     if name not in MAPPED:
-        reason = NOT_LINEAR.get(name, "not worked out")
+        reason = NOT_LINEAR.get(name, "its linear system is not derived")
         raise NotLinear("algorithm", type(algorithm).__name__, reason)
     noise = algorithm.noise
     require(bool(noise), "algorithm.noise", noise.scale, "a number above 0")

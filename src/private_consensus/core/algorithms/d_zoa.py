@@ -76,7 +76,7 @@ class DZOA(ConsensusADMM):
         super().__post_init__()
         if np.any(np.asarray(self.J) < ENOUGH_SAMPLES):
             warnings.warn(
-                f"J = {np.min(self.J)}: the paper approximates the mean of J differences as Gaussian "
+                f"J = {np.min(self.J)}: the paper treats the mean of J differences as Gaussian "
                 f"by the central limit theorem and requires J >= {ENOUGH_SAMPLES}",
                 OutsideRange,
                 stacklevel=2,

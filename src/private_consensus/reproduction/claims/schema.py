@@ -88,13 +88,13 @@ class TestFields(FileEntry):
     each: list[str] = []
     """Further axes with one point per combination of values."""
     expected: Number = 1.0
-    """Expected value."""
+    """Expected value of the statistic."""
     tolerance: Number = Field(default=0.0, ge=0)
-    """Allowed difference."""
+    """Accepted difference from the expected value."""
     at_least: Number = -np.inf
-    """Lower bound."""
+    """Smallest accepted value of the statistic."""
     at_most: Number = np.inf
-    """Upper bound."""
+    """Largest accepted value of the statistic."""
 
 
 class Test(TestFields):

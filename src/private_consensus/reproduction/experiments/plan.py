@@ -64,11 +64,11 @@ class Plan:
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
     expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
-    """Cells that were asked for."""
+    """Cells that were requested."""
     sources: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
         default_factory=dict, repr=False
     )
-    """Lenders of settings by borrowing cell, once they were asked for."""
+    """Cells whose settings another cell reuses, by that cell; filled on request."""
 
     @property
     def experiments(self) -> dict[str, Experiment]:

@@ -398,8 +398,8 @@ class CurveEntry(Curve, MeasureParts):
     method: (
         Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
     )
-    """algorithm.variant; several; each with its part of the label; or algorithms with lists of
-    variants."""
+    """An algorithm.variant, a list of them, a mapping from them to their parts of the label, or a
+    mapping from algorithms to lists of variants."""
     variant: str | None = None
     """Variant, if `method` names an algorithm only."""
     measure: Measure | None = None
@@ -462,11 +462,11 @@ class Views(Strict):
     horizon: Whole = Field(ge=1)
     """Rounds of messages."""
     observer: Literal["agent", "secure sums"] = "agent"
-    """Graph, map and distance: messages that an agent receives."""
+    """Kind of messages that the observing agent receives (show: graph, map or distance)."""
     watcher: Whole = Field(default=1, ge=1)
-    """Graph: observing agent, from 1; coalitions: target agent."""
+    """Observing agent (show: graph) or target agent (show: coalitions), counted from 1."""
     rounds: list[Whole] = []
-    """Rounds: the rounds that are shown."""
+    """Plotted rounds (show: rounds)."""
     scales: dict[str, ReducedViews] = {}
 
     @model_validator(mode="after")
@@ -743,13 +743,13 @@ class File(FileEntry):
     claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = {}
     """Sets of claim variants, by name."""
     experiments: dict[Slug, ExperimentEntry] = {}
-    """By name."""
+    """Experiments by name."""
     figures: dict[Name, FigureEntry] = {}
-    """By name."""
+    """Figures by name."""
     tables: dict[Name, TableEntry] = {}
-    """By name."""
+    """Tables by name."""
     claims: dict[Name, ClaimEntry] = {}
-    """By name."""
+    """Claims by name."""
 
 
 class Paper(Strict):
@@ -773,7 +773,7 @@ class Style(Strict):
 class DataConfig(Strict):
     source: Literal["auto", "official", "surrogate"] = "auto"
     mirror: str | None = None
-    """Folder or URL."""
+    """Folder or URL with the original data files."""
     cache: str = Field(default=".cache/private-consensus", min_length=1)
     connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
     """Seconds to wait for a host to connect, and for its next bytes."""

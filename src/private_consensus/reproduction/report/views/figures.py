@@ -230,7 +230,7 @@ def reductions(reduced: Mapping[str, Any] | None) -> str:
     """Describe the changes of a smaller scale; empty if there are none."""
     if not reduced:
         return ""
-    changes = [f"{number(reduced['runs'])} runs"] if reduced.get("runs") else []
+    changes = [f"{number(n)} run{'s' * (n != 1)}"] if (n := reduced.get("runs")) else []
     changes += [f"{words(axis)} {', '.join(_plain(v) for v in values)}"
               for axis, values in reduced.get("axes", {}).items()]  # fmt: skip
     changes += [f"{words(path.rpartition('.')[2])} = {_plain(value)}"

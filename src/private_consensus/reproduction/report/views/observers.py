@@ -131,7 +131,7 @@ def _rest(name: str) -> str:
         return "none"
     if name in WHOLE_RUN:
         return "the privacy loss to the eavesdropper, at any distance"
-    return "the part of the privacy loss to the eavesdropper that distance leaves, if it is proven"
+    return "the causal bound by distance, if the privacy loss to the eavesdropper is proven"
 
 
 def _budget(rows: Iterable[Row]) -> float:

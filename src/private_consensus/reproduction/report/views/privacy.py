@@ -149,7 +149,7 @@ def _elsewhere(small: Row | None, partial_audits: list[Row]) -> str:
     if not audit["bound"] > 0:
         return f"audited on {subject}: no privacy loss found"
     bound, claimed, delta = (number(audit[key]) for key in ("bound", "claimed", "delta"))
-    return f"at least {bound} of {claimed}, {subject} at δ = {delta}"
+    return f"at least {bound} (claimed {claimed}), {subject} at δ = {delta}"
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
@@ -233,7 +233,7 @@ def _bounded(rows: list[Row]) -> dict[str, Any]:
     low = brackets.lower(best)
     audited = best["audit"] if best.get("epsilon_empirical") == low else ""
     return {
-        "bound": f"{number(low)} of {number(best['epsilon_claimed'])}",
+        "bound": f"{number(low)} (claimed {number(best['epsilon_claimed'])})",
         "how": audited or best.get("lower_by") or "",
         "above": _above(best),
     }
