@@ -83,7 +83,7 @@ def test_a_lower_bound_is_no_budget():
 def test_a_budget_that_no_noise_meets_is_one_line():
     """Squared loss has gradients without a bound."""
     squared = replace(HUBER, gradient_bound=np.inf)
-    with pytest.raises(InvalidInput, match="a clip") as caught:
+    with pytest.raises(InvalidInput, match="a finite clipping norm") as caught:
         calibrate_to(algorithms.load("muffliato_gd")(), Budget(0.1, 1e-5), squared, RING, HORIZON)
     assert "\n" not in str(caught.value)
 

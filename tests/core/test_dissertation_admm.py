@@ -900,7 +900,7 @@ def test_budgets_and_horizons_that_cannot_be_are_refused(problem, network, strea
         IPP(eta=ETA).calibrate(BUDGET, problem, network, 10)
     with pytest.raises(InvalidInput, match=r"budget.delta: found 0.0, expected above 0"):
         PP(eta=ETA).calibrate(Budget(1.0, 0.0), problem, network, 10)
-    with pytest.raises(InvalidInput, match=r"horizon: found 1, expected more iterations"):
+    with pytest.raises(InvalidInput, match=r"horizon: found 1, expected at least 2"):
         PR(sums="printed", calibration="formula").calibrate(BUDGET, problem, network, 1)
     steep = build(streams, weight=10.0, ridge=1e-6)
     for algorithm in (

@@ -180,7 +180,7 @@ PLAIN = noised_descent(MIXING, 3)
 REFUSED = {
     "itself": (lambda: mu(PLAIN, agent(0), 0, Constant()), "victim: found"),
     "a member": (lambda: mu(PLAIN, Coalition((0, 1)), 1, Constant()), "not members"),
-    "everybody": (lambda: mu(PLAIN, Coalition(tuple(range(6))), 5, Constant()), "at least one agent outside"),
+    "everybody": (lambda: mu(PLAIN, Coalition(tuple(range(6))), 5, Constant()), "agent outside"),
     "twice": (lambda: Coalition((1, 1)), "each agent once"),
     "nobody": (lambda: mu(PLAIN, Coalition(()), 1, Constant()), "at least one agent"),
     "half an agent": (lambda: Coalition((1.5,)), "whole numbers"),
