@@ -142,7 +142,7 @@ def worst_pair(
     if registry_name(algorithm) in SILENT:
         return NOTHING
     observed = observed_system(algorithm, problem, network, horizon)
-    require(observed.law == "gaussian", "algorithm.law", observed.law, "gaussian, which has a mu")
+    require(observed.law == "gaussian", "algorithm.law", observed.law, "gaussian, for Gaussian DP")
     shared = registry_name(algorithm) in SHARED_NOISE
     account = math.inf if shared else _accounted(algorithm, problem, network, horizon)
     (system,) = observed.channels

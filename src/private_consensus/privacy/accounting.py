@@ -281,7 +281,7 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     other agents are functions of what that agent released.
     """
     guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
-    require(bool(guarantees), "guarantees", guarantees, "at least one agent")
+    require(bool(guarantees), "guarantees", guarantees, "those of at least one agent")
     weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
     return replace(
         weakest,

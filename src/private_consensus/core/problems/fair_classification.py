@@ -126,7 +126,10 @@ class FairClassification(Problem):
         names = [name for name in selected.split("+") if name]
         for name in names:
             require(
-                len(self.columns(name)) > 0, "algorithm.selected", name, "attributes among features"
+                len(self.columns(name)) > 0,
+                "algorithm.selected",
+                name,
+                "attributes that are features",
             )
         return self.columns(*names) if names else np.array([], int)
 

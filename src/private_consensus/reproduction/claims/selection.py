@@ -88,7 +88,9 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
             raise InvalidInput("series.where", column, f"one of {', '.join(rows.columns)}")
     if series.where:
         rows = rows.filter(*(_at(column, value) for column, value in series.where.items()))
-    require(rows.height > 0, "series", series.model_dump(), "at least one row of results")
+    require(
+        rows.height > 0, "series", series.model_dump(), "a series with at least one row of results"
+    )
     return rows
 
 
@@ -129,7 +131,9 @@ def measured(
     rows = rows_of(series, runs).filter(
         (pl.col("quantity") == quantity) & (pl.col("metric") == metric)
     )
-    require(rows.height > 0, "series", series.model_dump(), "at least one measurement")
+    require(
+        rows.height > 0, "series", series.model_dump(), "a series with at least one measurement"
+    )
     if series.last_iteration_only:
         # Along an axis of horizons the last iteration is another at each point.
         axes = [name for name in (x, *each) if name != "t"]
