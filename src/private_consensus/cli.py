@@ -579,7 +579,9 @@ def _audit(options) -> int:
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
             )  # fmt: skip
     findings = [{"kind": finding.kind, "text": finding.text} for finding in result.findings]
-    numbers = ("claimed", "delta", "declared", "lower", "ceiling", "confidence", "runs")
+    numbers = (
+        "claimed", "permitted", "delta", "declared", "lower", "ceiling", "confidence", "runs"
+    )  # fmt: skip
     contents = {
         "setting": _setting_contents(setting),
         **{name: getattr(result, name) for name in numbers},

@@ -12,7 +12,7 @@ from private_consensus.audits.examples import complete, logistic_regression, mea
 from private_consensus.audits.other_sizes import audit_other_size
 from private_consensus.audits.probing import find_attacks
 from private_consensus.core.algorithms.base import column
-from private_consensus.privacy import Relation, Release
+from private_consensus.privacy import Relation, Release, gaussian_epsilon, gaussian_mu
 from toys import BUDGET, NoisyRounds, State, calibrated, mean_attack
 
 T = 3
@@ -129,6 +129,35 @@ class AddRemove(Descent):
 
     def change(self, problem):
         return super().change(problem) / 2
+
+
+class HalfNoise(AddRemove):
+    """Half of the declared noise is added."""
+
+    def step(self, state, problem, network, draw, t):
+        return super().step(state, problem, network, draw / 2, t)
+
+
+class HalfChange(AddRemove):
+    """Half of the effect of an added record is declared."""
+
+    def change(self, problem):
+        return super().change(problem) / 2
+
+
+@pytest.mark.parametrize("kind", [HalfNoise, HalfChange])
+def test_faults_of_guarantees_for_an_added_record_are_found(kind):
+    assert audited(kind, logistic_regression).flagged
+
+
+def test_the_result_says_what_a_claim_for_an_added_record_permits():
+    result = audited(AddRemove, logistic_regression)
+    # Two changes of mu cost more than twice epsilon at the same delta.
+    mu = gaussian_mu(BUDGET.epsilon, BUDGET.delta)
+    assert result.permitted == pytest.approx(gaussian_epsilon(2 * mu, BUDGET.delta), rel=1e-3)
+    assert ("permitted by the claim", f"epsilon {result.permitted:.4g} between data sets that "
+            "differ in a replaced record: one removed, one added") in result.lines()  # fmt: skip
+    assert audited(Descent, logistic_regression).permitted is None
 
 
 class Pairwise(NoisyRounds):

@@ -51,6 +51,7 @@ from .judging import (
     Declaration,
     Judged,
     against_accountant,
+    changes_per_pair,
     declaration,
     judge,
     releases_of_pairs,
@@ -126,29 +127,28 @@ def audit(
     budget : Budget
         Budget for which the noise is calibrated; the claim is the algorithm's statement for it.
     horizon : int
-        Iterations.
+        Number of iterations.
     runs : int
-        On each of two data sets per attacked agent, at most: an agent's audit ends when a finding
-        decides it.
+        Largest number of runs on each of two data sets per attacked agent. The audit of an agent
+        ends at the first finding.
     confidence : float
-        Of the whole result: with at least this probability a private algorithm that is what it
-        declares has no finding.
+        Probability with which a private algorithm that equals its declaration has no finding.
     delta : float
-        At which epsilon is bounded from below; at least the budget's.
+        Delta at which epsilon is bounded from below; at least that of the budget.
     relation : Relation, optional
-        Whose statement is tested, of algorithms with several; the first by default.
+        Neighbouring relation of the tested statement. Default: that of the first statement.
     observer : "global" or Observer
-        Who listens: an eavesdropper who sees every message, whom the statement is for; or one of
+        Eavesdropper who receives every message, or an observer of
         :mod:`private_consensus.privacy.observers`, whose guarantee is tested (:mod:`.partial`).
     calibrated : Algorithm, optional
-        The same with its noise set, where that has been done before.
+        The algorithm with calibrated noise, if it is known.
     attack : Attack, optional
         The only pair of data sets to test; its exact cost is not computed. Default: for each agent
         the pair that changes the messages most.
     seed : int
-        Another seed executes with other random numbers; the same one gives the same result.
+        Seed of all random numbers.
     progress : callable
-        Told how many runs are done, and of how many.
+        Called with the number of finished runs and of all runs.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def audit(
     ------
     InvalidInput
         For a number of runs, a level or a delta out of range, an unknown observer or relation, an
-        algorithm that claims nothing, or a problem without known neighbours.
+        algorithm without a claim, or a problem without known neighbours.
     """
     _check_setting(algorithm, problem, network, budget, horizon, seed)
     _check(runs, confidence, delta, budget, observer)
@@ -187,7 +187,7 @@ def audit(
     declared = declaration(releases, delta)
     plan = _plan(noisy, problem, network, horizon, releases, declared, delta, attack, seed)
     of_pairs = declaration(releases_of_pairs(noisy, releases), delta)
-    factor = 1.0 if of_pairs == declared else 2.0
+    factor = changes_per_pair(noisy, releases)
     limit = claimed if factor == 1.0 else max(factor * claimed, of_pairs.epsilon)
     level = (1.0 - confidence) / 2
     share = level / len(plan.attacks)
@@ -259,6 +259,7 @@ def audit(
     mu = max(bound.mu for tested in results for bound in tested.judged.bounds)
     return AuditResult(
         claimed=claimed, delta=delta, declared=declared.epsilon,
+        permitted=None if factor == 1.0 else limit,
         lower=lower.epsilon, ceiling=lower.ceiling, confidence=confidence,
         relation=str(noisy.relation), observer=observer,
         runs=max(tested.runs for tested in results),

@@ -12,7 +12,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.randomness import generator
 from private_consensus.privacy import Release, account
 
-from .judging import Declaration
+from .judging import Declaration, neighbouring_steps
 from .neighbours import Attack
 from .noise_recovery import recovers_noise_itself
 from .noise_response import (
@@ -486,13 +486,13 @@ def _excess(
     if any(release.sampling or release.profile for release in releases):
         return
     # replacing a record is one removal and one addition
-    changes_per_pair = 2.0 if algorithm.relation.change == "add_remove" else 1.0
-    shifted = list(_as_releases(solution.units / changes_per_pair, layout))
+    steps = neighbouring_steps(algorithm.relation)
+    shifted = list(_as_releases(solution.units / steps, layout))
     if not shifted:
         return
     gaussian = all(release.mechanism == "gaussian" for release in shifted)
     if gaussian and np.isfinite(declared.mu):
-        length = float(np.linalg.norm(solution.units / changes_per_pair))
+        length = float(np.linalg.norm(solution.units / steps))
         if length > declared.mu * (1 + SLACK_OF_SHIFT) + 1e-9:
             text = (
                 f"{length:.4g} standard deviations of their noise, the declared releases permit "
@@ -500,7 +500,7 @@ def _excess(
             )
             yield Fault(attack.agent, _shifted(text, solution, layout), length / declared.mu)
         return
-    if _is_below_declared(solution.units / changes_per_pair, layout, releases):
+    if _is_below_declared(solution.units / steps, layout, releases):
         return
     for epsilon, at in ((declared.epsilon, delta), *declared.points):
         cost = account(shifted, at).epsilon

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.privacy import NOT_PROVEN, Release, account, gaussian_dp
+from private_consensus.privacy import NOT_PROVEN, Relation, Release, account, gaussian_dp
 from private_consensus.privacy.audit.bounds import Bound
 from private_consensus.privacy.audit.claims import Profile
 from private_consensus.privacy.audit.families import claim_p_value
@@ -20,12 +20,14 @@ from .evidence import Evidence
 from .result import CONTRADICTED, DIFFERS, Finding
 
 DELTAS = (1e-3, 1e-2, 1e-1)
-"""At which few thousand runs can contradict what is declared."""
+"""Deltas at which a few thousand runs can contradict the declared releases."""
 ORDERINGS = ("epsilon", "mu")
-"""For what events are chosen: for the claim, and for what is declared."""
+"""Measures for which events are chosen: epsilon for the claim, mu for the declared releases."""
 RATIO = "likelihood ratio"
 SLACK = 1e-6
-"""Relative; what a calibration may end above its budget."""
+"""Relative amount by which a calibration may exceed its budget."""
+SCALABLE = ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
+"""Mechanisms whose cost for a larger change is that of a larger sensitivity."""
 
 
 class Judged(NamedTuple):
@@ -52,11 +54,33 @@ class Declaration(NamedTuple):
     mu: float
 
 
+def neighbouring_steps(relation: Relation) -> float:
+    """Return how many neighbouring changes replace a record: 2 if one is added or removed."""
+    return 2.0 if relation.change == "add_remove" else 1.0
+
+
+def changes_per_pair(algorithm: Algorithm, releases: Sequence[Release]) -> float:
+    """Return the largest effect of a replaced record over the declared one.
+
+    It is 1 for releases with sampling or a profile, whose declaration is not scaled.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+    releases : sequence of Release
+
+    Returns
+    -------
+    float
+    """
+    scalable = all(r.sampling is None and r.mechanism in SCALABLE for r in releases)
+    return neighbouring_steps(algorithm.relation) if scalable else 1.0
+
+
 def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list[Release]:
     """Return the declared releases for pairs of data sets in which a record is replaced.
 
-    If the guarantee is for adding or removing a record, a replaced record is one of each, and its
-    effect is up to twice the declared one. Releases with sampling or a profile stay as declared.
+    Sensitivities are multiplied by :func:`changes_per_pair`.
 
     Parameters
     ----------
@@ -67,12 +91,10 @@ def releases_of_pairs(algorithm: Algorithm, releases: Sequence[Release]) -> list
     -------
     list of Release
     """
-    plain = ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
-    if algorithm.relation.change != "add_remove" or any(
-        release.sampling or release.mechanism not in plain for release in releases
-    ):
+    factor = changes_per_pair(algorithm, releases)
+    if factor == 1.0:
         return list(releases)
-    return [replace(r, sensitivity=2.0 * np.asarray(r.sensitivity)) for r in releases]
+    return [replace(r, sensitivity=factor * np.asarray(r.sensitivity)) for r in releases]
 
 
 def declaration(releases: Sequence[Release], delta: float) -> Declaration:
@@ -108,7 +130,7 @@ def judge(
     first, second : Evidence
         Executions on the two data sets.
     claimed : float
-        Claimed epsilon at ``delta``.
+        Epsilon at ``delta`` that the claim permits for this pair of data sets.
     declared : Declaration
     delta, confidence : float
     seed : int
@@ -133,7 +155,7 @@ def _against_claim(bounds: list[Bound], pvalue: float, claimed: float, confidenc
         lower = best_bound(bounds)
         text = (
             f"the messages show epsilon of at least {lower.epsilon:.4g} at delta {lower.delta:g}, "
-            f"claimed is {claimed:.4g} ({lower.statistic})"
+            f"the claim permits {claimed:.4g} ({lower.statistic})"
         )
         yield Finding(CONTRADICTED, text)
 

@@ -178,42 +178,46 @@ class AuditResult:
     Parameters
     ----------
     claimed, delta : float
-        What is claimed of the whole run, for ``relation``.
+        Claimed (epsilon, delta) of the whole run, for ``relation``.
     declared : float
-        Epsilon at ``delta`` that an accountant finds for what the algorithm declares.
+        Epsilon at ``delta`` of the declared releases, by an accountant.
     lower, ceiling : float
-        The largest lower bound on epsilon at ``delta``, and the largest that so many runs can give;
-        a claim above the ceiling cannot be contradicted.
+        Largest lower bound of epsilon at ``delta`` on the tested pairs, and the largest one that
+        this number of runs can give. A claim above the ceiling cannot be contradicted.
     confidence : float
-        With at least this probability nothing of the whole result is wrong.
+        Probability that no bound and no finding of the result is wrong.
     bounds : tuple
-        A bound for each statistic and delta.
+        Bound for each statistic and delta.
     noise : tuple of NoiseFound
+        Recovered noise of each site.
     sensitivity : float
-        The largest change of what is noised that was reached, over the declared one; NaN where it
-        is not known.
+        Largest observed change of the noised values over the declared one; NaN if it is not known.
     pvalue : float
-        Of the claim, over all bounds and all looks at growing numbers of runs.
+        P-value of the claim, over all bounds and all looks at growing numbers of runs.
     findings : tuple of Finding
+        Differences from the claim or from the declaration.
     runs : int
-        On each of the two data sets, of those asked for: audits end when the question is decided.
+        Runs on each of the two data sets; fewer than requested if the audit ended early.
     power : float
-        The least epsilon above which a claim could not have been refuted, said before running.
+        Smallest epsilon above which no claim can be refuted with the requested runs.
     executed : str
-        What was executed.
+        Description of the executions.
     lower_range : tuple of float
-        Smallest and largest lower bound of epsilon over several partitions of the runs; a
-        description, which decides nothing.
+        Smallest and largest lower bound of epsilon over several partitions of the runs. It does
+        not enter the verdict.
     mu, epsilon_of_mu : float
         Largest lower bound of mu, and the epsilon at ``delta`` that follows if the mechanism
-        satisfies Gaussian differential privacy; it decides nothing.
+        satisfies Gaussian differential privacy. They do not enter the verdict.
     coverage : Coverage
-        What was executed and tested, and what was not.
+        Executed and tested parts, and parts that were not tested.
     proven : bool or None
-        True if every declared sensitivity is proven. None: the accountant was not asked.
+        True if every declared sensitivity is proven. None: the accountant was not used.
     computed_lower : float or None
-        Lower bound on epsilon at ``delta`` that is computed from the declared releases. None: not
+        Lower bound of epsilon at ``delta`` that is computed from the declared releases. None: not
         computed.
+    permitted : float or None
+        Epsilon that the claim permits for the tested pairs, if they are no neighbours under
+        ``relation``: a replaced record is one removed and one added. None: the claimed one.
     """
 
     claimed: float
@@ -239,6 +243,7 @@ class AuditResult:
     coverage: Coverage = field(default_factory=Coverage)
     proven: bool | None = None
     computed_lower: float | None = None
+    permitted: float | None = None
 
     @property
     def flagged(self) -> bool:
@@ -280,6 +285,12 @@ class AuditResult:
             self.claimed, self.declared, proven=self.proven, lower=lower, audit=self.verdict
         )
 
+    def _permitted(self) -> list[tuple[str, str]]:
+        if self.permitted is None:
+            return []
+        pairs = "between data sets that differ in a replaced record: one removed, one added"
+        return [("permitted by the claim", f"epsilon {self.permitted:.4g} {pairs}")]
+
     def _variation(self) -> list[tuple[str, str]]:
         if np.isnan(self.mu):
             return []
@@ -297,6 +308,7 @@ class AuditResult:
         rows = [
             ("claimed", f"epsilon {self.claimed:.4g} at delta {self.delta:g}, {self.relation}"),
             ("declared", f"epsilon {self.declared:.4g} by the accountant"),
+            *self._permitted(),
             ("lower bound", f"epsilon {self.lower:.4g} ({self.statistic or 'no statistic'})"),
             *self._variation(),
             ("claims that the runs can refute", f"epsilon below {self.ceiling:.4g}"),

@@ -118,38 +118,40 @@ def simulate(
     iterations: Iterable[int] | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> Simulation:
-    """Calibrate an algorithm to a budget, run it, and account for what it released.
+    """Calibrate an algorithm to a budget, run it, and account for its releases.
 
     Parameters
     ----------
     algorithm : Algorithm
+        Not yet calibrated.
     problem, network
-        As they are, the same in all runs, or built from the streams of some runs.
+        Objects, which all runs share, or functions that build them from the streams of some runs.
     budget : Budget
-        What the noise of all iterations together is for.
+        Budget of all iterations of one run.
     horizon : int
-        Iterations T.
+        Number of iterations T.
     runs, seed : int
-        Adding runs changes no earlier one; the same seed gives the same numbers.
+        Number of Monte-Carlo runs; more runs do not change earlier ones. Equal seeds give equal
+        numbers.
     measures : sequence of (quantity, metric)
-        What an algorithm shows (``released``, ``internal``, ...) and which of ``problem.metrics``;
-        none: the first of these, of what is released.
+        Quantities of the algorithm (``released``, ``internal``, ...) and names of
+        ``problem.metrics``. Default: the first metric of the released quantity.
     iterations : iterable of int, optional
-        When to measure, each between 1 and ``horizon``; none: after every one. The last iteration
-        is always measured.
+        Iterations to measure, each between 1 and ``horizon``; the last one is always measured.
+        Default: all.
     progress : callable, optional
         Called with the number of finished runs and of all runs.
 
     Returns
     -------
     Simulation
-        The calibrated algorithm, what an accountant says of all that was sent, and measurements.
+        Calibrated algorithm, guarantee of an accountant for all releases, and measurements.
 
     Raises
     ------
     InvalidInput
         For an argument of another type or out of range, a measure that does not exist, and a
-        budget, problem or network that the algorithm cannot have.
+        budget, problem or network that does not fit the algorithm.
     """
     arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
     arguments.instance("budget", budget, Budget, "a Budget")
