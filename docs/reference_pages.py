@@ -19,6 +19,7 @@ from private_consensus.core.algorithms.base import METHOD
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.experiments import plan
 from private_consensus.reproduction.experiments.quantities import quantities_of
+from private_consensus.reproduction.experiments.results import rows_of
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "results" / "reference"
@@ -30,6 +31,89 @@ OBSERVERS = {
 }
 """Names of the observers in ``config/comparison.yaml``."""
 TABLES = ("claims", "privacy", "theorems")
+COLUMNS = {
+    "claims": {
+        "id": "identifier of the claim",
+        "paper": "key of the paper",
+        "figure": "figure or table that shows the claim",
+        "claim": "the claim in one sentence",
+        "location": "place of the claim in the paper",
+        "variant": "name of the tested variant",
+        "is_primary": "true for the variant whose verdict counts for the claim",
+        "interpretation": "literal, resolved or ablation",
+        "verdict": "one of the five verdicts",
+        "kind": "kind of test; one of the claim tests",
+        "statistic": "statistic that is nearest to failing",
+        "value": "value of the statistic",
+        "low": "lower end of its 95 % interval",
+        "high": "upper end of its 95 % interval",
+        "accept_low": "smallest value with which the claim is true",
+        "accept_high": "largest value with which the claim is true",
+        "tolerance": "tolerance of the test",
+        "verdict_margin": "change of the accepted bound that changes the verdict; "
+        "positive: a looser bound",
+        "parts": "number of statistics that the claim consists of",
+        "confirmed": "number of confirmed parts",
+        "contradicted": "number of contradicted parts",
+        "tied": "number of parts in which both sides are exactly equal",
+        "p": "p-value of the verdict",
+        "error": "standard error of the statistic",
+        "skewness": "skewness of the statistic over runs",
+        "level_divisor": "number of parts among which the error level is divided",
+        "runs": "number of runs",
+        "runs_needed": "estimated number of runs that would decide an undecided claim",
+        "because": "reason for the test and its tolerance",
+        "untestable_because": "reason why no measurement can decide the claim",
+        "source": "origin of the data",
+    },
+    "privacy": {
+        "experiment": "name of the experiment",
+        "algorithm": "name of the algorithm",
+        "variant": "name of the variant",
+        "interpretation": "literal, resolved or ablation",
+        "steps": "number of iterations",
+        "delta": "delta of all epsilons of the row",
+        "epsilon_claimed": "epsilon that the paper claims",
+        "epsilon_formula": "epsilon by the paper's formula at the noise used",
+        "epsilon_accountant": "epsilon by the accountant, an upper bound if it is proven",
+        "accountant": "method of the accountant",
+        "epsilon_lower": "lower bound from an attack with known privacy loss",
+        "lower_bound_method": "the attack",
+        "bound_gap_reason": "reason why the lower bound is below the upper bound",
+        "proven": "true if the upper bound is proven",
+        "relation": "neighbouring relation",
+        "sampling": "sampling of records before a release",
+        "epsilon_under_assumption": "epsilon if the data satisfy the assumption in the notes",
+        "notes": "assumptions and remarks on the releases",
+        "verdict": "verdict on the claimed epsilon",
+        "unaccounted_data_use": "uses of private data that no mechanism covers",
+        "source": "origin of the data",
+        "errata": "errata that concern the variant",
+        "epsilon_empirical": "lower bound from an audit of the same setting",
+        "audit": "attack and number of runs of the audit",
+        "audit_verdict": "verdict of the audit",
+        "audit_findings": "findings of the audit",
+    },
+    "theorems": {
+        "paper": "key of the paper",
+        "number": "number of the statement in the paper",
+        "statement": "the statement in one sentence",
+        "computation": "name of the computation, for the command theorem",
+        "because": "reason why nothing is computed",
+        "errata": "errata that concern the statement",
+        "claims": "related claims",
+        "verdict": "verdict on the statement",
+        "quantity": "quantity of the inequality that is nearest to failing",
+        "stated": "value by the statement",
+        "measured": "computed value",
+        "margin": "stated over computed value (for a lower bound, the inverse); "
+        "at least 1 if the statement holds",
+        "points": "number of points at which the inequalities were computed",
+        "parts": "the inequalities and their results, one per line",
+        "description": "how the statement was computed",
+    },
+}
+"""Meaning of the columns of each table; other columns of ``privacy`` are varied parameters."""
 
 
 def pages() -> dict[str, str]:
@@ -290,15 +374,23 @@ def output_files() -> str:
                 rows.append((code(rule), plain(content), ", ".join(map(code, paths))))
     parts = [title("Output files"), table(["rule", "content", "files"], rows)]
     for name in TABLES:
-        schema = pl.read_parquet_schema(REFERENCE / f"{name}.parquet")
+        schema = rows_of(REFERENCE / f"{name}.parquet").schema
         parts += [title(f"Columns of {name}.parquet", "-")]
-        parts.append(table(["column", "type"], [(code(k), str(v)) for k, v in schema.items()]))
+        described = [
+            (
+                code(column),
+                str(kind),
+                COLUMNS[name].get(column, "parameter that the experiment varies"),
+            )
+            for column, kind in schema.items()
+        ]
+        parts.append(table(["column", "type", "meaning"], described))
     return "\n".join(parts)
 
 
 def results() -> str:
     """Return the page with the verdicts of the published run."""
-    claims = pl.read_parquet(REFERENCE / "claims.parquet").filter(pl.col("headline"))
+    claims = rows_of(REFERENCE / "claims.parquet").filter(pl.col("is_primary"))
     counts = Counter(claims["verdict"].to_list())
     manifest = json.loads((REFERENCE / "manifest.json").read_text())
     text = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())

@@ -470,7 +470,7 @@ def _run(options) -> None:
         "epsilon": {name: row[f"epsilon_{name}"] for name in names},
         "delta": row["delta"],
         "accountant": row["accountant"],
-        "lower_by": row["lower_by"],
+        "lower_bound_method": row["lower_bound_method"],
         "relation": row["relation"],
         "verdict": row["verdict"],
         "diverged": _has_diverged(course["value"].to_numpy()),
@@ -493,6 +493,7 @@ def _run_output(
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in rows.iter_rows()],
         caption=f"mean of {contents['runs']} runs",
     )
+    method = contents["lower_bound_method"]
     formula = "none" if np.isnan(epsilon["formula"]) else f"{epsilon['formula']:.4g}"
     losses = _table(
         ["privacy", "epsilon"],
@@ -500,7 +501,7 @@ def _run_output(
             ("claimed", f"{epsilon['claimed']:.4g}"),
             ("by the paper's formula", formula),
             (f"by the accountant ({contents['accountant']})", f"{epsilon['accountant']:.4g}"),
-            (f"by a known attack, at least ({contents['lower_by']})", f"{epsilon['lower']:.4g}"),
+            (f"by a known attack, at least ({method})", f"{epsilon['lower']:.4g}"),
         ],
         caption=f"delta = {contents['delta']:g}; {contents['relation']}; {contents['verdict']}",
     )

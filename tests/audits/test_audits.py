@@ -203,10 +203,10 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
         {**setting(variant=variant, accounted=found, proven=proven), "epsilon": 1.0}
         for variant, found, proven in (("literal", 1.1, False), ("repaired", 0.9, True))
     ]
-    pair = {"printed": "descent.literal", "repaired": "descent.repaired"}
+    pair = {"published": "descent.literal", "corrected": "descent.repaired"}
     (row,) = compared([pair], pl.DataFrame(rows), pl.DataFrame(private))
-    assert (row["value_printed"], row["value_repaired"]) == (3.0, 7.0)
-    assert (row["epsilon_printed"], row["epsilon_repaired"]) == (math.inf, 0.9)
+    assert (row["value_published"], row["value_corrected"]) == (3.0, 7.0)
+    assert (row["epsilon_published"], row["epsilon_corrected"]) == (math.inf, 0.9)
     others = [{**rows[0], "variant": "another"}, {**rows[0], "quantity": "kept"},
               {**rows[0], "algorithm": "literal"}]  # fmt: skip
     kept = released_rows([pair], pl.DataFrame([*others, *rows, *others]))
@@ -217,7 +217,7 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
 def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
     """A line of the majority class is no utility; ``where`` leaves one point of a grid."""
     rows = [
-        {"experiment": "e", "algorithm": "a", "variant": variant, "reading": "", "run": 0, "t": 1,
+        {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0, "t": 1,
          "quantity": "released", "metric": metric, "loss_scale": scale, "value": value + scale}
         for variant, value in (("literal", 1.0), ("repaired", 2.0))
         for metric in ("majority_test_error", "own_loss", "own_test_error")
@@ -228,9 +228,9 @@ def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are
          "proven": True, "epsilon_claimed": 1.0, "epsilon_accountant": 1.0}
         for variant in ("literal", "repaired") for scale in (1.0, 100.0)
     ])  # fmt: skip
-    pair = {"printed": "a.literal", "repaired": "a.repaired", "where": {"loss_scale": 100.0}}
+    pair = {"published": "a.literal", "corrected": "a.repaired", "where": {"loss_scale": 100.0}}
     (row,) = compared([pair], pl.DataFrame(rows), private)
-    assert (row["metric"], row["value_printed"], row["value_repaired"]) == (
+    assert (row["metric"], row["value_published"], row["value_corrected"]) == (
         "own_test_error", 101.0, 102.0
     )  # fmt: skip
     assert len(compared([{**pair, "where": {}}], pl.DataFrame(rows), private)) == 2

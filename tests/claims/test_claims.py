@@ -430,8 +430,8 @@ def test_rows_name_headline_reading_and_source():
     )
     table = judge_all({"c": claim}, measurements("one", FALLING), NO_PRIVACY, paper="p")
     assert table["verdict"].to_list() == [HELD, UNTESTABLE]
-    assert table["headline"].to_list() == [True, False]
-    assert table["reading"].to_list() == ["resolved", "literal"]
+    assert table["is_primary"].to_list() == [True, False]
+    assert table["interpretation"].to_list() == ["resolved", "literal"]
     assert table["source"][0] == "made"
     assert table["runs"][0] == RUNS
 
@@ -454,7 +454,7 @@ def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
     [row] = judge_all({"c": claim}, frame, NO_PRIVACY, paper="p").to_dicts()
     alone = evaluate(tests, pl.concat([less, more]), NO_PRIVACY)
     assert alone.verdict == IN_PART
-    assert [row[key] for key in ("verdict", "value", "low", "high", "p", "elements")] == [
+    assert [row[key] for key in ("verdict", "value", "low", "high", "p", "parts")] == [
         alone.verdict, alone.value, alone.low, alone.high, alone.p, len(X),
     ]  # fmt: skip
     with pytest.raises(InvalidInput, match="at least one row of results"):
@@ -494,10 +494,10 @@ def test_too_few_runs_for_an_interval_are_called_so(runs, reduced, told):
     few = frame.filter(pl.col("run") < runs)
     row = judge_all({"c": claim}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
     reason = "not enough runs by design: 2, and an interval needs 5"
-    assert (row["untestable"] == reason) is told
+    assert (row["untestable_because"] == reason) is told
     never = claim.model_copy(update={"untestable": "by construction"})
     row = judge_all({"c": never}, few, NO_PRIVACY, paper="p", reduced=reduced).row(0, named=True)
-    assert row["untestable"] == "by construction"
+    assert row["untestable_because"] == "by construction"
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ def test_what_cannot_be_tested_says_so_whatever_is_measured():
     runs = pl.DataFrame([below, bound])
     [row] = judge_all({"c": CLAIMS["xiao_c16"]}, runs, privacy(test, 1.0), paper="xiao",
                       deterministic={test.series.method}).to_dicts()  # fmt: skip
-    assert row["confirmed"] == row["elements"] == 1
+    assert row["confirmed"] == row["parts"] == 1
     assert row["verdict"] == UNTESTABLE
-    assert row["untestable"] == CLAIMS["xiao_c16"].untestable
+    assert row["untestable_because"] == CLAIMS["xiao_c16"].untestable
 
 
 @pytest.mark.parametrize(

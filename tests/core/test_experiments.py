@@ -555,7 +555,7 @@ def test_plotted_numbers_are_the_means_of_the_runs(plan, ran):
         assert row["y"] == pytest.approx(values.mean())
         assert (row["low"], row["high"]) == pytest.approx((row["y"] - error, row["y"] + error))
         assert row["runs"] == 3
-    required = {"panel", "algorithm", "variant", "reading", "x", "y", "low", "high", "runs",
+    required = {"panel", "algorithm", "variant", "interpretation", "x", "y", "low", "high", "runs",
                 "interval", "source"}  # fmt: skip
     assert required <= set(numbers.columns)
 
@@ -631,7 +631,7 @@ def test_what_is_read_before_the_end_has_to_be_measured_there(loaded):
 def test_a_curve_may_show_some_runs_and_their_range():
     runs = pl.DataFrame(
         {
-            "experiment": "e", "algorithm": "a", "variant": "v", "reading": "resolved",
+            "experiment": "e", "algorithm": "a", "variant": "v", "interpretation": "resolved",
             "quantity": "q", "metric": "m", "t": 1, "run": [0, 1, 2, 3],
             "value": [1.0, 5.0, 3.0, 100.0], "source": "made",
         }

@@ -48,9 +48,9 @@ def made_up(plan, name) -> pl.DataFrame:
                 series = f"{curve.by_title or curve.by} = {value}" if curve.by else curve.label
                 rows += [
                     {"panel": panel.title, "algorithm": curve.method, "variant": curve.style,
-                     "reading": curve.interpretation, "series": series, "guarantee": "", "x": x,
-                     "y": x * (1 + place + rank), "low": 0.9 * x, "high": 20.0 * x, "runs": 2,
-                     "interval": "mean +- standard error", "source": "made"}
+                     "interpretation": curve.interpretation, "series": series, "guarantee": "",
+                     "x": x, "y": x * (1 + place + rank), "low": 0.9 * x, "high": 20.0 * x,
+                     "runs": 2, "interval": "mean +- standard error", "source": "made"}
                     for x in (1.0, 10.0)
                 ]  # fmt: skip
     return pl.DataFrame(rows)
@@ -90,7 +90,7 @@ def test_a_method_has_one_colour_and_dash_in_all_figures_and_panels(plan, points
 )
 def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_written(values):
     frame = pl.DataFrame({
-        "panel": "", "algorithm": "a", "variant": "one", "guarantee": "", "reading": "",
+        "panel": "", "algorithm": "a", "variant": "one", "guarantee": "", "interpretation": "",
         "series": [f"omega = {value}" for value in reversed(values)],
     })  # fmt: skip
     styles = {"a.one": {"label": "first", "colour": "#0072B2", "dash": []}}

@@ -151,7 +151,7 @@ def test_privacy_rows_carry_the_lines_of_all_places(plan):
     cell = plan.cell("gratton_fig2", "exact_admm")
     settings = [{**cell["settings"][0], "horizon": 2, "oracles": ["a choice: by outcomes"]}]
     _, privacy = run_cell({**cell, "settings": settings, "runs": 1, "iterations": []}, {})
-    lines = privacy["oracles"][0].split("; ")
+    lines = privacy["unaccounted_data_use"][0].split("; ")
     assert {PUBLIC_RECORDS, "a choice: by outcomes"} <= {*lines}
     assert any("largest entry" in line for line in lines)
 

@@ -43,8 +43,8 @@ def panel(**changes):
 def numbers(y, variant="one", source="made", series="", guarantee=""):
     x = [float(i + 1) for i in range(len(y))]
     return pl.DataFrame({
-        "panel": "", "algorithm": "a", "variant": variant, "reading": "resolved", "series": series,
-        "guarantee": guarantee,
+        "panel": "", "algorithm": "a", "variant": variant, "interpretation": "resolved",
+        "series": series, "guarantee": guarantee,
         "x": x, "y": y, "low": [0.9 * v for v in y], "high": [1.1 * v for v in y], "runs": 5,
         "interval": "i", "source": source,
     }, strict=False)  # fmt: skip
@@ -376,10 +376,10 @@ def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
 
 def repairs(**changes):
     row = {"experiment": "e_fig1", "algorithm": "a", "quantity": "released", "metric": "error",
-           "printed": "a.literal", "value_printed": 0.1, "epsilon_printed": float("inf"),
-           "epsilon_claimed": 1.0, "repaired": "a.repaired", "value_repaired": 0.4,
-           "epsilon_repaired": 0.5}  # fmt: skip
-    return pl.DataFrame([row, {**row, "epsilon_claimed": 20.0, "epsilon_repaired": 2.0} | changes])
+           "published": "a.literal", "value_published": 0.1, "epsilon_published": float("inf"),
+           "epsilon_claimed": 1.0, "corrected": "a.repaired", "value_corrected": 0.4,
+           "epsilon_corrected": 0.5}  # fmt: skip
+    return pl.DataFrame([row, {**row, "epsilon_claimed": 20.0, "epsilon_corrected": 2.0} | changes])
 
 
 def repaired(frame) -> tuple[list[dict], list[dict], dict]:
@@ -393,7 +393,7 @@ def repaired(frame) -> tuple[list[dict], list[dict], dict]:
 
 def test_a_repair_is_one_arrow_at_the_claim_closest_to_one():
     ends, arrows, scale = repaired(repairs())
-    assert [(e["side"], e["exact"]) for e in ends] == [("as printed", None), ("repaired", 0.5)]
+    assert [(e["side"], e["exact"]) for e in ends] == [("as published", None), ("corrected", 0.5)]
     assert len(arrows) == 1 and arrows[0]["claimed"] == 1.0
     assert 0.5 < arrows[0]["head"] < arrows[0]["start"] < scale["domain"][1]
     assert arrows[0]["name"] == "A: x\u209b \u2192 y"

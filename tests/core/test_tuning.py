@@ -62,7 +62,7 @@ def test_a_point_that_was_not_tuned_is_named():
 
 def points(values, **changes):
     runs = pl.DataFrame({
-        "experiment": "e", "algorithm": "a", "variant": "v", "reading": "resolved",
+        "experiment": "e", "algorithm": "a", "variant": "v", "interpretation": "resolved",
         "quantity": "q", "metric": "m", "t": 1, "x": 1.0, "run": range(len(values)),
         "value": values,
     })  # fmt: skip

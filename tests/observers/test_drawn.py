@@ -40,7 +40,7 @@ def points(show: str, **more) -> pl.DataFrame:
 
 def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
     found = points("map", **ONCE)
-    pairs = set(zip(found["observer"], found["victim"], strict=True))
+    pairs = set(zip(found["observer"], found["target_agent"], strict=True))
     assert pairs == {(v, u) for v in range(1, N + 1) for u in range(1, N + 1) if u != v}
     np.testing.assert_allclose(found["epsilon"], 4.0, rtol=1e-6)
     out_of_reach = points("map", **ONCE, horizon=2).filter(pl.col("distance") > 2)
@@ -52,7 +52,7 @@ def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
     shown = points("graph", **DESCENT, watcher=2)
     nodes = shown.filter(pl.col("kind") == "node").sort("node")
     assert nodes["epsilon"][1] is None
-    column = dict(zip(whole["victim"], whole["epsilon"], strict=True))
+    column = dict(zip(whole["target_agent"], whole["epsilon"], strict=True))
     assert {u: e for u, e in zip(nodes["node"], nodes["epsilon"], strict=True) if u != 2} == column
     edges = shown.filter(pl.col("kind") == "edge")
     assert list(zip(edges["edge_from"], edges["edge_to"], strict=True)) == [

@@ -76,10 +76,10 @@ def test_measurements_of_dp_ci_are_hidden_by_laplace_noise(asked):
 def test_every_ordered_pair_has_a_row_and_no_certificate_is_apart(rows):
     for name in ("descent", "muffliato", "ldp_admm"):
         agents = [row for row in rows if row["algorithm"] == name and row["kind"] == "agent"]
-        pairs = {(int(row["members"]), row["victim"]) for row in agents}
+        pairs = {(int(row["members"]), row["target_agent"]) for row in agents}
         assert len(agents) == len(pairs) == N * (N - 1)
         for row in agents:
-            assert row["distance"] == abs(int(row["members"]) - row["victim"])
+            assert row["distance"] == abs(int(row["members"]) - row["target_agent"])
             assert row["guarantee"] <= row["accounted"] * (1 + 1e-6)
     for row in rows:
         if not np.isnan(row["formula"]):

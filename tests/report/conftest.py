@@ -61,13 +61,14 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
     """A row of ``claims.parquet``."""
     return {
         "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
-        "claim": f"Claim {position + 1}: x < y", "place": "section 2", "variant": "released",
-        "headline": True, "reading": "resolved", "verdict": verdict, "kind": "below",
+        "claim": f"Claim {position + 1}: x < y", "location": "section 2", "variant": "released",
+        "is_primary": True, "interpretation": "resolved", "verdict": verdict, "kind": "below",
         "statistic": "epsilon 1",
         "value": math.log(0.5), "low": math.log(0.25), "high": 0.0, "accept_low": -math.inf,
-        "accept_high": 0.0, "tolerance": 0.0, "elements": 2, "confirmed": 1, "contradicted": 0,
-        "tied": 0, "flip": 0.01, "needed": 300.0 if verdict == "undecided" else None,
-        "error": 0.3, "skewness": 0.2, "shared": 2, "untestable": "by construction",
+        "accept_high": 0.0, "tolerance": 0.0, "parts": 2, "confirmed": 1, "contradicted": 0,
+        "tied": 0, "verdict_margin": 0.01,
+        "runs_needed": 300.0 if verdict == "undecided" else None,
+        "error": 0.3, "skewness": 0.2, "level_divisor": 2, "untestable_because": "by construction",
         "because": "an ordering", "runs": 20, "source": DRAWN, **changes,
     }  # fmt: skip
 
@@ -76,9 +77,10 @@ def privacy_row(key: str, name: str, epsilon: float, found: float, **changes: An
     """A row of ``privacy.parquet``."""
     return {
         "experiment": f"{key}_fig1", "algorithm": "descent", "variant": name,
-        "reading": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
+        "interpretation": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
         "epsilon_formula": epsilon, "epsilon_accountant": found, "accountant": "gaussian",
-        "proven": True, "relation": "replace one record", "sampling": "none", "oracles": "",
+        "proven": True, "relation": "replace one record", "sampling": "none",
+        "unaccounted_data_use": "",
         "verdict": "holds" if found <= epsilon else "violated", "source": DRAWN,
         "epsilon": epsilon, "delta_power": None, **changes,
     }  # fmt: skip
@@ -113,7 +115,7 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
     }  # fmt: skip
     claims = [claim(key, i, verdict) for key in papers for i, verdict in enumerate(VERDICTS)]
     claims += [
-        claim(key, 0, "did not hold", variant="printed", headline=False, reading="literal")
+        claim(key, 0, "did not hold", variant="printed", is_primary=False, interpretation="literal")
         for key in papers
     ]
     made = {
@@ -126,7 +128,9 @@ def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
             for row in (
                 privacy_row(key, "repaired", 1.0, 0.8),
                 privacy_row(key, "repaired", 4.0, 3.0),
-                privacy_row(key, "literal", 4.0, math.inf, reading="literal", accountant="none"),
+                privacy_row(
+                    key, "literal", 4.0, math.inf, interpretation="literal", accountant="none"
+                ),
             )
         ],
         "facts": facts,

@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 from private_consensus.reproduction.claims.decisions import may_decide
 from private_consensus.reproduction.experiments.citations import cited
+from private_consensus.reproduction.experiments.results import rows_of
 from private_consensus.reproduction.report.page import page
 from private_consensus.reproduction.report.views import answer, errata
 
@@ -39,7 +39,7 @@ def test_ablations_audits_and_settings_without_a_claim_are_not_counted():
     rows = [
         privacy_row("first", "a", 1.0, 2.0),
         privacy_row("first", "a", 1.0, 2.0, verdict="not proven"),
-        privacy_row("first", "a", 1.0, 2.0, reading="ablation"),
+        privacy_row("first", "a", 1.0, 2.0, interpretation="ablation"),
         privacy_row("first", "a", math.inf, 2.0),
         privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
     ]
@@ -82,7 +82,7 @@ def test_errata_name_papers_by_their_authors():
 
 def test_the_readme_states_the_privacy_of_the_published_settings():
     root = Path(__file__).parents[2]
-    rows = pl.read_parquet(root / "results" / "reference" / "privacy.parquet").to_dicts()
+    rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
     sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_in_words(rows))
     sentence = sentence.replace("of ", "Of ", 1).replace("finite ε", "finite epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

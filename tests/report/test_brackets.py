@@ -9,7 +9,7 @@ from private_consensus.reproduction.report.views import brackets
 
 def row(lower, accounted, **others):
     common = {
-        "algorithm": "dp_ci", "epsilon_claimed": 1.0, "proven": True, "lower_because": "half",
+        "algorithm": "dp_ci", "epsilon_claimed": 1.0, "proven": True, "bound_gap_reason": "half",
         "epsilon_empirical": None,
     }  # fmt: skip
     return common | {"epsilon_lower": lower, "epsilon_accountant": accounted} | others
@@ -52,11 +52,12 @@ def test_every_setting_that_claims_something_is_counted_once():
 
 def test_what_is_assumed_of_the_data_bounds_a_bracket_and_is_said():
     """Without the assumption nothing is proven; lower bounds keep to it as well."""
-    granted = row(1.0, math.inf, proven=False, epsilon_if_assumed=1.02, lower_because="")
+    granted = row(1.0, math.inf, proven=False, epsilon_under_assumption=1.02, bound_gap_reason="")
     assert brackets.upper(granted) == 1.02
-    unknown = {**granted, "epsilon_if_assumed": math.inf}
-    assert brackets.upper(unknown) == brackets.upper({**granted, "epsilon_if_assumed": None})
-    assert brackets.upper(unknown) == brackets.upper({**granted, "epsilon_if_assumed": math.nan})
+    unknown = {**granted, "epsilon_under_assumption": math.inf}
+    for missing in (None, math.nan):
+        same = {**granted, "epsilon_under_assumption": missing}
+        assert brackets.upper(unknown) == brackets.upper(same)
     assert brackets.upper(unknown) == math.inf
     first, _ = brackets.table([granted, unknown])
     assert first["counts"][brackets.CLOSENESS.index("within 5 %")] == 1

@@ -25,8 +25,9 @@ def pair(v: int, u: int, value: float, kind: str = "agent", **changes):
     distance = abs(v - u) if members else None
     return {
         "graph": "path", "algorithm": "descent", "epsilon": 4.0, "accounted": 4.0, "kind": kind,
-        "members": members, "victim": u, "distance": distance, "lower": value, "formula": value,
-        "guarantee": value, "rule": "exact", "label": "exact", "reason": "", **changes,
+        "members": members, "target_agent": u, "distance": distance, "lower": value,
+        "formula": value, "guarantee": value, "rule": "exact", "label": "exact",
+        "reason": "", **changes,
     }  # fmt: skip
 
 

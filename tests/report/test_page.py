@@ -61,7 +61,8 @@ def test_a_table_is_shown_with_its_claims():
         }
     }  # fmt: skip
     row = {
-        "block": "Adult", "row": 0.5, "method": "descent <b>", "printed": 0.2, "printed_std": 0.1,
+        "block": "Adult", "row": 0.5, "method": "descent <b>", "published": 0.2,
+        "published_std": 0.1,
         "value": 0.25, "std": 0.03, "se": 0.01, "difference": 1.25, "runs": 9, "share": 0.125,
         "source": MADE_UP,
     }  # fmt: skip
@@ -85,18 +86,21 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
 @pytest.mark.parametrize(
     ("verdict", "changes", "expected"),
     [
-        ("held", {"flip": -math.log(1.25)},
+        ("held", {"verdict_margin": -math.log(1.25)},
          "the verdict would change if the bound were 25 % stricter"),
-        ("did not hold", {"contradicted": 1, "value": math.log(1.5), "tied": 2, "flip": 1e-15},
+        ("did not hold",
+         {"contradicted": 1, "value": math.log(1.5), "tied": 2, "verdict_margin": 1e-15},
          "by at most 50 %; 2 exactly equal"),
-        ("did not hold", {"contradicted": 1, "value": 3.0, "kind": "difference", "flip": 3.0},
+        ("did not hold",
+         {"contradicted": 1, "value": 3.0, "kind": "difference", "verdict_margin": 3.0},
          "by at most 3; the verdict would change if the bound were 3 looser"),
-        ("undecided", {"needed": 1234.0, "flip": None}, "about 1 234 runs would decide"),
-        ("undecided", {"needed": 5.0, "runs": 2, "flip": None},
+        ("undecided", {"runs_needed": 1234.0, "verdict_margin": None},
+         "about 1 234 runs would decide"),
+        ("undecided", {"runs_needed": 5.0, "runs": 2, "verdict_margin": None},
          "not enough runs by design: 2, and an interval needs 5"),
-        ("undecided", {"needed": math.inf, "flip": None},
+        ("undecided", {"runs_needed": math.inf, "verdict_margin": None},
          "no affordable number of runs would decide: an estimate is at the bound"),
-        ("undecided", {"kind": "private", "flip": None}, "neither proven nor refuted"),
+        ("undecided", {"kind": "private", "verdict_margin": None}, "neither proven nor refuted"),
         ("cannot be tested", {}, "by construction"),
     ],
 )  # fmt: skip

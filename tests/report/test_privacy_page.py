@@ -25,7 +25,7 @@ from .conftest import privacy_row
 def row(bound, claimed, how="transcript", computed=None):
     return {
         "epsilon_empirical": bound, "epsilon_claimed": claimed, "audit": how,
-        "epsilon_lower": computed, "lower_by": "an attack",
+        "epsilon_lower": computed, "lower_bound_method": "an attack",
     }  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
         2.4,
         verdict="violated",
         epsilon_lower=2.29,
-        lower_by="largest loss",
+        lower_bound_method="largest loss",
         epsilon_empirical=0.0,
         audit="transcript",
     )

@@ -78,7 +78,7 @@ def test_a_reference_is_whole_and_says_what_made_it(reference):
 
 def test_a_long_table_is_kept_with_its_summary_and_never_as_text(run, tmp_path):
     results, made = run
-    pairs = pl.DataFrame({"observer": [0, 1], "victim": [1, 0], "guarantee": [0.5, 0.25]})
+    pairs = pl.DataFrame({"observer": [0, 1], "target_agent": [1, 0], "guarantee": [0.5, 0.25]})
     pairs.write_parquet(made / "audit" / "observers.parquet")
     (made / "audit" / "observers.csv").write_text("kind,worst\nagent,0.5\n")
     folder = tmp_path / "reference"

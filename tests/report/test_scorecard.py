@@ -32,7 +32,7 @@ from .html_tree import Tree
 
 def with_p(results, *p):
     headline = iter(p)
-    rows = [{**row, "p": next(headline) if row["headline"] else 0.0} for row in results.claims]
+    rows = [{**row, "p": next(headline) if row["is_primary"] else 0.0} for row in results.claims]
     return replace(results, claims=rows)
 
 
@@ -163,7 +163,7 @@ def test_a_configuration_cannot_typeset_anything(results, made, tmp_path):
 
 def test_a_number_that_is_missing_is_not_adjusted(results):
     nothing = dict.fromkeys(("value", "low", "high"), math.nan)
-    rows = [{**row, **nothing, "elements": 0} for row in results.claims]
+    rows = [{**row, **nothing, "parts": 0} for row in results.claims]
     assert all(math.isnan(row["low_holm"]) for row in scored(replace(results, claims=rows)))
 
 
@@ -181,7 +181,7 @@ def test_a_number_that_is_missing_is_not_adjusted(results):
 )  # fmt: skip
 def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, look, shown, kept):
     made = [
-        privacy_row("first", variant, 1.0, found, reading=reading, verdict=verdict,
+        privacy_row("first", variant, 1.0, found, interpretation=reading, verdict=verdict,
                     epsilon_lower=found if found == math.inf else None)
         for variant, reading, found, verdict in rows
     ]  # fmt: skip

@@ -17,9 +17,9 @@ from private_consensus.reproduction.plotting.repairs import draw
 
 SCHEMA = {
     "experiment": pl.String, "algorithm": pl.String, "quantity": pl.String, "metric": pl.String,
-    "printed": pl.String, "value_printed": pl.Float64, "epsilon_printed": pl.Float64,
-    "epsilon_claimed": pl.Float64, "repaired": pl.String, "value_repaired": pl.Float64,
-    "epsilon_repaired": pl.Float64,
+    "published": pl.String, "value_published": pl.Float64, "epsilon_published": pl.Float64,
+    "epsilon_claimed": pl.Float64, "corrected": pl.String, "value_corrected": pl.Float64,
+    "epsilon_corrected": pl.Float64,
 }  # fmt: skip
 
 pairs = snakemake.params.pairs
@@ -31,7 +31,7 @@ with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     rows = compared(pairs, runs, rows_of(snakemake.input.privacy)) if files else []
     source = sources(files) or DRAWN
     frame, out = pl.DataFrame(rows, schema=SCHEMA), snakemake.output
-    names = {(pair["printed"], pair["repaired"]): pair["name"] for pair in pairs}
+    names = {(pair["published"], pair["corrected"]): pair["name"] for pair in pairs}
     save(draw(frame, source, names), json_path=out.json, svg=out.svg, png=out.png, pdf=out.pdf)
     drawn = [out.json, out.svg, out.png, out.pdf]
     write(frame, out.repairs, stamp(pairs, snakemake.params.code, source), drawn)

@@ -10,7 +10,7 @@ from private_consensus.reproduction.observers.settings import pair_rows, summary
 
 SCHEMA = {
     **dict.fromkeys(("graph", "algorithm"), pl.String), "epsilon": pl.Float64,
-    "accounted": pl.Float64, "kind": pl.String, "members": pl.String, "victim": pl.Int64,
+    "accounted": pl.Float64, "kind": pl.String, "members": pl.String, "target_agent": pl.Int64,
     "distance": pl.Int64, **dict.fromkeys(("lower", "formula", "guarantee"), pl.Float64),
     **dict.fromkeys(("rule", "label", "reason"), pl.String),
 }  # fmt: skip

@@ -11,11 +11,11 @@ QUANTITIES = ("consensus", "released")
 """Released iterates, in this order of preference. Iterates that an agent keeps to itself are no
 utility of a private method."""
 NOT_AXES = {
-    "experiment", "algorithm", "variant", "reading", "run", "t", "quantity", "metric", "value",
-    "source", "steps", "delta",
+    "experiment", "algorithm", "variant", "interpretation", "run", "t", "quantity", "metric",
+    "value", "source", "steps", "delta",
 }  # fmt: skip
 """Columns of runs that are not axes of an experiment."""
-SIDES = ("printed", "repaired")
+SIDES = ("published", "corrected")
 BASELINES = ("majority", "origin")
 """Beginnings of metrics that do not depend on the algorithm."""
 
@@ -92,15 +92,15 @@ def _pair_rows(
         if measure is None:
             continue
         axes = [
-            name for name in sides["printed"].columns
+            name for name in sides["published"].columns
             if name not in NOT_AXES
             and all(frame[name].null_count() < frame.height for frame in sides.values())
         ]  # fmt: skip
         means = {side: _last_means(frame, measure, axes) for side, frame in sides.items()}
-        for point in means["printed"]:
-            if point not in means["repaired"]:
+        for point in means["published"]:
+            if point not in means["corrected"]:
                 continue
-            row = {"experiment": experiment, "algorithm": pair["printed"].partition(".")[0]}
+            row = {"experiment": experiment, "algorithm": pair["published"].partition(".")[0]}
             row |= {"quantity": measure[0], "metric": measure[1]}
             for side in SIDES:
                 at = {"experiment": experiment, **dict(zip(axes, point, strict=True))}

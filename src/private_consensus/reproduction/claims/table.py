@@ -19,10 +19,10 @@ SCHEMA = {
     "paper": pl.String,
     "figure": pl.String,
     "claim": pl.String,
-    "place": pl.String,
+    "location": pl.String,
     "variant": pl.String,
-    "headline": pl.Boolean,
-    "reading": pl.String,
+    "is_primary": pl.Boolean,
+    "interpretation": pl.String,
     "verdict": pl.String,
     "kind": pl.String,
     "statistic": pl.String,
@@ -32,19 +32,19 @@ SCHEMA = {
     "accept_low": pl.Float64,
     "accept_high": pl.Float64,
     "tolerance": pl.Float64,
-    "flip": pl.Float64,
-    "elements": pl.Int64,
+    "verdict_margin": pl.Float64,
+    "parts": pl.Int64,
     "confirmed": pl.Int64,
     "contradicted": pl.Int64,
     "tied": pl.Int64,
     "p": pl.Float64,
     "error": pl.Float64,
     "skewness": pl.Float64,
-    "shared": pl.Int64,
+    "level_divisor": pl.Int64,
     "runs": pl.Int64,
-    "needed": pl.Float64,
+    "runs_needed": pl.Float64,
     "because": pl.String,
-    "untestable": pl.String,
+    "untestable_because": pl.String,
     "source": pl.String,
 }
 
@@ -101,7 +101,14 @@ def _tests_of(claim: Claim) -> dict[str, list[Test]]:
     return {name: variant.tests for name, variant in claim.variants.items()}
 
 
-_OPEN = {"verdict": UNDECIDED, "p": NEVER, "flip": None, "needed": None, "untestable": ""}
+_OPEN = {
+    "verdict": UNDECIDED,
+    "p": NEVER,
+    "verdict_margin": None,
+    "runs_needed": None,
+    "untestable_because": "",
+}
+"""Columns of a claim that a reduced run does not decide."""
 
 
 def _never(claim: Claim, variant: str) -> bool:
@@ -110,18 +117,18 @@ def _never(claim: Claim, variant: str) -> bool:
 
 
 def _described(identity: str, claim: Claim, variant: str) -> dict[str, Any]:
-    headline = variant == claim.primary_variant
+    is_primary = variant == claim.primary_variant
     tested = claim.variants.get(variant, TestedVariant(tests=[]))
     return {
         "id": identity,
         "figure": claim.figure,
         "claim": tested.claim or claim.claim,
-        "place": claim.location,
+        "location": claim.location,
         "variant": variant,
-        "headline": headline,
-        "reading": tested.interpretation,
+        "is_primary": is_primary,
+        "interpretation": tested.interpretation,
         "because": claim.because,
-        "untestable": claim.untestable if headline else "",
+        "untestable_because": claim.untestable if is_primary else "",
     }
 
 
@@ -135,7 +142,7 @@ def _judged(
 ) -> dict[str, Any]:
     verdict = evaluate(tests, runs, privacy, deterministic=deterministic) if tests else NOTHING
     lacking = _lacks_runs(verdict) and not _never(claim, variant)
-    reason = {"untestable": too_few_runs(verdict.runs)} if lacking else {}
+    reason = {"untestable_because": too_few_runs(verdict.runs)} if lacking else {}
     used = [series.experiment for test in tests for series in (test.series, test.against) if series]
     return {
         **_numbers(verdict),
@@ -164,20 +171,20 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
         "high": verdict.high,
         "accept_low": verdict.accept[0],
         "accept_high": verdict.accept[1],
-        "flip": verdict.flip,
+        "verdict_margin": verdict.flip,
         "p": verdict.p,
         "error": verdict.error,
         "skewness": verdict.skewness,
-        "needed": verdict.needed,
+        "runs_needed": verdict.needed,
     }
     return {
         # A number that there is not is empty.
         **{key: None if _missing(value) else value for key, value in numbers.items()},
-        "elements": len(states),
+        "parts": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED),
         "tied": states.count(TIED),
-        "shared": verdict.shared,
+        "level_divisor": verdict.shared,
         "runs": verdict.runs,
     }
 

@@ -252,8 +252,9 @@ def _private(
     rows = []
     for index, member in pairs:
         algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
-        oracles = "; ".join(oracles_of(algorithm, calibration.problem, spec))
-        rows += [{"member": member, **row, "oracles": oracles} for row in rows_by_setting[index]]
+        uses = oracles_of(algorithm, calibration.problem, spec)
+        columns = {"unaccounted_data_use": "; ".join(uses)}
+        rows += [{"member": member, **row, **columns} for row in rows_by_setting[index]]
     return rows
 
 
@@ -486,8 +487,8 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
     return Setting(built, budget, specification["horizon"], name, course)
 
 
-EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_if_assumed")
-LOWER = ("epsilon_lower", "lower_by", "lower_because")
+EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_under_assumption")
+LOWER = ("epsilon_lower", "lower_bound_method", "bound_gap_reason")
 
 
 def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
@@ -579,12 +580,12 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "epsilon_accountant": float(guarantee.epsilon),
         "accountant": guarantee.method,
         "epsilon_lower": float(attained.epsilon),
-        "lower_by": attained.method,
-        "lower_because": attained.because,
+        "lower_bound_method": attained.method,
+        "bound_gap_reason": attained.because,
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
-        "epsilon_if_assumed": float(granted),
+        "epsilon_under_assumption": float(granted),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
     }
 
@@ -597,7 +598,7 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
             "experiment": cell["experiment"],
             "algorithm": cell["algorithm"],
             "variant": spec["variant"],
-            "reading": spec["reading"],
+            "interpretation": spec["reading"],
             **spec["columns"],
         }
         for key, value in row.items():

@@ -18,7 +18,7 @@ FIXED = (
     "experiment",
     "algorithm",
     "variant",
-    "reading",
+    "interpretation",
     "quantity",
     "metric",
     "t",
@@ -36,7 +36,7 @@ SENT = ("released", "consensus")
 """Quantities that are functions of what agents send."""
 DATA_FREE = ("majority", "origin")
 """How metrics begin that are of the labels' shares, or of an agent that sends 0, alone."""
-KEY = ["panel", "algorithm", "variant", "reading"]
+KEY = ["panel", "algorithm", "variant", "interpretation"]
 POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
 
 
@@ -64,7 +64,7 @@ def figure_numbers(
     Returns
     -------
     DataFrame
-        Columns panel, algorithm, variant, reading, those of the axes, x, y, low, high, runs,
+        Columns panel, algorithm, variant, interpretation, those of the axes, x, y, low, high, runs,
         interval, source, guarantee and ``series``, which distinguishes the curves of one variant.
     """
     frames = []
@@ -150,7 +150,7 @@ def curve_points(
             pl.col(x).cast(float).alias("x"),
             algorithm=pl.lit(curve["method"]),
             variant=pl.lit(curve["style"]),
-            reading=pl.lit(curve["interpretation"]),
+            interpretation=pl.lit(curve["interpretation"]),
             series=pl.format("{} = {}", pl.lit(curve.get("by_title") or by), pl.col(by))
             if by
             else pl.lit(curve["label"]),
@@ -314,7 +314,7 @@ def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
          "x_end": x[j], "y_end": y[j]}
         for i, j in zip(*np.nonzero(np.triu(adjacency)), strict=True)
     ]  # fmt: skip
-    fixed = {"algorithm": "", "variant": "graph", "reading": "resolved", "series": "",
+    fixed = {"algorithm": "", "variant": "graph", "interpretation": "resolved", "series": "",
              "low": None, "high": None, "runs": 0, "interval": ""}  # fmt: skip
     columns = {"edge_from": pl.Int64, "edge_to": pl.Int64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame([{**row, **fixed} for row in nodes + edges], infer_schema_length=None).cast(

@@ -44,7 +44,7 @@ def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: in
     ]  # fmt: skip
     empty = pl.lit(None, pl.Float64)
     return pl.DataFrame(rows).with_columns(
-        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), reading=pl.lit("resolved"),
+        algorithm=pl.lit(""), variant=pl.lit(partition["kind"]), interpretation=pl.lit("resolved"),
         low=empty, high=empty, runs=pl.lit(1), interval=pl.lit(""),
     )  # fmt: skip
 

@@ -30,7 +30,8 @@ PREPARED = "problem.prepared"
 OWN_COLUMNS = {"t", "run"}
 PRIVACY_COLUMNS = {
     "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
-    "epsilon_if_assumed", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
+    "epsilon_under_assumption", "accountant", "proven", "relation", "sampling",
+    "unaccounted_data_use", "verdict",
 }  # fmt: skip
 RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
 """Columns of results; an axis of such a name would change places with a measurement."""

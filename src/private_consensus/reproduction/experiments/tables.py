@@ -13,8 +13,8 @@ from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
 
 NONE = "–"
-FIXED = ("block", "row", "method", "algorithm", "variant", "reading", "printed", "printed_std",
-         "value", "std", "se", "difference", "runs", "source")  # fmt: skip
+FIXED = ("block", "row", "method", "algorithm", "variant", "interpretation", "published",
+         "published_std", "value", "std", "se", "difference", "runs", "source")  # fmt: skip
 
 
 def table_numbers(
@@ -67,7 +67,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
             "method": method["label"],
             "algorithm": method["method"],
             "variant": method["variant"],
-            "reading": method["interpretation"],
+            "interpretation": method["interpretation"],
             **_compared(table, runs.filter(pl.col(axis) == level), published.get(level)),
             "source": str(runs["source"][0]),
         }
@@ -85,13 +85,13 @@ def _compared(table, runs: pl.DataFrame, printed: tuple[float, float] | None) ->
         for title, measure in table["extra_columns"].items()
     }
     if printed is None:
-        return {"printed": None, "printed_std": None, **ours, "difference": None, **extra}
+        return {"published": None, "published_std": None, **ours, "difference": None, **extra}
     mean, spread = printed
     combined = math.hypot(spread / math.sqrt(table["published_runs"]), ours["se"])
     difference = (ours["value"] - mean) / combined if combined else math.nan
     return {
-        "printed": mean,
-        "printed_std": spread,
+        "published": mean,
+        "published_std": spread,
         **ours,
         "difference": difference,
         **extra,
@@ -129,7 +129,7 @@ def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], l
             row["block"],
             f"{row['row']:g}",
             row["method"],
-            _pair(row["printed"], row["printed_std"]),
+            _pair(row["published"], row["published_std"]),
             _pair(row["value"], row["std"]),
             f"{row['se']:.4f}",
             NONE if row["difference"] is None else f"{row['difference']:+.1f}",

@@ -86,7 +86,8 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
     rows = list(_SHOWS[views["show"]](observed, views))
     empty = pl.lit(None, pl.Float64)
     fixed = {"algorithm": pl.lit(views["algorithm"]["name"]), "variant": pl.lit(views["show"]),
-             "reading": pl.lit("resolved"), "runs": pl.lit(1), "interval": pl.lit("")}  # fmt: skip
+             "interpretation": pl.lit("resolved"), "runs": pl.lit(1),
+             "interval": pl.lit("")}  # fmt: skip
     points = pl.DataFrame(rows, infer_schema_length=None).with_columns(**fixed)
     missing = [name for name in ("low", "high") if name not in points.columns]
     return points.with_columns(**dict.fromkeys(missing, empty))
@@ -100,7 +101,7 @@ def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     for v, observer in enumerate(observers):
         for u, loss in epsilons(observed, observer, views["budget"]["delta"]).items():
             yield {
-                "kind": "pair", "series": "pairs", "observer": v + 1, "victim": u + 1,
+                "kind": "pair", "series": "pairs", "observer": v + 1, "target_agent": u + 1,
                 "x": float(v + 1), "y": float(u + 1), "distance": int(observed.distances[u, v]),
                 "epsilon": loss.guarantee or None, "formula": loss.formula,
                 "label": loss.label,

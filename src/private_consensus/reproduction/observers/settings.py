@@ -229,7 +229,7 @@ def _rows_of_one(
     for victim, loss in victims.items():
         yield {
             "members": ", ".join(map(str, observer.members)),
-            "victim": victim,
+            "target_agent": victim,
             "distance": _distance(observed, observer, victim)
             if observed.network.n_agents > 1
             else None,

@@ -166,11 +166,11 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     ticks = [1, *range(4, agents + 1, 4)]
     axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
     scale = alt.Scale(domain=order)
-    x, y = axes(panel, ("observer:O", scale, axis), ("victim:O", scale, axis))
-    pairs = points.select("observer", "victim", "distance", "epsilon", "shown", "label")
-    diagonal_pairs = pl.DataFrame({"observer": order, "victim": order})
+    x, y = axes(panel, ("observer:O", scale, axis), ("target_agent:O", scale, axis))
+    pairs = points.select("observer", "target_agent", "distance", "epsilon", "shown", "label")
+    diagonal_pairs = pl.DataFrame({"observer": order, "target_agent": order})
     tooltip = [
-        alt.Tooltip("victim:O", title="data of agent"),
+        alt.Tooltip("target_agent:O", title="data of agent"),
         alt.Tooltip("observer:O", title="to agent"),
         alt.Tooltip("distance:Q", title="links between them"),
         alt.Tooltip("epsilon:Q", format=".3~g"),
@@ -214,12 +214,12 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     x, y = axes(panel, _counts(points), ("y:Q", ends.scale(), ends.axis()))
     visible = points.filter(pl.col("y").is_finite() & (pl.col("y") >= FLOOR))
     pairs = visible.filter(pl.col("kind") == "pair").select(
-        "x", "y", "series", "observer", "victim"
+        "x", "y", "series", "observer", "target_agent"
     )
     lines = visible.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
     colour, dash = by_series(_present(COLOURS, visible), DASHED)
     dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
-        x, y, color=colour, tooltip=["victim:O", "observer:O", EPSILON]
+        x, y, color=colour, tooltip=["target_agent:O", "observer:O", EPSILON]
     )  # fmt: skip
     line = _line(lines, 18).encode(
         x, y, color=colour, strokeDash=dash, tooltip=["series:N", EPSILON]

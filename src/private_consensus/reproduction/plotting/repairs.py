@@ -15,9 +15,9 @@ from .axes import STRIP, Extent, extent, short
 from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30
-SIDES = {"printed": ("as printed", ALARM), "repaired": ("repaired", "#0072B2")}
-TITLE = "What repairs cost: true epsilon and utility, as printed and as repaired"
-NOTE = "the bar is the ε that is claimed; ∞: the accountant finds no finite ε"
+SIDES = {"published": ("as published", ALARM), "corrected": ("corrected", "#0072B2")}
+TITLE = "Cost of corrections: true epsilon and utility, as published and as corrected"
+NOTE = "bar: claimed ε; ∞: the accountant finds no finite ε"
 
 ARROW_SHORT = 0.012
 """Share of the axis between an arrow's head and the point that it is for."""
@@ -34,7 +34,7 @@ def draw(
     Parameters
     ----------
     rows : polars.DataFrame
-        One row per setting of each pair ``printed``, ``repaired``.
+        One row per setting of each pair ``published``, ``corrected``.
     source : str
         Data source, for the note below the title.
     names : mapping, optional
@@ -47,12 +47,12 @@ def draw(
     """
     if not rows.height:
         nothing = alt.Chart(
-            pl.DataFrame({"said": ["nothing here ran both as printed and repaired"]})
+            pl.DataFrame({"said": ["no method ran both as published and as corrected"]})
         )
         return finish(nothing.mark_text().encode(text="said:N"), TITLE, source)
     pairs = [
         _setting(settings)
-        for _, settings in rows.group_by("printed", "repaired", maintain_order=True)
+        for _, settings in rows.group_by("published", "corrected", maintain_order=True)
     ]
     epsilons = [row[f"epsilon_{side}"] for row in pairs for side in (*SIDES, "claimed")]
     x = extent([e for e in epsilons if e and e > 0], log=True)
@@ -121,7 +121,7 @@ def _placed(epsilon: float, x: Extent) -> float:
 
 
 def _name(row: Mapping[str, Any], names: Mapping[tuple[str, str], str]) -> str:
-    pair = row["printed"], row["repaired"]
+    pair = row["published"], row["corrected"]
     return typeset(names.get(pair) or " → ".join(pair))
 
 

@@ -53,7 +53,7 @@ def sentences(results: Results) -> list[str]:
 
 def claims_in_words(claims: Iterable[Row]) -> str:
     """Count the primary verdicts in one clause; empty without claims."""
-    counts = Counter(row["verdict"] for row in claims if row["headline"])
+    counts = Counter(row["verdict"] for row in claims if row["is_primary"])
     total = sum(counts.values())
     if not total:
         return ""
@@ -76,7 +76,7 @@ def privacy_in_words(privacy: Iterable[Row]) -> str:
         for row in privacy
         if math.isfinite(row["epsilon_claimed"])
         and row["epsilon_claimed"] > 0
-        and row["reading"] != ABLATION
+        and row["interpretation"] != ABLATION
         and row["algorithm"] not in audits()
     )
     total = sum(counts.values())

@@ -32,14 +32,14 @@ def upper(row: Row) -> float:
     """
     if row["proven"]:
         return row["epsilon_accountant"]
-    return row["epsilon_if_assumed"] if _given(row) else math.inf
+    return row["epsilon_under_assumption"] if _given(row) else math.inf
 
 
 def _given(row: Row) -> bool:
     """Return True if the bounds need an assumption about the data, without which nothing is
     proven.
     """
-    granted = row.get("epsilon_if_assumed")
+    granted = row.get("epsilon_under_assumption")
     return not row["proven"] and granted is not None and math.isfinite(granted)
 
 
@@ -97,4 +97,4 @@ def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
 
 def _reasons(row: Row) -> list[str]:
     above = [] if row["proven"] else [GIVEN if _given(row) else FROM_ABOVE]
-    return [*above, *filter(None, [row.get("lower_because")])]
+    return [*above, *filter(None, [row.get("bound_gap_reason")])]

@@ -51,7 +51,7 @@ def rows(results: Results) -> list[dict[str, Any]]:
 
 
 def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
-    resolved = [row for row in settings if row["reading"] == "resolved"] or settings
+    resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
     verdicts = {row["verdict"] for row in resolved}
     worst = next((verdict for verdict in LOOKS if verdict in verdicts), "")
     low, high = max(

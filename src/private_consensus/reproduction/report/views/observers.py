@@ -196,7 +196,7 @@ def learned(rows: Iterable[Row]) -> dict[str, Any]:
         empty = {"title": graph_title(row["graph"]), "links": [], "names": {}, "of": {}}
         graph = graphs.setdefault(row["graph"], empty)
         graph["names"][name] = title(name)
-        v, u = int(row["members"]), row["victim"]
+        v, u = int(row["members"]), row["target_agent"]
         if row["distance"] == 1 and u < v and [u, v] not in graph["links"]:
             graph["links"].append([u, v])
         views = graph["of"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})

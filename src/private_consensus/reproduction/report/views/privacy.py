@@ -29,14 +29,15 @@ from . import brackets
 Row = Mapping[str, Any]
 
 FIXED = (
-    "experiment", "algorithm", "variant", "reading", "delta", "epsilon_claimed", "epsilon_formula",
-    "epsilon_accountant", "accountant", "proven", "relation", "sampling", "oracles", "verdict",
-    "source", "errata", "epsilon_empirical", "audit", "steps", "epsilon_if_assumed", "notes",
-    "epsilon_lower", "lower_by", "lower_because", "audit_verdict", "audit_findings",
+    "experiment", "algorithm", "variant", "interpretation", "delta", "epsilon_claimed",
+    "epsilon_formula", "epsilon_accountant", "accountant", "proven", "relation", "sampling",
+    "unaccounted_data_use", "verdict", "source", "errata", "epsilon_empirical", "audit", "steps",
+    "epsilon_under_assumption", "notes", "epsilon_lower", "lower_bound_method", "bound_gap_reason",
+    "audit_verdict", "audit_findings",
 )  # fmt: skip
 """Columns of each privacy table; all others are axes of grids."""
 
-SAID = ("experiment", "algorithm", "variant", "reading")
+SAID = ("experiment", "algorithm", "variant", "interpretation")
 NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict")
 """Columns of the file with all settings, before and after the axes."""
 MOST_SETTINGS = 60
@@ -169,11 +170,11 @@ def repair(row: Row) -> dict[str, str]:
         "algorithm": called(row["algorithm"]), "experiment": words(row["experiment"]),
         "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
         "claimed": number(row["epsilon_claimed"]),
-        "printed": words(row["printed"]), "repaired": words(row["repaired"]),
-        "printed_epsilon": number(row["epsilon_printed"]),
-        "repaired_epsilon": number(row["epsilon_repaired"]),
-        "printed_value": number(row["value_printed"]),
-        "repaired_value": number(row["value_repaired"]),
+        "published": words(row["published"]), "corrected": words(row["corrected"]),
+        "published_epsilon": number(row["epsilon_published"]),
+        "corrected_epsilon": number(row["epsilon_corrected"]),
+        "published_value": number(row["value_published"]),
+        "corrected_value": number(row["value_corrected"]),
     }  # fmt: skip
 
 
@@ -234,7 +235,7 @@ def _bounded(rows: list[Row]) -> dict[str, Any]:
     audited = best["audit"] if best.get("epsilon_empirical") == low else ""
     return {
         "bound": f"{number(low)} (claimed {number(best['epsilon_claimed'])})",
-        "how": audited or best.get("lower_by") or "",
+        "how": audited or best.get("lower_bound_method") or "",
         "above": _above(best),
     }
 
@@ -320,7 +321,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "name": rows[0]["algorithm"],
         "algorithm": called(rows[0]["algorithm"]),
         "variant": words(rows[0]["variant"]),
-        "reading": rows[0]["reading"],
+        "interpretation": rows[0]["interpretation"],
         "delta": spread(row["delta"] for row in rows),
         "claimed": spread(row["epsilon_claimed"] for row in rows),
         "formula": spread(row["epsilon_formula"] for row in rows),
@@ -330,7 +331,7 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
         "accountant": _each(row["accountant"] for row in rows),
         "relation": _each(row["relation"] for row in rows),
         "sampling": _each(row["sampling"] for row in rows),
-        "oracles": _each(row.get("oracles") or "" for row in rows),
+        "unaccounted_data_use": _each(row.get("unaccounted_data_use") or "" for row in rows),
         "proven": all(row["proven"] for row in rows),
         "notes": _each(row.get("notes") or "" for row in rows),
         "verdict": WORDS.get(worst, worst),
@@ -352,9 +353,8 @@ def _assumed(rows: list[Row]) -> str:
     """Return the accountant's epsilon under the assumption in the notes; None without an
     assumption.
     """
-    epsilons = [
-        row["epsilon_if_assumed"] for row in rows if row.get("epsilon_if_assumed") is not None
-    ]
+    values = (row.get("epsilon_under_assumption") for row in rows)
+    epsilons = [value for value in values if value is not None]
     return "" if all(map(math.isnan, epsilons)) else spread(epsilons)
 
 

@@ -24,10 +24,11 @@ from .verdicts import LOOKS, scorecard
 Row = Mapping[str, Any]
 
 COLUMNS = (
-    "id", "paper", "figure", "place", "claim", "variant", "reading", "verdict", "verdict_holm",
-    "p", "p_holm", "statistic", "measure", "value", "low", "high", "low_holm", "high_holm",
-    "accept_low", "accept_high", "flip", "elements", "confirmed", "contradicted", "tied", "runs",
-    "needed", "remark", "source", "command", "seconds",
+    "id", "paper", "figure", "location", "claim", "variant", "interpretation", "verdict",
+    "verdict_holm", "p", "p_holm", "statistic", "measure", "value", "low", "high",
+    "low_holm", "high_holm", "accept_low", "accept_high", "verdict_margin", "parts",
+    "confirmed", "contradicted", "tied", "runs", "runs_needed", "remark", "source",
+    "command", "seconds",
 )  # fmt: skip
 """Columns of the files; numbers of a ratio are ratios, not their logarithms."""
 
@@ -52,7 +53,7 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     A verdict that is not significant at its adjusted level becomes "undecided". Rows without a
     ``p``, of an older run, are not adjusted.
     """
-    rows = [row for row in claims if row["headline"]]
+    rows = [row for row in claims if row["is_primary"]]
     p = [1.0 if row.get("p") is None else row["p"] for row in rows]
     p_holm, levels = holm(p)
     return {
@@ -81,7 +82,7 @@ def _interval(row: Row, level: float) -> dict[str, float]:
         return {"low_holm": math.nan, "high_holm": math.nan}
     if row["low"] == row["high"] or row["kind"] in ("private", "tight"):
         return {"low_holm": row["low"], "high_holm": row["high"]}
-    low, high = limits(*finite, row["runs"], level / max(1, row["shared"]))
+    low, high = limits(*finite, row["runs"], level / max(1, row["level_divisor"]))
     return {"low_holm": float(low), "high_holm": float(high)}
 
 
@@ -172,7 +173,8 @@ def files(scored: Iterable[Row]) -> dict[str, str]:
         "scorecard.csv": csv(frame),
         "scorecard.md": markdown(scored),
         "scorecard.json": json.dumps(
-            {"alpha": ALPHA, "adjustment": "Holm, over the headline claims of all papers",
+            {"alpha": ALPHA,
+             "adjustment": "Holm, over the primary variants of the claims of all papers",
              "counts": [{key: c[key] for key in ("verdict", "count", "standing")}
                         for c in counts(scored)],
              "claims": [_finite(row) for row in frame.to_dicts()]},
@@ -230,5 +232,5 @@ def in_words(
     dict of str to list
         Verdict to its claims.
     """
-    headline = scorecard(claims, papers)
-    return {look: [row for row in headline if row["look"] == look] for look in LOOKS.values()}
+    primary = scorecard(claims, papers)
+    return {look: [row for row in primary if row["look"] == look] for look in LOOKS.values()}

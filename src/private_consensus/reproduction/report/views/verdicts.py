@@ -53,7 +53,7 @@ def look(verdict: str) -> str:
 
 def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the primary verdicts by kind, with zero counts included."""
-    numbers = Counter(row["verdict"] for row in claims if row["headline"])
+    numbers = Counter(row["verdict"] for row in claims if row["is_primary"])
     return [
         {"verdict": verdict, "look": LOOKS[verdict], "count": numbers[verdict], "meaning": meaning}
         for verdict, meaning in MEANINGS.items()
@@ -74,7 +74,7 @@ def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) ->
     -------
     list of dict
     """
-    return [_scored(row, papers[row["paper"]]) for row in claims if row["headline"]]
+    return [_scored(row, papers[row["paper"]]) for row in claims if row["is_primary"]]
 
 
 def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
@@ -101,7 +101,7 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
     return [
         {**rows[0], "variants": rows}
         for variants in grouped(judged_rows, itemgetter("id")).values()
-        if (rows := sorted(variants, key=lambda row: not row["headline"]))
+        if (rows := sorted(variants, key=lambda row: not row["is_primary"]))
     ]
 
 
@@ -131,13 +131,13 @@ def judged(row: Row) -> dict[str, Any]:
 def remark(row: Row) -> str:
     """Explain a verdict: reason, distance, number of runs, and the change that would flip it."""
     if row["verdict"] == UNTESTABLE:
-        return row.get("untestable") or "no measurement could decide the claim"
+        return row.get("untestable_because") or "no measurement could decide the claim"
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
     return "; ".join(filter(None, [*clauses, _flip(row)]))
 
 
 def _undecided(row: Row) -> str:
-    needed = row.get("needed")
+    needed = row.get("runs_needed")
     if row["kind"] in ("private", "tight"):
         return "neither proven nor refuted"
     if needed is None:
@@ -164,7 +164,7 @@ def _equal(row: Row) -> str:
 
 def _flip(row: Row) -> str:
     """Describe the change of the bound that would change the verdict."""
-    move = row.get("flip")
+    move = row.get("verdict_margin")
     if move is None or abs(move) < EQUAL:
         return ""
     if measure(row) == "ratio" and abs(move) > UNBOUNDED:
