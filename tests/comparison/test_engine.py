@@ -12,7 +12,12 @@ from synthetic import ROOT
 from private_consensus.common import yamls
 from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.design import BASE, Axes, cells, read_comparison
-from private_consensus.comparison.engine import CalibratedCandidate, Engine, engines_of
+from private_consensus.comparison.engine import (
+    NOTHING_LEARNED,
+    CalibratedCandidate,
+    Engine,
+    engines_of,
+)
 from private_consensus.comparison.problems import (
     Classified,
     ClippedPerceptron,
@@ -350,6 +355,19 @@ def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
     assert (eta.parameter, horizon.parameter) == ("eta", "horizon")
     assert eta.position > 0.999 and "neighbours" in eta.natural
     assert 0.4 < horizon.position < 0.6
+
+
+@pytest.mark.parametrize(("epsilon", "learned"), [(1e-4, False), (50.0, True)])
+def test_the_ends_of_a_search_that_learns_nothing_are_natural_limits(design, epsilon, learned):
+    sized = design.tuning.model_copy(update={"trials": 6})
+    changed = design.model_copy(update={"tuning": sized, "epsilons": [epsilon]})
+    pool = pool_of(changed, "mean_estimation", {})
+    engine = Engine(changed, "mean_estimation", pool, ["dp_gd"])
+    engine.tune("dp_gd")
+    limits = {
+        row["natural"] == NOTHING_LEARNED for row in engine.borders() if row["parameter"] == "eta"
+    }
+    assert limits == {not learned}
 
 
 def test_the_public_start_reaches_the_iterates_and_leaves_the_noise(design):

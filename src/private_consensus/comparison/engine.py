@@ -47,6 +47,8 @@ from .tuning import (
 
 TUNING_RUNS = 3
 """Number of runs of a trial, which have separate seeds."""
+NOTHING_LEARNED = "no trial improves on its starting model, so that the best choice moves least"
+"""Natural limit of all parameters of such a search."""
 SEEN = ("released", "consensus", "bits")
 """Quantities recorded at the last iteration: the released models, their consensus after a second
 stage of averaging, and the bits if the algorithm counts them."""
@@ -453,16 +455,32 @@ class Engine:
         return pl.concat(frames) if frames else pl.DataFrame(schema=COLUMNS)
 
     def borders(self) -> list[dict[str, Any]]:
-        """Return where each chosen parameter is in its range, for each method and budget."""
+        """Return where each chosen parameter is in its range, for each method and budget.
+
+        A search that finds no better model than its start ends where the method moves least. Its
+        ends of ranges are natural limits.
+        """
         return [
             {
                 "method": name, "problem": self.problem, "epsilon": epsilon, "tuning": tuning,
                 **border._asdict(),
+                "natural": border.natural or ("" if learned else NOTHING_LEARNED),
             }
             for (name, epsilon, tuning), selected in self.candidates.items()
             if name in self.copies and tuning != TRANSFERRED
+            for learned in [self._learned(name, epsilon, tuning)]
             for border in positions(self.design, name, self.problem, self.scales, selected)
         ]  # fmt: skip
+
+    def _learned(self, name: str, epsilon: float, tuning: str) -> bool:
+        """Return True if the best trial has a smaller loss than its starting model."""
+        trials = self.trials.get((name, epsilon, tuning))
+        if not trials:
+            return False
+        chosen = best(trials)
+        start = self.pool.public_start * float(chosen.candidate.from_public)
+        losses = self._score(start[None, None, None])
+        return chosen.loss < float(losses[tuning].item())
 
     def _leave_out(self, name: str, because: str, **where: Any) -> None:
         self.absent.append({"method": name, "because": because, **where})
