@@ -218,7 +218,7 @@ def test_a_problem_with_few_records_is_the_one_with_all(push, records):
         assert np.allclose(few.clipped_loss(x, bound), losses)
         per_agent = np.broadcast_to(bound, (*x.shape[:-1], 1))
         for made in (few, full):
-            found = made.clipped_loss_of(x, per_agent, np.ones(x.shape[:-1], bool))
+            found = made.clipped_loss(x, per_agent, np.ones(x.shape[:-1], bool))
             assert np.allclose(found, losses)
     assert few.records == full.records == problem.records
     assert few.smoothness == pytest.approx(full.smoothness)

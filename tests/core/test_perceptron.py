@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, log_softmax
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.problems import perceptron
+from private_consensus.core.problems import perceptron, shared_by_runs
 from private_consensus.core.problems.perceptron import CLASSES, LOSSES
 from private_consensus.core.randomness import Streams
 
@@ -158,8 +158,8 @@ def test_records_are_dealt_equally_once_and_from_the_training_set():
     np.testing.assert_array_equal(small(runs=(0, 1, 2)).agent_rows[:2], problem.agent_rows)
     shared = small(partition="shared")
     assert shared.agent_rows.shape == (1, 3, 10)
-    assert perceptron.shared_by_runs({"partition": "shared"})
-    assert not perceptron.shared_by_runs({})
+    assert shared_by_runs(perceptron, {"partition": "shared"})
+    assert not shared_by_runs(perceptron, {})
 
 
 def test_paper_sizes():

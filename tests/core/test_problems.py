@@ -9,7 +9,15 @@ from scipy.optimize import minimize as scipy_minimise
 from scipy.stats import kstest, truncnorm
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.problems import logistic_regression, mean_estimation
+from private_consensus.core.problems import (
+    Problem,
+    class_of,
+    load,
+    logistic_regression,
+    mean_estimation,
+    names,
+    shared_by_runs,
+)
 from private_consensus.core.problems.logistic_regression import solver
 from private_consensus.core.randomness import Streams
 from private_consensus.core.solvers import TOLERANCE
@@ -198,9 +206,10 @@ def test_each_run_draws_its_own_partition_and_keeps_it_when_runs_are_added(strea
         partition="per_run",
     )
     assert np.array_equal(again.features, per_run.features[:3])
-    assert logistic_regression.shared_by_runs({}) and not logistic_regression.shared_by_runs(
-        {"partition": "per_run"}
-    )
+    assert shared_by_runs(logistic_regression, {})
+    assert not shared_by_runs(logistic_regression, {"partition": "per_run"})
+    assert shared_by_runs(load("linear_observation"), {})
+    assert not shared_by_runs(load("mean_estimation"), {})
 
 
 @pytest.mark.parametrize("coding", logistic_regression.CODINGS)
@@ -418,3 +427,15 @@ def test_the_compiled_and_the_plain_proximal_solve_agree(streams, partition):
     tolerance = np.array([1e-2, 1e-6])[:, None, None]
     slope = remaining_slope(problem, solver.solve_in_lanes(problem, *given, tolerance), *given[:3])
     assert (slope <= tolerance * (1 + 1e-9)).all() and slope[0].max() > 1e-6
+
+
+def test_a_problem_overrides_at_most_ten_methods():
+    methods = {
+        name
+        for name, attribute in vars(Problem).items()
+        if not name.startswith("_") and callable(getattr(attribute, "__func__", attribute))
+    }
+    derived = {name for name in methods if getattr(getattr(Problem, name), "__final__", False)}
+    assert len(methods - derived) <= 10
+    for kind in map(class_of, names()):
+        assert not derived & set(vars(kind))

@@ -60,7 +60,7 @@ def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, fe
     points = rng.normal(size=(7, len(problem.labels), AGENTS, problem.dim)) * 3
     asked = rng.random(points.shape[:-1]) < 0.5
     bound = np.linspace(0.5, 3.0, 7)[:, None, None, None]
-    found = problem.clipped_loss_of(points, bound, asked)[asked]
+    found = problem.clipped_loss(points, bound, asked)[asked]
     assert found == pytest.approx(problem.clipped_loss(points, bound)[asked], rel=1e-13)
 
 

@@ -60,7 +60,9 @@ class FewRecords(LogisticRegression):
         losses = losses + (self.total - self.counts.sum()) * np.log(2.0)
         return self.weight * losses + self.ridge / 2 * (x**2).sum(-1)
 
-    def clipped_loss(self, x: np.ndarray, bound: ArrayLike) -> np.ndarray:
+    def clipped_loss(
+        self, x: np.ndarray, bound: ArrayLike, selected: np.ndarray | None = None
+    ) -> np.ndarray:
         """Return the mean over records of losses that are cut at ``bound``.
 
         Parameters
@@ -69,6 +71,8 @@ class FewRecords(LogisticRegression):
             Points.
         bound : array_like
             Largest loss of one record.
+        selected : ndarray of bool, optional
+            Ignored: the losses of all agents are computed.
         """
         bound = np.asarray(bound)
         losses = np.minimum(np.logaddexp(0.0, -self._margins(x)), bound)

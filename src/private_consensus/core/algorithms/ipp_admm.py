@@ -88,7 +88,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     svt_epsilon: float = nonnegative(0.0)
 
     hidden_sampling: ClassVar[bool] = True
-    needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss", "clipped_loss_change")
+    needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
     lower_bound_because: ClassVar[str] = (
         "a label flip moves each minimiser, and the test of progress has the stated loss"

@@ -1,9 +1,9 @@
 """Optimisation problems, one module per problem, resolved by name.
 
 Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
-and parameters of an ``EXAMPLE``. ``SHARED_BY_RUNS = True``, or ``shared_by_runs(parameters)``,
-states that the built problem is identical in every run. ``RESCALED`` names parameters that the
-data do not depend on: ``rescaled(problem, **parameters)`` is another problem with the same data.
+and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" or "per_run": whether all
+runs share one partition of the records. ``RESCALED`` names parameters that the data do not depend
+on: ``rescaled(problem, **parameters)`` is another problem with the same data.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
+from inspect import signature
 from types import ModuleType
 from typing import Any, get_type_hints
 
@@ -71,5 +72,8 @@ def shared_by_runs(module: ModuleType, parameters: Mapping[str, Any]) -> bool:
     """
     instance("module", module, ModuleType, "the module of a problem")
     instance("parameters", parameters, Mapping, "a mapping of parameters")
-    decide = getattr(module, "shared_by_runs", None)
-    return decide(parameters) if decide else getattr(module, "SHARED_BY_RUNS", False)
+    options = signature(module.build).parameters
+    if "partition" in options:
+        return parameters.get("partition", options["partition"].default) == "shared"
+    # Without random data, the class has no number of runs.
+    return get_type_hints(module.build)["return"].n_runs is None

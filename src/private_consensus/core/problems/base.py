@@ -8,12 +8,11 @@ its scale.
 
 Sensitivities
 -------------
-The problem bounds by how much replacing one record changes the quantity that an algorithm noises:
-the gradient (``record_change``), a minimiser (``minimiser_change``), or a mean of clipped losses
-(``clipped_loss_change``). The bound follows from the weight of a record in the local objective. It
-holds for all data sets of the problem's universe and for all points, not only for the present
-data. It is infinite if no bound exists. Algorithms multiply it by their own scale factors and
-derive no sensitivity from constants of their own.
+Replacing one record changes the quantity to which an algorithm adds noise: the gradient
+(``record_change``), a minimiser (``minimiser_change``), or a mean of clipped losses
+(``clipped_loss_change``). The problem bounds this change. A bound holds for all data sets of the
+problem's universe and for all points, not only for the present data. It is infinite if no bound
+exists. Algorithms multiply it by their own scale factors.
 
 A constructor refuses data outside the universe, because no bound above holds for them. The error
 names agent, record, value and bound. Rounding errors are allowed
@@ -21,14 +20,19 @@ names agent, record, value and bound. Rounding errors are allowed
 
 The problem also states which fraction of a bound is known to be attained. Lower bounds on epsilon
 use these fractions (:mod:`private_consensus.privacy.brackets`).
+
+Interface
+---------
+A problem sets the attributes of :class:`Problem` and overrides ``gradient`` and at most nine more
+methods. Methods that are derived from these are marked as final.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -48,6 +52,10 @@ class Problem(ABC):
     ----------
     n_agents, dim : int
         Number of agents and dimension of the decision variable.
+    n_runs : int or None
+        Number of runs with their own data; None if all runs share the data.
+    records : int
+        Largest number of records of an agent.
     strong_convexity, smoothness : float or ndarray, broadcastable to (runs, agents, dim)
         :math:`\mu` and :math:`L` of the local objectives.
     lipschitz : float
@@ -57,11 +65,23 @@ class Problem(ABC):
     record_gradient_change : float
         Bound on :math:`w\|\nabla\ell(x;d) - \nabla\ell(x;d')\|_2`, replace-one; infinite
         if none exists.
+    record_coordinate_change : float
+        Bound on the same difference in the maximum norm, if it is tighter than the bound in l2.
     record_curvature : float
         Bound on the largest eigenvalue of the Hessian of :math:`w\ell`; infinite if none exists.
     least_convexity : float
         Strong convexity that ``f_i`` has on every data set. ``strong_convexity`` may hold for the
         present data only.
+    approaches_bound : bool
+        True if two records with nearly opposite rows change the gradient by
+        ``record_gradient_change`` in the limit of points far from the origin in one direction.
+    minimiser_slack : float or None
+        Largest amount by which the terms of ``f_i`` without records reduce the effect of a pair of
+        records on a minimiser. It is stated only if, for every :math:`c_1`, two records whose
+        gradients have norm at most :math:`c_1` change the gradient by :math:`2wc_1` at every point;
+        a limit of pairs suffices. None: not known.
+    run_fields : tuple of str
+        Fields whose first axis is the run and that do not broadcast over runs.
     from_data : mapping
         Quantities that are computed from private records, with a description of each. An algorithm
         that uses one to set its parameters declares it (:attr:`.Algorithm.uses`).
@@ -69,6 +89,8 @@ class Problem(ABC):
         Unaccounted uses of private data that the problem implies for every algorithm.
     initial_point : ndarray, broadcastable to (settings, runs, agents, dim), optional
         Public starting point of iterative methods; 0 if it is None. No sensitivity depends on it.
+    test_labels : ndarray
+        Labels of the test records, for problems that have a test set.
     metrics : mapping
         Name to a function of ``(problem, x[..., agents, dim])`` with values ``[...]``.
     """
@@ -76,208 +98,45 @@ class Problem(ABC):
     metrics: ClassVar[Mapping[str, Metric]] = {}
     from_data: ClassVar[Mapping[str, str]] = {}
     oracles: ClassVar[tuple[str, ...]] = (PUBLIC_RECORDS,)
+    run_fields: ClassVar[tuple[str, ...]] = ()
 
     n_agents: int
     dim: int
+    n_runs: int | None = None
+    records: int
     weight: float
     record_gradient_change: float = np.inf
+    record_coordinate_change: float = np.inf
     record_curvature: float = np.inf
     least_convexity: float = 0.0
+    approaches_bound: bool = False
+    minimiser_slack: float | None = None
     initial_point: np.ndarray | None = None
-
-    @property
-    def n_runs(self) -> int | None:
-        """Number of runs that have data of their own; None if all runs share the data."""
-        return None
-
-    @classmethod
-    def offers(cls, name: str) -> bool:
-        """Return True if the problem supports an optional attribute or method.
-
-        That is so for dataclass fields and for overridden methods that raise an error by default.
-        """
-        if name in getattr(cls, "__dataclass_fields__", {}):
-            return True
-        return getattr(cls, name, None) is not getattr(Problem, name, None)
+    test_labels: np.ndarray
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`\nabla f_i(x_i)` for every agent; the result has the shape of ``x``."""
 
-    def record_change(self, norm: str) -> float:
-        """Bound the change of ``grad f_i`` at one point, in a norm, if one record is replaced.
+    def project(self, x: np.ndarray) -> np.ndarray:
+        """Compute the Euclidean projection to the domain, by default the whole space."""
+        return x
 
-        It is derived from the l2 bound unless the problem has a tighter one.
-        """
-        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
-        return float(self.record_gradient_change * (np.sqrt(self.dim) if norm == "l1" else 1.0))
-
-    def assumed_record_change(self, gradient_bound: float) -> float:
-        r"""Return :math:`2wc_1`, the assumed bound on the gradient change in l2.
-
-        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every
-        record. Nothing here guarantees this assumption on the data.
-        """
-        return 2.0 * self.weight * gradient_bound
-
-    def minimiser_change(self, norm: str, curvature: Any) -> Any:
-        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` if one record is replaced.
-
-        The function h does not depend on the data and is strongly convex of modulus
-        ``curvature``. Let :math:`\mu` be the ``least_convexity``. Strong monotonicity of the
-        gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and
-        :math:`\sqrt d` times that in l1.
+    def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
+        """Compute a metric of an iterate.
 
         Parameters
         ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Modulus of strong convexity of h.
-
-        Returns
-        -------
-        float or ndarray
-            Bound, with the shape of ``curvature``.
-        """
-        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
-        moved = self.record_change("l2") / (self.least_convexity + curvature)
-        return moved * (np.sqrt(self.dim) if norm == "l1" else 1.0)
-
-    def assumed_gradient_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of ``assumed_record_change`` that one pair of records attains.
-
-        Replacing one specific record by another, both with gradients within the bound, must change
-        the gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
-        """
-        return None
-
-    def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of the assumed minimiser change that one pair of records attains.
-
-        The definition is that of :meth:`attained_minimiser_share` in l2, with
-        ``assumed_record_change`` over the added curvature as the bound. None: not known.
-        """
-        return None
-
-    def attained_gradient_share(self, norm: str) -> float | None:
-        """Return the fraction of ``record_change(norm)`` that one pair of records attains.
-
-        Replacing one specific record by another must change the gradient by this fraction at EVERY
-        point and must not change the Hessian. In l1 the change is along a single coordinate. None:
-        not known.
-        """
-        return None
-
-    def attained_step_share(self, steps: np.ndarray) -> np.ndarray | None:
-        r"""Return the fraction of ``steps * record_change("l2")`` that one pair of records attains.
-
-        Replacing one specific record of an agent by another must change
-        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain,
-        for each step length s. None: not known.
-        """
-        return None
-
-    def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
-        r"""Return the fraction of ``minimiser_change(norm, curvature)`` that a pair attains.
-
-        Replacing one specific record of an agent by another must change
-        :math:`\arg\min_x f_i(x) + h(x)` by this fraction, for EVERY h that is
-        :math:`\frac{\text{curvature}}2\|x\|^2` plus a linear function. In l1 the change is along a
-        single coordinate.
-
-        Parameters
-        ----------
-        norm : {"l1", "l2", "linf"}
-            Norm of the change.
-        curvature : float or ndarray
-            Modulus of strong convexity of h.
-
-        Returns
-        -------
-        float or ndarray or None
-            Fraction in [0, 1]; None if it is not known.
-        """
-        return None
-
-    def reached_gradient_share(self, norm: str) -> float | None:
-        """Return the fraction of ``record_change(norm)`` that a pair of records approaches far out.
-
-        The limit is taken over points far from the origin in one direction. It is at least the
-        fraction that is attained at every point.
-        """
-        return self.attained_gradient_share(norm)
-
-    def clipped_loss_change(self, bound: Any) -> Any:
-        """Bound the change of an agent's mean clipped loss if one record is replaced.
-
-        The loss of each record is clipped at ``bound`` and has weight 1.
-        """
-        raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
-
-    def clipped_loss_of(self, x: np.ndarray, bound: Any, selected: np.ndarray) -> np.ndarray:
-        """Compute ``clipped_loss(x, bound)`` for selected agents.
-
-        Parameters
-        ----------
+        metric : str
+            Key of ``metrics``.
         x : ndarray, shape (..., agents, dim)
             Local models.
-        bound : float or ndarray
-            Clipping bound of each record's loss.
-        selected : ndarray of bool, shape (..., agents)
-            Agents whose loss is required.
 
         Returns
         -------
-        ndarray, shape (..., agents)
-            Mean clipped losses; values of other agents are unspecified.
+        ndarray, shape (...)
         """
-        return self.clipped_loss(x, bound)
-
-    def with_valid(self, **changes: Any) -> Self:
-        """Return a copy with other values of some fields, without validating them.
-
-        Use it for values that follow from validated ones, such as a subset of the records, and for
-        copies in loops. ``dataclasses.replace`` validates again.
-
-        Parameters
-        ----------
-        **changes
-            Fields and their new values.
-
-        Returns
-        -------
-        Problem
-        """
-        copied = object.__new__(type(self))
-        for field in fields(self):
-            has_factory = not field.init and field.default_factory is not MISSING
-            value = field.default_factory() if has_factory else getattr(self, field.name)
-            vars(copied)[field.name] = changes.get(field.name, value)
-        return copied
-
-    def starting_at(self, point: np.ndarray) -> Self:
-        """Return a copy with a public starting point of iterative methods."""
-        copied = self.with_valid()
-        vars(copied)["initial_point"] = np.asarray(point)
-        return copied
-
-    def part(self, selection: slice) -> Problem:
-        """Return the problem with a subset of each agent's records, at unchanged weight per record.
-
-        Raises
-        ------
-        InvalidInput
-            If the problem does not store individual records.
-        """
-        raise InvalidInput("problem.name", type(self).__name__, "a problem with records")
-
-    def repeated(self, runs: int) -> Problem:
-        """Return a problem in which each of ``runs`` runs has the data of the first run.
-
-        A problem whose runs share the data returns itself.
-        """
-        return self
+        return self.metrics[metric](self, x)
 
     def proximal(
         self,
@@ -339,25 +198,213 @@ class Problem(ABC):
         """
         raise InvalidInput("problem.name", type(self).__name__, "a problem with sampled gradients")
 
-    def project(self, x: np.ndarray) -> np.ndarray:
-        """Compute the Euclidean projection to the domain, by default the whole space."""
-        return x
-
-    def measure(self, metric: str, x: np.ndarray) -> np.ndarray:
-        """Compute a metric of an iterate.
+    def clipped_loss(
+        self, x: np.ndarray, bound: Any, selected: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Compute an agent's mean of record losses that are clipped at ``bound``, with weight 1.
 
         Parameters
         ----------
-        metric : str
-            Key of ``metrics``.
         x : ndarray, shape (..., agents, dim)
             Local models.
+        bound : float or ndarray, broadcastable to (..., agents, records)
+            Clipping bound of each record's loss.
+        selected : ndarray of bool, shape (..., agents), optional
+            Agents whose loss is required; by default all agents.
 
         Returns
         -------
-        ndarray, shape (...)
+        ndarray, shape (..., agents)
+            Mean clipped losses; values of other agents are unspecified.
         """
-        return self.metrics[metric](self, x)
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with clipped losses")
+
+    def part(self, selection: slice) -> Problem:
+        """Return the problem with a subset of each agent's records, at unchanged weight per record.
+
+        Raises
+        ------
+        InvalidInput
+            If the problem does not store individual records.
+        """
+        raise InvalidInput("problem.name", type(self).__name__, "a problem with records")
+
+    def attained_gradient_share(self, norm: str) -> float | None:
+        """Return the fraction of ``record_change(norm)`` that one pair of records attains.
+
+        Replacing one specific record by another must change the gradient by this fraction at EVERY
+        point and must not change the Hessian. In l1 the change is along a single coordinate. None:
+        not known.
+        """
+        return None
+
+    def attained_step_share(self, steps: np.ndarray) -> np.ndarray | None:
+        r"""Return the fraction of ``steps * record_change("l2")`` that one pair of records attains.
+
+        Replacing one specific record of an agent by another must change
+        :math:`\mathrm{Proj}(x - s\nabla f_i(x))` by this fraction from EVERY point x of the domain,
+        for each step length s. None: not known.
+        """
+        return None
+
+    def attained_minimiser_share(self, norm: str, curvature: Any) -> Any | None:
+        r"""Return the fraction of ``minimiser_change(norm, curvature)`` that a pair attains.
+
+        Replacing one specific record of an agent by another must change
+        :math:`\arg\min_x f_i(x) + h(x)` by this fraction, for EVERY h that is
+        :math:`\frac{\text{curvature}}2\|x\|^2` plus a linear function. In l1 the change is along a
+        single coordinate.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Modulus of strong convexity of h.
+
+        Returns
+        -------
+        float or ndarray or None
+            Fraction in [0, 1]; None if it is not known.
+        """
+        return None
+
+    @final
+    def record_change(self, norm: str) -> float:
+        """Bound the change of ``grad f_i`` at one point, in a norm, if one record is replaced.
+
+        The bounds in l2 and in the maximum norm imply a bound in l1.
+        """
+        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        l2 = self.record_gradient_change
+        linf = min(l2, self.record_coordinate_change)
+        l1 = min(np.sqrt(self.dim) * l2, self.dim * linf)
+        return float({"l1": l1, "l2": l2, "linf": linf}[norm])
+
+    @final
+    def minimiser_change(self, norm: str, curvature: Any) -> Any:
+        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` if one record is replaced.
+
+        The function h does not depend on the data and is strongly convex of modulus
+        ``curvature``. Let :math:`\mu` be the ``least_convexity``. Strong monotonicity of the
+        gradient gives :math:`\Delta_2/(\mu + \text{curvature})` in l2 and linf, and
+        :math:`\sqrt d` times that in l1.
+
+        Parameters
+        ----------
+        norm : {"l1", "l2", "linf"}
+            Norm of the change.
+        curvature : float or ndarray
+            Modulus of strong convexity of h.
+
+        Returns
+        -------
+        float or ndarray
+            Bound, with the shape of ``curvature``.
+        """
+        require(norm in NORMS, "norm", norm, f"one of {', '.join(NORMS)}")
+        l2_change = self.record_change("l2") / (self.least_convexity + curvature)
+        return l2_change * (np.sqrt(self.dim) if norm == "l1" else 1.0)
+
+    @final
+    def reached_gradient_share(self, norm: str) -> float | None:
+        r"""Return the fraction of ``record_change(norm)`` that a pair of records approaches.
+
+        The limit is taken over points far from the origin in one direction. It is at least the
+        fraction that is attained at every point. In l1 it is :math:`\sqrt{(d-1)/d}` if the problem
+        ``approaches_bound``: both rows have a small entry of equal sign in one coordinate, so that
+        the point can be far out for any noise on the other coordinates.
+        """
+        if not self.approaches_bound:
+            return self.attained_gradient_share(norm)
+        return float(np.sqrt(1.0 - 1.0 / self.dim)) if norm == "l1" else 1.0
+
+    @final
+    def clipped_loss_change(self, bound: Any) -> Any:
+        """Return ``bound / records``: one record changes a mean of losses in [0, bound] by this."""
+        return bound / self.records
+
+    @final
+    def assumed_record_change(self, gradient_bound: float) -> float:
+        r"""Return :math:`2wc_1`, the assumed bound on the gradient change in l2.
+
+        It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every
+        record. Nothing here guarantees this assumption on the data.
+        """
+        return 2.0 * self.weight * gradient_bound
+
+    @final
+    def assumed_gradient_share(self, gradient_bound: float) -> float | None:
+        """Return the fraction of ``assumed_record_change`` that one pair of records attains.
+
+        Replacing one specific record by another, both with gradients within the bound, must change
+        the gradient by this fraction at EVERY point. A limit of pairs suffices. None: not known.
+        """
+        return None if self.minimiser_slack is None else 1.0
+
+    @final
+    def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
+        """Return the fraction of the assumed minimiser change that one pair of records attains.
+
+        The definition is that of :meth:`attained_minimiser_share` in l2, with
+        ``assumed_record_change`` over the added curvature as the bound. None: not known.
+        """
+        if self.minimiser_slack is None:
+            return None
+        return max(0.0, 1.0 - self.minimiser_slack / self.assumed_record_change(gradient_bound))
+
+    @final
+    def repeated(self, runs: int) -> Self:
+        """Return a problem in which each of ``runs`` runs has the data of the first run.
+
+        Only ``run_fields`` are repeated; other data broadcast over the runs.
+        """
+        if not self.run_fields:
+            return self
+        first = {name: getattr(self, name)[:1] for name in self.run_fields}
+        return self.with_valid(
+            **{name: np.broadcast_to(a, (runs, *a.shape[1:])) for name, a in first.items()}
+        )
+
+    @final
+    def with_valid(self, **changes: Any) -> Self:
+        """Return a copy with other values of some fields, without validating them.
+
+        Use it for values that follow from validated ones, such as a subset of the records, and for
+        copies in loops. ``dataclasses.replace`` validates again.
+
+        Parameters
+        ----------
+        **changes
+            Fields and their new values.
+
+        Returns
+        -------
+        Problem
+        """
+        copied = object.__new__(type(self))
+        for field in fields(self):
+            value = getattr(self, field.name) if field.init else field.default_factory()
+            vars(copied)[field.name] = changes.get(field.name, value)
+        return copied
+
+    @final
+    def starting_at(self, point: np.ndarray) -> Self:
+        """Return a copy with a public starting point of iterative methods."""
+        copied = self.with_valid()
+        vars(copied)["initial_point"] = np.asarray(point)
+        return copied
+
+    @classmethod
+    @final
+    def offers(cls, name: str) -> bool:
+        """Return True if the problem supports an optional attribute or method.
+
+        That is so for dataclass fields and for overridden methods that raise an error by default.
+        """
+        if name in getattr(cls, "__dataclass_fields__", {}):
+            return True
+        return getattr(cls, name, None) is not getattr(Problem, name, None)
 
 
 def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:

@@ -75,7 +75,9 @@ class FairClassification(Problem):
     protected: np.ndarray
     test: np.ndarray
     columns: Callable[..., np.ndarray]
-    _latest: dict = field(default_factory=dict, repr=False)
+    _latest: dict = field(default_factory=dict, init=False, repr=False)
+
+    run_fields: ClassVar[tuple[str, ...]] = ("test",)
 
     def __post_init__(self):
         features, axes = self.features, ("record", "coordinate")
@@ -112,11 +114,6 @@ class FairClassification(Problem):
     def mean(self) -> float:
         r""":math:`\bar z` over all rows, so that it is one public number for all runs."""
         return float(self.protected.mean())
-
-    def repeated(self, runs):
-        """Return a problem in which each of ``runs`` runs has the test set of the first run."""
-        test = np.broadcast_to(self.test[:1], (runs, *self.test.shape[1:]))
-        return self.with_valid(test=test, _latest={})
 
     def columns_of(self, selected: str) -> np.ndarray:
         """Return the columns of the attributes in ``selected``, joined by ``+``.

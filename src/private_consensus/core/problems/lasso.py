@@ -163,26 +163,19 @@ class Lasso(Problem):
         -------
         float
         """
-        share = 1.0 - self.penalty / (
-            self.weight * self.gradient_bound * min(self.row_bound, 1e300)
-        )
-        return max(0.0, share) * self.attained_gradient_share(norm)
+        share = max(0.0, 1.0 - self.minimiser_slack / self.record_gradient_change)
+        return share * self.attained_gradient_share(norm)
 
-    def assumed_gradient_share(self, gradient_bound: float) -> float:
-        r"""Return 1: the bound :math:`2wc_1` is attained.
+    @property
+    def minimiser_slack(self) -> float:
+        r"""Largest effect :math:`2\lambda` of the soft threshold on the change of a minimiser.
 
-        A row :math:`\zeta e_1` with the responses :math:`\pm c_1/(2\zeta)` has the gradient
-        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows it is :math:`\mp c_1e_1`
-        on every bounded set.
+        For every :math:`c_1`, the records are a row :math:`\zeta e_1` with the responses
+        :math:`\pm c_1/(2\zeta)` and the gradients
+        :math:`\mp c_1e_1 + 2\zeta^2\beta_1e_1`. In the limit of short rows these are
+        :math:`\mp c_1e_1` on every bounded set. All other rows are zero.
         """
-        return 1.0
-
-    def assumed_minimiser_share(self, gradient_bound: float) -> float:
-        r"""Return the fraction attained by the records of :meth:`assumed_gradient_share`.
-
-        All other rows are zero. The soft threshold reduces the change by at most :math:`2\lambda`.
-        """
-        return max(0.0, 1.0 - self.penalty / (self.weight * gradient_bound))
+        return 2.0 * self.penalty
 
     @cached_property
     def optimum(self) -> np.ndarray:

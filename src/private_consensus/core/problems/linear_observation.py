@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -57,6 +57,7 @@ class LinearObservation(Problem):
     cosine: np.ndarray
     initial: np.ndarray
     noise: float
+    _latest: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self):
         axes = ("agent", "measurement", "coordinate")
@@ -98,10 +99,6 @@ class LinearObservation(Problem):
             H.setflags(write=False)
             self._latest.update(t=t, matrices=H)
         return self._latest["matrices"]
-
-    @cached_property
-    def _latest(self) -> dict:
-        return {}
 
     def gram(self, t: float) -> np.ndarray:
         r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`.
@@ -246,8 +243,6 @@ EXAMPLE = {
     "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
 }
 """The five agents of paper 003, section 5; for another number of agents they repeat in turn."""
-
-SHARED_BY_RUNS = True
 
 
 def build(

@@ -8,6 +8,7 @@ The objective is a SUM over the agent's records, hence :math:`\mu = L = |D_i|`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -47,6 +48,8 @@ class MeanEstimation(Problem):
     box: float
     size_ratio: float = 1.0
 
+    run_fields: ClassVar[tuple[str, ...]] = ("means",)
+
     def __post_init__(self):
         axes = ("run", "agent", "coordinate")
         require_array("problem.means", self.means, axes)
@@ -82,9 +85,10 @@ class MeanEstimation(Problem):
         r""":math:`\sup \|d - d'\|_2 = 2R\sqrt p` (paper 000, section V-A)."""
         return 2.0 * self.box * np.sqrt(self.dim)
 
-    def record_change(self, norm: str) -> float:
-        r"""Return :math:`2R\,p` (l1), :math:`2R\sqrt p` (l2) or 2R (linf): opposite corners."""
-        return float(2.0 * self.box * {"l1": self.dim, "l2": np.sqrt(self.dim), "linf": 1.0}[norm])
+    @property
+    def record_coordinate_change(self) -> float:
+        """Side length 2R of the box."""
+        return 2.0 * self.box
 
     @property
     def lipschitz(self) -> float:
@@ -109,11 +113,6 @@ class MeanEstimation(Problem):
 
     record_curvature = 0.0
     """Replacing a record does not change the Hessian."""
-
-    def repeated(self, runs):
-        """Return a problem in which each of ``runs`` runs has the data of the first run."""
-        shape = (runs, *self.means.shape[1:])
-        return self.with_valid(means=np.broadcast_to(self.means[:1], shape))
 
     @property
     def target(self) -> np.ndarray:

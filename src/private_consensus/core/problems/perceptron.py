@@ -19,10 +19,8 @@ and scaling the rows of :math:`\delta` clips it. Gradients of single records are
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -454,11 +452,6 @@ def _records_of(features: _Same) -> backpropagation.PackedRecords:
 def _squared(v: np.ndarray) -> np.ndarray:
     """Compute the squared l2 norms of rows."""
     return (v * v).sum(-1)
-
-
-def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
-    """Return True if all runs have one partition."""
-    return parameters.get("partition", "per_run") == "shared"
 
 
 def build(

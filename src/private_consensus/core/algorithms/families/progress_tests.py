@@ -172,7 +172,7 @@ class ProgressTests:
         points, bounds, required = (
             np.concatenate(pair) for pair in ((state.x, after), (bound, bound), (new, may))
         )
-        before, now = np.split(self.problem.clipped_loss_of(points, bounds, required), 2)
+        before, now = np.split(self.problem.clipped_loss(points, bounds, required), 2)
         return np.where(new, before, state.loss), now
 
     def noise_for(self, rho: float) -> SparseVectorNoise:

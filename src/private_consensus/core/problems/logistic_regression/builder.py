@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,6 @@ from .objective import CODINGS, LogisticRegression
 PARTITIONS = ("shared", "per_run")
 RESCALED = ("loss_scale",)
 """Parameters that the data do not depend on."""
-
-
-def shared_by_runs(parameters: Mapping[str, Any]) -> bool:
-    """Return True if all runs have one partition, so that it is built once."""
-    return parameters.get("partition", "shared") == "shared"
 
 
 def build(

@@ -111,7 +111,7 @@ def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (...)
     """
-    losses = problem.clipped_loss_of(x, np.inf, np.ones(x.shape[:-1], bool))
+    losses = problem.clipped_loss(x, np.inf, np.ones(x.shape[:-1], bool))
     if problem.sizes is None:
         return losses.mean(-1)
     padding = (problem.records - problem.sizes) * math.log(2.0)  # of zero rows

@@ -177,16 +177,14 @@ class LogisticRegression(Problem):
         """
         return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
 
-    def record_change(self, norm: str) -> float:
-        r"""Bound the change of the gradient in a norm if one record is replaced.
+    @property
+    def record_coordinate_change(self) -> float:
+        r"""Bound w if every coordinate of a record's gradient has one sign, otherwise 2w.
 
-        In ``linf`` it is 2w, or w if every coordinate of a record's gradient has one sign. That is
-        so for labels in {0, 1} and rows without negative entries (paper 001's
+        The signs are equal for labels in {0, 1} and rows without negative entries (paper 001's
         :math:`\mathcal B_\infty = 1/b_i`), and for no other coding (errata E1.3).
         """
-        if norm == "linf":
-            return self.weight * (1.0 if self._one_sided else 2.0)
-        return super().record_change(norm)
+        return self.weight * (1.0 if self._one_sided else 2.0)
 
     @cached_property
     def _one_sided(self) -> bool:
@@ -275,17 +273,14 @@ class LogisticRegression(Problem):
             return None
         return share / (1.0 + self.record_curvature / (self.least_convexity + curvature))
 
-    def reached_gradient_share(self, norm: str) -> float | None:
-        r"""Return the fraction of the change that two nearly opposite rows approach far out.
+    @property
+    def approaches_bound(self) -> bool:
+        r"""True for labels in {-1, +1} and at least two coordinates.
 
-        It is 1 in the limit of points where both rows are on the wrong side:
-        :math:`w\|\sigma z-\sigma'z'\| \to 2w`. In l1 it is :math:`\sqrt{(d-1)/d}`, because one
-        coordinate is excluded. Both rows have a small entry of equal sign there, so that the point
-        can be far out for any noise on the other coordinates.
+        At points where both rows are on the wrong side,
+        :math:`w\|\sigma z-\sigma'z'\| \to 2w`.
         """
-        if not self._both_labels or self.dim == 1:
-            return self.attained_gradient_share(norm)
-        return float(np.sqrt(1.0 - 1.0 / self.dim)) if norm == "l1" else 1.0
+        return self._both_labels and self.dim > 1
 
     @property
     def record_curvature(self) -> float:
@@ -420,44 +415,30 @@ class LogisticRegression(Problem):
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
         return self.weight * losses_of(margins).sum(-1) + self.ridge / 2 * (x**2).sum(-1)
 
-    def clipped_loss(self, x: np.ndarray, bound: Any) -> np.ndarray:
+    def clipped_loss(
+        self, x: np.ndarray, bound: Any, selected: np.ndarray | None = None
+    ) -> np.ndarray:
         r"""Compute an agent's mean of :math:`\min(\ln(1+e^{-m}), C_{loss})`, with weight 1.
 
-        Parameters
-        ----------
-        x : ndarray, shape (..., agents, dim)
-            Local models.
-        bound : float or ndarray
-            :math:`C_{loss}`, broadcast against (..., agents, records).
-
-        Returns
-        -------
-        ndarray, shape (..., agents)
-        """
-        margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
-        return np.minimum(losses_of(margins), bound).mean(-1)
-
-    def clipped_loss_of(self, x: np.ndarray, bound: Any, selected: np.ndarray) -> np.ndarray:
-        """Compute :meth:`clipped_loss` for selected agents, up to rounding.
-
-        With many records, the compiled kernel evaluates eight points per SIMD register. Values of
-        other agents are then NaN.
+        With ``selected`` and many records, a compiled kernel evaluates eight points per SIMD
+        register. It differs by rounding errors, and values of other agents are NaN.
 
         Parameters
         ----------
         x : ndarray, shape (..., agents, dim)
             Local models.
-        bound : float or ndarray, broadcastable to (..., agents)
-            :math:`C_{loss}`.
-        selected : ndarray of bool, shape (..., agents)
-            Agents whose loss is required.
+        bound : float or ndarray, broadcastable to (..., agents, records)
+            :math:`C_{loss}`; with ``selected`` it is equal for all records of an agent.
+        selected : ndarray of bool, shape (..., agents), optional
+            Agents whose loss is required; by default all agents.
 
         Returns
         -------
         ndarray, shape (..., agents)
         """
-        if not self._many:
-            return super().clipped_loss_of(x, bound, selected)
+        if selected is None or not self._many:
+            margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
+            return np.minimum(losses_of(margins), bound).mean(-1)
         holders, lanes = self.labels.shape[:-1], self.agent_records.lanes
         points, mask = x.reshape(-1, *holders, self.dim), selected.reshape(-1, *holders)
         mask = mask & np.isfinite(points).all(-1)
@@ -486,10 +467,6 @@ class LogisticRegression(Problem):
             return fast.misclassified(lanes[agent], points[index], positive[agent])
 
         return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
-
-    def clipped_loss_change(self, bound: Any) -> Any:
-        """Return :math:`C_{loss}/N_i`: one loss changes within :math:`[0, C_{loss}]`."""
-        return bound / self.records
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
