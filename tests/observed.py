@@ -25,7 +25,7 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
 def simulated(settings, problem, network, *, watch, simulation=None, divergence="raise", **options):
     """Measurements of settings that are calibrated for their own runs; see ``calibrate``."""
     calibration = calibrate(settings, Environment(problem, network), **options)
-    return simulate(calibration, watch=watch, divergence=divergence, **(simulation or {})).values
+    return simulate(calibration, plan=watch, divergence=divergence, **(simulation or {})).values
 
 
 def logistic_rows(count: int, dim: int, seed: int = 0) -> SimpleNamespace:

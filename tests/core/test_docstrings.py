@@ -20,7 +20,7 @@ EXPORTED = {
 SOURCE = Path(private_consensus.__file__).parent
 ANNOTATED = (
     "api", "audits", "cli.py", "common/multiplicity.py", "common/spreadsheets.py",
-    "core/library.py", "privacy/aggregation.py", "privacy/audit", "privacy/observers",
+    "privacy/aggregation.py", "privacy/audit", "privacy/observers",
     "reproduction/audits", "reproduction/claims", "reproduction/experiments",
     "reproduction/observers", "reproduction/publishing", "reproduction/report",
     "reproduction/statements",

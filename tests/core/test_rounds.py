@@ -97,7 +97,7 @@ TOO_FAR = [QDPSGD1(a0=1e38, e0=1e38), DSGD(alpha=1e39), SDMDSGD(alpha=1e39)]
 @pytest.mark.parametrize("algorithm", TOO_FAR, ids=lambda one: type(one).__name__)
 def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
     problem, network = scene(20, 3)
-    setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far", course=True)
+    setting = SimpleNamespace(horizon=HORIZON, algorithm=algorithm, name="far", intermediate=True)
     recorder = _Recorder(MeasurementPlan(()), problem, STREAMS, [setting])
     with warnings.catch_warnings(), pytest.raises(Diverged, match="iteration 1"):
         warnings.simplefilter("ignore")

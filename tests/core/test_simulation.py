@@ -9,9 +9,9 @@ import pytest
 
 from observed import simulated
 from private_consensus import networks
+from private_consensus.api import results
 from private_consensus.audits.examples import examples
 from private_consensus.common.errors import Diverged, InvalidInput
-from private_consensus.core import library
 from private_consensus.core.algorithms.base import Iterative, column, stack, structure
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.pr_admm import ALGORITHM as PRADMM
@@ -179,7 +179,7 @@ def test_settings_stack_only_where_their_switches_agree():
     repaired, literal = GradientDescent(noise=1.0), GradientDescent(stage_two="literal")
     assert structure(repaired) != structure(literal)
     assert structure(repaired) == structure(GradientDescent(noise=2.0, calibration="gaussian_dp"))
-    with pytest.raises(ValueError, match="do not stack"):
+    with pytest.raises(ValueError, match="cannot stack"):
         stack([repaired, literal])
 
 
@@ -251,7 +251,7 @@ def test_an_infinite_bound_is_no_divergence():
     """Without a box, the bound (74) of coordinate descent is infinite; its iterates are finite."""
     (example,) = examples("coordinate_descent")
     algorithm, problem, network, budget, horizon = example.world
-    done = library.simulate(algorithm, problem, network, budget, horizon, runs=2)
+    done = results.simulate(algorithm, problem, network, budget, horizon, runs=2)
     assert np.isinf(done.algorithm.bound(problem, np.ones((1, 1, 3)), 1)).all()
     assert done.measurements["value"].is_finite().all()
     assert np.isfinite(done.models.released).all()

@@ -1,1 +1,1 @@
-"""Objects for users of the Python API: results of a simulation and estimators."""
+"""Simulation results and estimators of the Python API."""

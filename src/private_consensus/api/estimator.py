@@ -1,4 +1,4 @@
-"""Estimator with the interface of scikit-learn: logistic regression on agents of a network."""
+"""Logistic regression on the agents of a network, as an estimator of scikit-learn."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .results import Result, simulate
 
 
 class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
-    r"""Binary logistic regression that agents on a network learn together.
+    r"""Binary logistic regression, trained by agents on a network.
 
-    The records are dealt to agents (:func:`private_consensus.split`), an algorithm of the registry
-    runs for ``horizon`` iterations within the privacy budget, and the average of the released
-    models predicts. The guarantee covers the model that one call of ``fit`` releases.
+    The records are assigned to agents at random (:func:`private_consensus.split`). An algorithm of
+    the registry runs for ``horizon`` iterations within the privacy budget. The average of the
+    released models is used for predictions. The guarantee covers the model of one call of ``fit``.
 
     Parameters
     ----------
     algorithm : str, default "muffliato_gd"
         Name of an algorithm that solves logistic regression.
     epsilon : float, default 1.0
-        Budget per call of ``fit``; ``inf`` for no privacy.
+        Epsilon of the budget per call of ``fit``; ``inf`` for no privacy.
     delta : float, default 1e-5
         Delta of the budget.
     agents : int, default 10
-        Number of agents; with fewer records than agents, every record is an agent of its own.
+        Number of agents, or the number of records if that is smaller.
     network : str or Network, default "ring"
-        Name of a graph, or a network with as many agents.
+        Name of a graph family, or a network with as many agents.
     horizon : int, default 100
         Number of iterations.
     bound : float or None, default None
@@ -52,20 +52,20 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
     ridge : float, default 0.001
         Weight of the regulariser.
     parameters : dict or None, default None
-        Parameters of the algorithm. A step size that is not stated is 1/L.
+        Parameters of the algorithm. The default of a step size is 1/L, with the smoothness L.
     random_state : int, RandomState or None, default None
-        Seed of the shares and of the noise.
+        Seed of the assignment of records to agents and of the noise.
 
     Attributes
     ----------
     classes_ : ndarray, shape (2,)
-        Labels.
+        Labels in ascending order.
     coef_ : ndarray, shape (1, features)
         Coefficients.
     intercept_ : ndarray, shape (1,)
         Intercept.
     result_ : Result
-        Result of the simulation, with guarantee and models.
+        Result of the simulation, with its guarantee and models.
     n_features_in_ : int
         Number of features.
     n_iter_ : int
@@ -100,14 +100,14 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> DecentralizedLogisticRegression:
-        """Learn from records.
+        """Fit the model to records.
 
         Parameters
         ----------
         X : array_like, shape (records, features)
             Features.
         y : array_like, shape (records,)
-            Labels, of two classes.
+            Labels with two classes.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         Raises
         ------
         InvalidInput
-            If a finite ``epsilon`` comes without ``bound`` and ``classes``.
+            If ``epsilon`` is finite and ``bound`` or ``classes`` is None.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
@@ -133,7 +133,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         expected = "a mapping of parameters of the algorithm, or None"
         parameters = {} if self.parameters is None else self.parameters
         arguments.instance("parameters", parameters, Mapping, expected)
-        algorithm = _with_steps(self.algorithm, parameters, problem)
+        algorithm = _with_default_steps(self.algorithm, parameters, problem)
         self.result_: Result = simulate(
             algorithm, problem, self._network(agents), budget, self.horizon,
             runs=1, seed=seed, iterations=[self.horizon],
@@ -145,7 +145,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return self
 
     def _seed(self) -> int:
-        """Return the seed of the streams."""
+        """Return the root seed of the random streams."""
         try:
             random = check_random_state(self.random_state)
         except (TypeError, ValueError) as error:
@@ -174,7 +174,7 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return labels
 
     def _row_bound(self, X: np.ndarray, budget: Budget) -> float:
-        """Return the l2 norm to which records are scaled."""
+        """Return the l2 norm to which longer records are scaled."""
         if self.bound is not None:
             return self.bound
         expected = "an l2 norm; it is computed from records for epsilon=inf only"
@@ -211,14 +211,14 @@ class DecentralizedLogisticRegression(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _with_steps(name: str, stated: Mapping[str, Any], problem: Any) -> Any:
-    """Return an algorithm; step sizes that are not stated are those of its ranges, in 1/L."""
+def _with_default_steps(name: str, values: Mapping[str, Any], problem: Any) -> Any:
+    """Return an algorithm with parameters; missing step sizes are the defaults, in units of 1/L."""
     kind = algorithms.load(name)
     names = [field.name for field in dataclasses.fields(kind)]
-    for parameter in stated:
+    for parameter in values:
         expected = f"a parameter of {name}: {', '.join(names)}"
         require(parameter in names, "parameters", parameter, expected)
-    steps = step_parameters(kind(**stated))
+    steps = step_parameters(kind(**values))
     scale = 1.0 / float(np.max(problem.smoothness))
-    defaults = {step: kind.ranges[step].default * scale for step in steps if step not in stated}
-    return kind(**defaults, **stated)
+    defaults = {step: kind.ranges[step].default * scale for step in steps if step not in values}
+    return kind(**defaults, **values)

@@ -1,51 +1,89 @@
-"""Simulation for the Python API: measurements, models, derived guarantee, plot and audit."""
+"""Simulation for the Python API, with measurements, models, privacy guarantee, plot and audit."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from private_consensus.audits.audit import audit
 from private_consensus.audits.result import AuditResult
 from private_consensus.common import yamls
-from private_consensus.common.errors import Diverged, arguments
+from private_consensus.common.errors import Diverged, InvalidInput, arguments, require
 from private_consensus.common.extras import needed
 from private_consensus.common.json_values import to_json
 from private_consensus.common.provenance import write_text
 from private_consensus.common.terminal import inline
-from private_consensus.core import library
+from private_consensus.core import simulation
 from private_consensus.core.algorithms.base import Algorithm, parameters, unstable_steps
+from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.parameters import FOR_CALIBRATION
 from private_consensus.core.networks import Network
 from private_consensus.core.problems import Problem
-from private_consensus.core.randomness import Streams
+from private_consensus.core.randomness import PURPOSES, Streams
+from private_consensus.core.simulation import (
+    MAX_HORIZON,
+    MAX_RUNS,
+    Environment,
+    MeasurementPlan,
+    MeasurementRequest,
+    Setting,
+)
 from private_consensus.core.splitting import Shares
-from private_consensus.privacy import Budget
+from private_consensus.privacy import Budget, Guarantee, Release, account
 from private_consensus.privacy.derivations import WHOLE, derive
+
+MAX_MEASUREMENTS = 100_000_000
+"""Largest number of measurements of one simulation."""
+FINAL = (("released", "value"), ("internal", "value"))
+"""Measures whose values after the last iteration are the models."""
 
 
 @dataclass(frozen=True)
-class Result(library.Simulation):
-    """Result of :func:`simulate`, made by that function.
+class Models:
+    """Models after the last iteration.
+
+    Parameters
+    ----------
+    released : ndarray, shape (runs, agents, dim)
+        Models that the agents release. The guarantee covers the models of one run.
+    per_agent : ndarray, shape (runs, agents, dim)
+        Models that the agents keep, if they differ from the released models. The guarantee does not
+        cover them, and an agent may use only its own model.
+    """
+
+    released: np.ndarray
+    per_agent: np.ndarray
+
+    @property
+    def average(self) -> np.ndarray:
+        """Mean of the released models over agents, which the guarantee covers; (runs, dim)."""
+        return self.released.mean(-2)
+
+
+@dataclass(frozen=True)
+class Result:
+    """Result of :func:`simulate`.
 
     Parameters
     ----------
     algorithm : Algorithm
-        With calibrated noise, on the first graph.
+        Algorithm with calibrated noise, on the first graph.
     claimed : Budget
         Budget that the algorithm claims to meet.
     guarantee : Guarantee
         Guarantee for all releases of the agent with the largest privacy loss in one run.
         ``guarantee.derivation`` explains it in words and numbers.
     measurements : polars.DataFrame
-        Columns t, quantity, metric, run, value. They are computed from the records; no guarantee
-        covers them.
+        Columns t, quantity, metric, run, value. They are computed from the private records, and no
+        guarantee covers them.
     releases : list of Release
         Releases from which the guarantee is computed.
     setting : Setting
@@ -58,13 +96,37 @@ class Result(library.Simulation):
         Values after the last iteration, by quantity; :attr:`models` returns them.
     """
 
+    algorithm: Algorithm
+    claimed: Budget
+    guarantee: Guarantee
+    measurements: pl.DataFrame
+    releases: Sequence[Release] = field(repr=False)
+    setting: Setting = field(repr=False)
+    problem: Problem = field(repr=False)
+    network: Network = field(repr=False)
+    final: dict[str, np.ndarray] = field(repr=False)
+
+    @property
+    def models(self) -> Models:
+        """Models after the last iteration, released and per agent.
+
+        Raises
+        ------
+        InvalidInput
+            If the algorithm releases no model of each agent.
+        """
+        released = self.final.get("released", np.empty(0))
+        expected = "an algorithm that releases one vector per agent"
+        require(released.ndim == 3, "models", type(self.algorithm).__name__, expected)
+        return Models(released, self.final.get("internal", released))
+
     def to_pandas(self) -> Any:
-        """Return the measurements as a pandas DataFrame; pyarrow is not needed.
+        """Return the measurements as a pandas DataFrame.
 
         Raises
         ------
         ModuleNotFoundError
-            Without pandas, with the command that installs it.
+            If pandas is missing; the message has the command that installs it.
         """
         with needed("pandas"):
             import pandas
@@ -83,7 +145,7 @@ class Result(library.Simulation):
         Raises
         ------
         ModuleNotFoundError
-            Without altair, with the command that installs it.
+            If altair is missing; the message has the command that installs it.
         """
         with needed("altair"):
             import altair
@@ -124,10 +186,10 @@ class Result(library.Simulation):
         Parameters
         ----------
         runs : int, optional
-            Runs on each of two data sets per attacked agent, at most. None: that of the command
-            line.
+            Largest number of runs on each of two data sets, per attacked agent. None: the default
+            of the command line.
         confidence : float, optional
-            Confidence of the whole result. None: that of the command line.
+            Confidence level of the result. None: the default of the command line.
         seed : int, default 0
             Seed of the executions.
         progress : callable, optional
@@ -154,10 +216,10 @@ class Result(library.Simulation):
         path : path
             File to write.
         shares : Shares, optional
-            Shares from which the logistic regression was made; the file then has the coefficients
-            in the units of the table.
+            Records on which the logistic regression was built. The file then contains the
+            coefficients in the units of the table.
         run : int, default 0
-            Index of the run. Every run that is published uses the budget again.
+            Index of the run. Publishing further runs increases the privacy loss.
 
         Returns
         -------
@@ -177,7 +239,7 @@ class Result(library.Simulation):
         contents = {
             "algorithm": type(self.algorithm).__name__,
             "parameters": {
-                name: getattr(value, "scale", value)
+                name: value.scale if isinstance(value, Noise) else value
                 for name, value in parameters(self.algorithm).items()
             },
             "horizon": self.setting.horizon,
@@ -204,14 +266,14 @@ def simulate(
     seed: int = 0,
     measures: Sequence[tuple[str, str]] = (),
     iterations: Iterable[int] | None = None,
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Result:
     """Calibrate an algorithm to a budget, run it, and account for its releases.
 
     Parameters
     ----------
     algorithm : Algorithm
-        Not yet calibrated.
+        Algorithm without calibrated noise.
     problem, network
         Objects, which all runs share, or functions that build them from the streams of some runs.
     budget : Budget
@@ -222,7 +284,7 @@ def simulate(
         Number of Monte-Carlo runs. More runs do not change earlier runs. The guarantee covers one
         run: publish the messages or models of one run only.
     seed : int, default 0
-        Equal seeds give equal numbers.
+        Root seed; equal seeds give equal results.
     measures : sequence of (quantity, metric), optional
         Quantities of the algorithm (``released``, ``internal``, ...) and names of
         ``problem.metrics``. Default: the first metric of the released quantity.
@@ -245,34 +307,77 @@ def simulate(
     Diverged
         At the first value that is not finite; a note names the largest stable step size.
     """
+    arguments.instance("algorithm", algorithm, Algorithm, "an Algorithm")
+    arguments.instance("budget", budget, Budget, "a Budget")
+    horizon = arguments.whole("horizon", horizon, 1, MAX_HORIZON)
+    runs = arguments.whole("runs", runs, 1, MAX_RUNS)
+    seed = arguments.whole("seed", seed, 0)
+    arguments.function("progress", progress)
+    measures = _pairs(measures)
+    times = _times(iterations, horizon)
+    size = runs * (len(times) + 1) * max(1, len(measures))
+    expected = f"at most {MAX_MEASUREMENTS:,} measurements: fewer runs or iterations"
+    require(size <= MAX_MEASUREMENTS, "runs, iterations, measures", size, expected)
+    environment = Environment(
+        _builder("problem", problem, Problem),
+        _builder("network", network, Network),
+    )
+    setting = Setting(algorithm, budget, horizon)
+    calibration = simulation.calibrate(
+        [setting],
+        environment,
+        root=seed,
+        groups=dict.fromkeys(PURPOSES, "simulate"),
+        runs=runs,
+    )
+    metrics = calibration.problem.metrics
+    measures = measures or (("released", next(iter(metrics))),)
+    for _, metric in measures:
+        require(metric in metrics, "measures", metric, f"one of {', '.join(metrics)}")
+        _require_test_records(calibration.problem, metric)
+    final = MeasurementRequest(MeasurementPlan(FINAL), frozenset({0}), runs)
     try:
-        done = library.simulate(
-            algorithm, problem, network, budget, horizon, runs=runs, seed=seed, measures=measures,
-            iterations=iterations, progress=progress,
-        )  # fmt: skip
+        records = simulation.simulate(
+            calibration, plan=MeasurementPlan(measures, times), progress=progress, requests=[final]
+        )
     except Diverged as error:
-        steps = unstable_steps(algorithm, problem) if isinstance(problem, Problem) else {}
-        for name, (step, largest) in steps.items():
+        for name, (step, largest) in unstable_steps(algorithm, calibration.problem).items():
             text = f"{name} = {step:.4g} is above 2/L = {largest:.4g}"
             error.add_note(f"{text}, the largest stable step of gradient descent")
         raise
-    values = {field.name: getattr(done, field.name) for field in fields(done)}
-    text = "\n".join([*derive(done.releases, budget), *_calibration(done)])
-    values["guarantee"] = replace(done.guarantee, derivation=text)
-    return Result(**values)
+    measured = {(quantity, metric) for _, quantity, metric in records.values[0]}
+    for quantity, metric in measures:
+        expected = f"a quantity that {type(algorithm).__name__} records, such as released"
+        require((quantity, metric) in measured, "measures", quantity, expected)
+    rows = pl.DataFrame(records.rows()).drop("setting")
+    releases = [
+        case.algorithm.releases(calibration.problem, case.network, horizon)
+        for case in calibration.cases(0)
+    ]
+    guarantees = [account(of_case, budget.delta) for of_case in releases]
+    worst = max(range(len(releases)), key=lambda index: guarantees[index].epsilon)
+    final_values = {quantity: array for (_, quantity, _), array in records.additional[0].items()}
+    derivation = [
+        *derive(releases[worst], budget),
+        *_calibration(calibration.algorithms[0][0], guarantees[worst].epsilon, budget),
+    ]
+    guarantee = replace(guarantees[worst], derivation="\n".join(derivation))
+    return Result(
+        calibration.algorithms[0][0], budget, guarantee, rows, releases[worst], setting,
+        calibration.problem, calibration.network, final_values,
+    )  # fmt: skip
 
 
-def _calibration(done: library.Simulation) -> list[str]:
+def _calibration(algorithm: Algorithm, epsilon: float, budget: Budget) -> list[str]:
     """Describe the parameters that set the noise, if the noise does not use the whole budget."""
-    epsilon, budget = done.guarantee.epsilon, done.claimed
     if not budget.private or abs(epsilon / budget.epsilon - 1) <= WHOLE:
         return []
-    kind = type(done.algorithm)
+    kind = type(algorithm)
     names = [f.name for f in fields(kind) if FOR_CALIBRATION.keys() & f.metadata.keys()]
     lines = []
     for name in names:
         description = parameter_description(kind, name)
-        lines.append(f"  {name} = {getattr(done.algorithm, name)!r}. {description}".rstrip())
+        lines.append(f"  {name} = {getattr(algorithm, name)!r}. {description}".rstrip())
     return ["Parameters that set the noise:", *lines] if lines else []
 
 
@@ -282,7 +387,7 @@ def parameter_description(kind: type, name: str) -> str:
     Parameters
     ----------
     kind : type
-        Documented class; its base classes are searched, too.
+        Documented class. Its base classes are searched, too.
     name : str
         Name of the parameter.
 
@@ -302,3 +407,46 @@ def parameter_description(kind: type, name: str) -> str:
 def _words(name: str) -> str:
     """Return the name of a class as words."""
     return re.sub(r"(?<=[a-z])(?=[A-Z][a-z])", " ", name)
+
+
+def _require_test_records(problem: Problem, metric: str) -> None:
+    """Refuse a metric on test records for a problem that has none."""
+    labels = problem.test_labels if problem.offers("test_labels") else None
+    tested = "test" not in metric or labels is None or labels.shape[-1] > 0
+    require(tested, "measures", metric, "a metric without test records: this problem has none")
+
+
+def _pairs(measures: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """Return pairs of a quantity and a metric."""
+    expected = "pairs (quantity, metric) of texts"
+    pairs = arguments.items("measures", measures, tuple | list, expected)
+    for pair in pairs:
+        fits = len(pair) == 2 and all(isinstance(name, str) for name in pair)
+        require(fits, "measures", pair, expected)
+    return tuple((quantity, metric) for quantity, metric in pairs)
+
+
+def _times(iterations: Iterable[int] | None, horizon: int) -> frozenset[int]:
+    """Return the iterations at which quantities are measured."""
+    if iterations is None:
+        return frozenset(range(1, horizon + 1))
+    expected = f"at most {horizon} iterations, each a whole number between 1 and {horizon}"
+    fits = isinstance(iterations, Iterable) and not isinstance(iterations, str | bytes)
+    require(fits, "iterations", iterations, expected)
+    times = list(islice(iterations, horizon + 1))
+    require(len(times) <= horizon, "iterations", iterations, expected)
+    return frozenset(arguments.whole("iterations", t, 1, horizon) for t in times)
+
+
+def _builder(key: str, value: Any, kind: type) -> Callable[[Streams], Any]:
+    """Return a function from streams to a problem or network, whose results are checked."""
+    expected = f"a {kind.__name__}, or a function from Streams to one"
+    if isinstance(value, kind):
+        return lambda streams: value
+    if inspect.isclass(value) or not callable(value):
+        raise InvalidInput(key, value, expected)
+
+    def build(streams: Streams) -> Any:
+        return arguments.instance(key, value(streams), kind, expected)
+
+    return build

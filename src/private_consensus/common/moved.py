@@ -1,7 +1,7 @@
-"""Module paths of earlier releases, as aliases of today's modules.
+"""Aliases for module paths of earlier releases.
 
-Packages with algorithms of their own import ``private_consensus.algorithms.base`` and similar
-paths. These imports work for one more release and give a :class:`DeprecationWarning`.
+Other packages may import paths such as ``private_consensus.algorithms.base``. These imports work
+for one more release, with a :class:`DeprecationWarning`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MOVED = {
     "job_logging": "common.job_logging",
     "large_graphs": "core.large_graphs",
     "large_networks": "core.large_networks",
-    "library": "core.library",
+    "library": "api.results",
     "multiplicity": "common.multiplicity",
     "networks": "core.networks",
     "observations": "audits.views",
@@ -73,11 +73,11 @@ MOVED = {
     "usage": "common.usage",
     "yamls": "common.yamls",
 }
-"""Today's path below the package, by the path of a module or package of an earlier release."""
+"""Present path of a module below the package, by its path in an earlier release."""
 
 
 def moved_path(path: str) -> str | None:
-    """Return today's path of a module below the package; None if the module has not moved."""
+    """Return the present path of a module below the package; None if the module has not moved."""
     package, modules = path, ""
     while package and package not in MOVED:
         package, _, name = package.rpartition(".")
@@ -86,6 +86,8 @@ def moved_path(path: str) -> str | None:
 
 
 class _Aliases(MetaPathFinder, Loader):
+    """Import hook that loads moved modules under their former names."""
+
     def __init__(self) -> None:
         self._specs: dict[str, ModuleSpec | None] = {}
 
@@ -93,8 +95,8 @@ class _Aliases(MetaPathFinder, Loader):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root, _, path_below = fullname.partition(".")
-        today = moved_path(path_below) if root == PACKAGE else None
-        return ModuleSpec(fullname, self, origin=f"{PACKAGE}.{today}") if today else None
+        new_path = moved_path(path_below) if root == PACKAGE else None
+        return ModuleSpec(fullname, self, origin=f"{PACKAGE}.{new_path}") if new_path else None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = import_module(str(spec.origin))
@@ -104,11 +106,11 @@ class _Aliases(MetaPathFinder, Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        # The import system has replaced the module's own specification by that of the alias.
+        # The import system has replaced the module's specification by that of the alias.
         module.__spec__ = self._specs[module.__name__]
 
 
 def install() -> None:
-    """Let imports of the former module paths find the moved modules; a second call does nothing."""
+    """Install the import hook for former module paths, once per process."""
     if not any(isinstance(finder, _Aliases) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Aliases())

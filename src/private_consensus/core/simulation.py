@@ -1,9 +1,8 @@
-"""Monte-Carlo simulation of the settings of one algorithm: calibrated once, run in blocks.
+"""Monte-Carlo simulation of the settings of one algorithm.
 
-The noise of a setting is calibrated before any run, from the sensitivities that the problem states
-for all data sets and from the public graph. With random graphs it is calibrated for the graph of
-each run. The noise of a run therefore depends on no other run, and the privacy table and the audits
-examine the algorithm that ran.
+The noise of each setting is calibrated once, before any run, from the public graph and the
+problem's sensitivities, which hold for all data sets. With random graphs, the noise is calibrated
+for the graph of each run and depends on no other run.
 
 Runs are computed in blocks of a fixed size. The last block is filled up with further runs, which
 are discarded. The results of a run therefore depend neither on the number of runs nor on the number
@@ -31,8 +30,11 @@ from .randomness import Streams
 
 DIVERGENCES = ("raise", "record")
 
+MAX_HORIZON, MAX_RUNS = 10_000_000, 1_000_000
+"""Largest numbers of iterations and of runs."""
+
 BLOCK = 10
-"""Runs per block: few enough that the arrays of a block stay in the cache."""
+"""Number of runs per block, small enough that the arrays of a block stay in the cache."""
 
 
 class Environment(NamedTuple):
@@ -44,19 +46,31 @@ class Environment(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """Experimental setting: algorithm, privacy budget, number of iterations, and whether
-    intermediate iterations are measured.
+    """Experimental setting of a simulation.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Algorithm, whose noise need not be calibrated yet.
+    budget : Budget
+        Privacy budget of a run.
+    horizon : int
+        Number of iterations.
+    name : str
+        Name in error messages.
+    intermediate : bool
+        True if metrics are recorded at intermediate iterations, False for the last iteration only.
     """
 
     algorithm: Algorithm
     budget: Budget
     horizon: int
     name: str = ""
-    course: bool = True
+    intermediate: bool = True
 
 
 class Case(NamedTuple):
-    """Calibrated algorithm and its network, which belongs to one run or to all runs."""
+    """Calibrated algorithm, and the network of one run or of all runs."""
 
     algorithm: Algorithm
     network: Network
@@ -96,22 +110,22 @@ class Calibration:
 
     @cached_property
     def graphs(self) -> list[Network]:
-        """Network that all runs share, or the network of each run without the filled-up ones."""
+        """Network that all runs share, or the network of each run that is not discarded."""
         return _graphs(self.network)[: self.runs]
 
     def cases(self, index: int) -> list[Case]:
         """Return the calibrated algorithms of a setting with their graphs.
 
-        Of several graphs with equal privacy, only the first is returned. The privacy loss of the
+        Only the first of several graphs with equal privacy is returned. The privacy loss of the
         setting is that of the worst graph.
         """
-        kind, distinct = self.settings[index].algorithm, {}
+        uncalibrated, cases = self.settings[index].algorithm, {}
         for algorithm, graph in zip(self.algorithms[index], self.graphs, strict=False):
-            distinct.setdefault(kind.graph_statistics(graph), Case(algorithm, graph))
-        return list(distinct.values())
+            cases.setdefault(uncalibrated.graph_statistics(graph), Case(algorithm, graph))
+        return list(cases.values())
 
     def only(self, indices: Sequence[int]) -> Calibration:
-        """Return the calibration of a selection of settings, given by their indices."""
+        """Return the calibration of the settings with some indices."""
         settings, algorithms = (
             [entries[index] for index in indices] for entries in (self.settings, self.algorithms)
         )
@@ -191,14 +205,13 @@ def calibrate(
 
 
 def _require_comparable(problem: Problem, network: Network, runs: int) -> None:
-    """Refuse a problem and a network with different numbers of agents, or of other runs."""
+    """Refuse a problem and a network with different numbers of agents or of runs."""
     require_same_agents(problem, network)
-    own_data = getattr(problem, "n_runs", None)
-    expected_runs = "data for 1 run, or a function of streams that returns data for each run"
-    require(own_data in (None, 1), "runs of the problem", own_data, expected_runs)
-    own_graphs = runs if network.shared else len(network.degrees)
+    expected = "data for 1 run, or a function of streams that returns data for each run"
+    require(problem.n_runs in (None, 1), "runs of the problem", problem.n_runs, expected)
+    graph_count = runs if network.shared else len(network.degrees)
     expected = f"1 graph for all runs, or a function of streams that returns {runs} graphs"
-    require(own_graphs == runs, "graphs of the network", own_graphs, expected)
+    require(graph_count == runs, "graphs of the network", graph_count, expected)
 
 
 def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorithm:
@@ -209,7 +222,7 @@ def calibrated(setting: Setting, problem: Problem, network: Network) -> Algorith
     setting : Setting
         Algorithm, privacy budget and number of iterations.
     problem : Problem
-        States the sensitivities, which hold for all data sets.
+        Problem with sensitivities, which hold for all data sets.
     network : Network
         Public communication graph.
 
@@ -241,13 +254,22 @@ def _graphs(network: Network) -> list[Network]:
 
 @dataclass(frozen=True)
 class MeasurementPlan:
-    """Measurement plan: pairs (quantity, metric), and the intermediate iterations at which they
-    are measured.
+    """Pairs (quantity, metric) to record in a run, and the iterations at which they are recorded.
 
     A quantity is an observable of the algorithm (``internal``, ``released``, ``consensus``, ...).
-    The metric ``value`` records the quantity itself. For pairs in ``averages``, the mean over all
-    iterations t = 1, ..., T is recorded at T, under the name :func:`averaged`. Before the last
-    iteration the pairs in ``intermediate`` are recorded, or all pairs if it is empty.
+    The metric ``value`` records the quantity itself.
+
+    Parameters
+    ----------
+    measures : tuple of (str, str)
+        Pairs to record after the last iteration T.
+    iterations : frozenset of int
+        Intermediate iterations at which pairs are recorded, too.
+    averages : tuple of (str, str)
+        Pairs whose mean over the iterations 1, ..., T is recorded at T, under the metric's name in
+        :func:`averaged`.
+    intermediate : tuple of (str, str)
+        Pairs to record at intermediate iterations; if empty, those of ``measures``.
     """
 
     measures: tuple[tuple[str, str], ...]
@@ -260,45 +282,50 @@ class MeasurementPlan:
         """Pairs that are measured before the last iteration."""
         return self.intermediate or self.measures
 
-    def keys(self, horizon: int, course: bool = True) -> set[tuple[int, str, str]]:
+    def keys(self, horizon: int, intermediate: bool = True) -> set[tuple[int, str, str]]:
         """Return the (iteration, quantity, metric) triples to record in a run.
 
         Parameters
         ----------
         horizon : int
             Number of iterations of the run.
-        course : bool, default True
+        intermediate : bool, default True
             True if metrics are recorded at intermediate iterations, not only at the last.
 
         Returns
         -------
         set of tuple
         """
-        times = [t for t in self.iterations if t < horizon] if course else []
+        times = [t for t in self.iterations if t < horizon] if intermediate else []
         triples = {(t, *measure) for t in times for measure in self.intermediate_measures}
         triples |= {(horizon, *measure) for measure in self.measures}
         return triples | {(horizon, of, averaged(metric)) for of, metric in self.averages}
 
 
 class MeasurementRequest(NamedTuple):
-    """Additional measurements for some settings (by index), in the first runs only."""
+    """Additional measurements of the settings with some indices, in the first runs only."""
 
-    watch: MeasurementPlan
+    plan: MeasurementPlan
     settings: frozenset[int]
     runs: int
 
 
 def averaged(metric: str) -> str:
-    """Return the name of a metric's mean over all iterations of a run."""
+    """Return the name under which a metric's mean over all iterations of a run is recorded."""
     return f"mean_{metric}"
 
 
 @dataclass
 class Records:
-    """Measurements ``values[setting][(t, quantity, metric)]``, each an array ``[runs]``.
+    """Measurements of a simulation.
 
-    ``additional`` has the additional measurements in the same form, for the runs of the blocks that
-    contain the requested runs.
+    Attributes
+    ----------
+    values : list of dict
+        For each setting, a mapping from (t, quantity, metric) to an array ``[runs]``.
+    additional : list of dict
+        Additional measurements in the same form, for all runs of the blocks that contain the
+        requested runs.
     """
 
     values: list[dict[tuple[int, str, str], np.ndarray]] = field(default_factory=list)
@@ -322,9 +349,9 @@ class Records:
 def simulate(
     calibration: Calibration,
     *,
-    watch: MeasurementPlan,
+    plan: MeasurementPlan,
     divergence: str = "raise",
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     processes: int = 1,
     requests: Sequence[MeasurementRequest] = (),
 ) -> Records:
@@ -334,7 +361,7 @@ def simulate(
     ----------
     calibration : Calibration
         See :func:`calibrate`.
-    watch : MeasurementPlan
+    plan : MeasurementPlan
         Quantities and metrics to record.
     divergence : {"raise", "record"}
         Treatment of an infinite iterate: an error, or a measurement of infinity.
@@ -343,7 +370,7 @@ def simulate(
     processes : int, default 1
         Number of worker processes. The results do not depend on it.
     requests : sequence of MeasurementRequest
-        Additional measurements; their averages have to be those of ``watch``.
+        Additional measurements; their averages have to be those of ``plan``.
 
     Returns
     -------
@@ -355,29 +382,32 @@ def simulate(
         At the first non-finite iterate, naming algorithm, setting, iteration and run; not with
         ``divergence="record"``.
     """
-    how = {"watch": watch, "divergence": divergence, "progress": progress, "processes": processes}
-    return simulate_together([calibration], requests=[requests], **how)[0]
+    (records,) = simulate_together(
+        [calibration], plan=plan, divergence=divergence, progress=progress, processes=processes,
+        requests=[requests],
+    )  # fmt: skip
+    return records
 
 
 def simulate_together(
     calibrations: Sequence[Calibration],
     *,
-    watch: MeasurementPlan,
+    plan: MeasurementPlan,
     divergence: str = "raise",
-    progress: Callable[[int, int], None] = lambda done, of: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
     processes: int = 1,
     requests: Sequence[Sequence[MeasurementRequest]],
 ) -> list[Records]:
     """Run several environments on the same runs and record their measurements.
 
-    Each block of runs is computed for all environments before the next block. Identical objects
-    are then built once. The results do not depend on it.
+    Each block of runs is computed for all environments before the next block, so that objects that
+    the environments share are built once. The results do not depend on this order.
 
     Parameters
     ----------
     calibrations : sequence of Calibration
         One calibration per environment, with equal numbers of runs and equal blocks.
-    watch : MeasurementPlan
+    plan : MeasurementPlan
         Quantities and metrics to record.
     divergence : {"raise", "record"}
         See :func:`simulate`.
@@ -398,14 +428,14 @@ def simulate_together(
     beginnings = range(0, runs, block)
 
     def compute(first: int) -> list[list[dict]]:
-        recorder_type = _Recorder if divergence == "raise" else _Counter
+        recorder_type = _Recorder if divergence == "raise" else _DivergenceRecorder
         handling = None if divergence == "raise" else "ignore"
         with np.errstate(over=handling, invalid=handling):
             return [
                 _run_block(
                     calibration,
                     first,
-                    watch,
+                    plan,
                     [request for request in additional if first < request.runs],
                     recorder_type,
                 )
@@ -418,16 +448,16 @@ def simulate_together(
         blocks.append(block_results)
         progress(min(first + block, runs), runs)
     return [
-        _records(calibration, watch, block_results)
+        _records(calibration, plan, block_results)
         for calibration, *block_results in zip(calibrations, *blocks, strict=True)
     ]
 
 
-def _records(calibration: Calibration, watch: MeasurementPlan, blocks: list[list[dict]]) -> Records:
+def _records(calibration: Calibration, plan: MeasurementPlan, blocks: list[list[dict]]) -> Records:
     """Collect the measurements of all blocks of one environment."""
     runs, records = calibration.runs, Records()
     for index, setting in enumerate(calibration.settings):
-        planned = watch.keys(setting.horizon, setting.course)
+        planned = plan.keys(setting.horizon, setting.intermediate)
         joined = {key: _joined(blocks, index, key)[:runs] for key in blocks[0][index]}
         records.values.append({key: joined[key] for key in joined if key in planned})
         records.additional.append({key: joined[key] for key in joined if key not in planned})
@@ -441,9 +471,9 @@ def _joined(blocks: list[list[dict]], index: int, key: tuple[int, str, str]) -> 
 def _run_block(
     calibration: Calibration,
     first: int,
-    watch: MeasurementPlan,
-    also: Sequence[MeasurementRequest],
-    recorder_type,
+    plan: MeasurementPlan,
+    requests: Sequence[MeasurementRequest],
+    recorder_type: type[_Recorder],
 ) -> list[dict]:
     """Run a block of one environment; return the measurements of each setting."""
     last = first + calibration.block
@@ -454,12 +484,12 @@ def _run_block(
     measured: list[dict] = [{} for _ in settings]
     algorithms = [calibration.of_block(index, first) for index in range(len(settings))]
     for members in _batches(algorithms):
-        plans = [
-            (request.watch, np.array([member in request.settings for member in members]))
-            for request in also
+        additional_plans = [
+            (request.plan, np.array([member in request.settings for member in members]))
+            for request in requests
         ]
         member_settings = [settings[i] for i in members]
-        recorder = recorder_type(watch, problem, streams, member_settings, plans)
+        recorder = recorder_type(plan, problem, streams, member_settings, additional_plans)
         horizon = np.array([settings[i].horizon for i in members])
         stack([algorithms[i] for i in members]).run(problem, network, streams, horizon, recorder)
         for index, member in enumerate(members):
@@ -468,6 +498,7 @@ def _run_block(
 
 
 def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
+    """Return the indices of algorithms that one batch can run, for each batch."""
     batches: dict[Any, list[int]] = defaultdict(list)
     for index, algorithm in enumerate(algorithms):
         batches[structure(algorithm)].append(index)
@@ -475,65 +506,69 @@ def _batches(algorithms: Sequence[Algorithm]) -> Collection[list[int]]:
 
 
 class _Recorder:
-    """Recorder of the planned measurements, which stops a run with an infinite iterate.
+    """Recorder of the planned measurements, which raises an error for a non-finite iterate.
 
-    ``also`` has additional measurement plans, each with a mask of its settings.
+    ``additional`` has further measurement plans, each with a mask of the settings to which it
+    applies.
     """
 
     def __init__(
         self,
-        watch: MeasurementPlan,
+        plan: MeasurementPlan,
         problem: Problem,
         streams: Streams,
         settings: list[Setting],
-        also: Sequence[tuple[MeasurementPlan, np.ndarray]] = (),
+        additional: Sequence[tuple[MeasurementPlan, np.ndarray]] = (),
     ):
-        self.watch, self.problem, self.streams, self.settings = watch, problem, streams, settings
+        self.averages = plan.averages
+        self.problem, self.streams, self.settings = problem, streams, settings
         all_settings = np.ones(len(settings), bool)
-        courses = np.array([setting.course for setting in settings])
-        self.watches = [
-            (watch, all_settings, courses),
-            *((plan, mask, mask) for plan, mask in also),
+        intermediate = np.array([setting.intermediate for setting in settings])
+        # Plan, mask of settings at their last iteration, mask of settings before it.
+        self.plans = [
+            (plan, all_settings, intermediate),
+            *((further, mask, mask) for further, mask in additional),
         ]
-        self.measures = dict.fromkeys(pair for plan, *_ in self.watches for pair in plan.measures)
+        self.measures = dict.fromkeys(pair for each, *_ in self.plans for pair in each.measures)
         self.horizon = np.array([setting.horizon for setting in settings])
-        self.times = {*self.horizon.tolist()}.union(*(plan.iterations for plan, *_ in self.watches))
+        self.times = {*self.horizon.tolist()}.union(*(each.iterations for each, *_ in self.plans))
         self.measured: list[dict] = [{} for _ in settings]
         self.sums: list[dict] = [defaultdict(float) for _ in settings]
 
     def __call__(self, t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
-        # Several observables are often the same array, which is checked once.
+        # Several observables may be the same array, which is checked once.
         if not isinstance(observables, Finite):
             for array in {id(array): array for array in observables.values()}.values():
                 self._require_finite(t, active, array)
-        for quantity, metric in self.watch.averages:
+        for quantity, metric in self.averages:
             if quantity in observables:
                 self._add(t, active, quantity, metric, observables[quantity])
-        now = self._now(t, active)
-        if not any(mask.any() for _, mask in now):
+        due = self._due(t, active)
+        if not any(mask.any() for _, mask in due):
             return
         for quantity, metric in self.measures:
             if quantity not in observables:
                 continue
-            asking = [mask for measures, mask in now if (quantity, metric) in measures]
-            measured = np.flatnonzero(np.any(asking, axis=0))
+            masks = [mask for measures, mask in due if (quantity, metric) in measures]
+            measured = np.flatnonzero(np.any(masks, axis=0))
             if len(measured):
                 self._measure(
                     t, active[measured], quantity, metric, observables[quantity][measured]
                 )
 
-    def _now(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
-        """Return the measures of each plan and the settings to which they apply: those that end,
-        and those at intermediate iterations.
+    def _due(self, t: int, active: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+        """Return the measures of each plan with a mask of the active settings to which they apply.
+
+        Some measures apply at the last iteration of a setting, others at intermediate iterations.
         """
         if t not in self.times:
             return []
-        ends, now = self.horizon[active] == t, []
-        for plan, mask, courses in self.watches:
-            now.append((plan.measures, mask[active] & ends))
+        is_last, due = self.horizon[active] == t, []
+        for plan, at_end, before_end in self.plans:
+            due.append((plan.measures, at_end[active] & is_last))
             if t in plan.iterations:
-                now.append((plan.intermediate_measures, courses[active] & ~ends))
-        return now
+                due.append((plan.intermediate_measures, before_end[active] & ~is_last))
+        return due
 
     def _add(self, t, active, quantity, metric, array) -> None:
         values = self._values(metric, array)
@@ -565,12 +600,12 @@ class _Recorder:
             raise Diverged(type(setting.algorithm).__name__, setting.name, t, run)
 
 
-class _Counter(_Recorder):
-    """Recorder that records infinity for values that are not finite, and continues the run."""
+class _DivergenceRecorder(_Recorder):
+    """Recorder that records infinity for non-finite values, and continues the run."""
 
     def _values(self, metric, array) -> np.ndarray:
         values = super()._values(metric, array)
         return np.where(np.isfinite(values), values, np.inf)
 
     def _require_finite(self, t: int, active: np.ndarray, array: np.ndarray) -> None:
-        """Accept all values; counters require no finite numbers."""
+        """Accept all values."""

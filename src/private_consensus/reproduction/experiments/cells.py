@@ -288,7 +288,7 @@ def _measured(
         remaining = [calibrations[group].only(own_indices[group]) for group in computed]
         for group, group_records in zip(
             computed,
-            simulate_together(remaining, watch=watch, requests=requested_values, **how),
+            simulate_together(remaining, plan=watch, requests=requested_values, **how),
             strict=True,
         ):
             records[group] = group_records
@@ -341,7 +341,7 @@ def _borrowed(
     shared_rows: pl.DataFrame, name: str, watch: MeasurementPlan, setting: Setting, runs: int
 ) -> pl.DataFrame:
     """Select the measurements that one setting requires from the rows that lenders computed."""
-    planned = watch.keys(setting.horizon, setting.course)
+    planned = watch.keys(setting.horizon, setting.intermediate)
     keys = pl.DataFrame(sorted(planned), schema=KEYS, orient="row")
     setting_rows = shared_rows.filter(pl.col("identity") == name, pl.col("run") < runs)
     return setting_rows.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
