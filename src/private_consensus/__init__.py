@@ -3,11 +3,12 @@
 Public names are imported on first use. Algorithms, problems and networks are modules:
 ``algorithms.load(name)``, ``problems.load(name)``, ``networks.build(streams, name, agents)``.
 
-A :class:`Budget` is the privacy loss that an algorithm may spend under its :class:`Relation`.
-:func:`simulate` runs an algorithm, :func:`account` computes the privacy cost of a list of
-:class:`Release`, :func:`calibrate` the noise for a budget, and :func:`audit` executes an algorithm
-on neighbouring data sets and tests its claim. ``observers`` computes privacy against observers
-that receive only some of the messages. Types of all names are in ``__init__.pyi``.
+A :class:`Budget` is the largest allowed privacy loss under a neighbouring :class:`Relation`.
+:func:`simulate` runs an algorithm. :func:`account` computes the privacy loss of a list of
+:class:`Release`. :func:`calibrate` computes the noise for a budget. :func:`audit` executes an
+algorithm on neighbouring data sets and tests its privacy claim. ``observers`` computes the privacy
+loss to observers that receive only some of the messages. ``__init__.pyi`` has the types of all
+names.
 """
 
 from importlib import import_module
@@ -24,7 +25,7 @@ _MODULES = {
     "privacy": "privacy",
     "problems": "core.problems",
 }
-_PLACES = {
+_OBJECTS = {
     "Algorithm": "core.algorithms.base",
     "Budget": "privacy",
     "DecentralizedLogisticRegression": "api.estimator",
@@ -45,7 +46,7 @@ _PLACES = {
     "split": "core.splitting",
     "zcdp_epsilon": "privacy",
 }
-__all__ = sorted([*_MODULES, *_PLACES])
+__all__ = sorted([*_MODULES, *_OBJECTS])
 
 moved.install()
 
@@ -53,8 +54,8 @@ moved.install()
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f".{_MODULES[name]}", __name__)
-    if name in _PLACES:
-        return getattr(import_module(f".{_PLACES[name]}", __name__), name)
+    if name in _OBJECTS:
+        return getattr(import_module(f".{_OBJECTS[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,4 +1,4 @@
-"""What type checkers and editors read: every name that is exported, and where from."""
+"""Exported names of the package with their modules, for type checkers and editors."""
 
 from . import privacy as privacy
 from .api.estimator import (

@@ -15,7 +15,7 @@ from private_consensus.reproduction.experiments.schema import read_yaml
 CONFIG = Path(__file__).parents[2] / "config"
 EXPERIMENT = "showkatbakhsh_fig1"
 SCRIPT = CONFIG.parent / "workflow" / "scripts" / "audit_settings.py"
-CACHES = ("imported_modules", "_origin", "_meaning", "_direct_imports")
+CACHES = ("imported_modules", "_origin", "_syntax", "_direct_imports")
 
 
 @pytest.fixture

@@ -127,9 +127,9 @@ def test_every_package_that_is_no_dependency_of_the_core_is_brought_by_the_extra
     direct = {name: named(texts) for name, texts in PROJECT["optional-dependencies"].items()}
     core = named(PROJECT["dependencies"])
     outside = {name for name in imported() - {"private_consensus"} if not owners[name] & core}
-    optional = set(extras.EXTRA_OF) | (set(extras.ALONE) - core)
+    optional = set(extras.EXTRA_OF) | (set(extras.WITHOUT_EXTRA) - core)
     assert outside - set(BROUGHT) == optional - set(BROUGHT) - {"snakemake"}
-    for name in outside - set(BROUGHT) - set(extras.ALONE):
+    for name in outside - set(BROUGHT) - set(extras.WITHOUT_EXTRA):
         assert owners[name] & direct[extras.EXTRA_OF[name]], name
 
 
@@ -148,7 +148,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(monkeypatch, capsys):
 
 def test_no_message_names_a_package_that_is_not_published():
     """The extra of an unpublished project would be looked up in a package index."""
-    for package in (*extras.EXTRA_OF, *extras.ALONE):
+    for package in (*extras.EXTRA_OF, *extras.WITHOUT_EXTRA):
         message = extras.how_to_install(ModuleNotFoundError("missing", name=package))
         _, _, command = message.partition("pip install ")
         assert command and extras.PROJECT not in command

@@ -43,7 +43,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget():
-    for name in ("imported_modules", "_origin", "_meaning", "_direct_imports"):
+    for name in ("imported_modules", "_origin", "_syntax", "_direct_imports"):
         getattr(provenance, name).cache_clear()
 
 

@@ -1,8 +1,7 @@
 """Tools without domain knowledge that every other package uses.
 
-``errors`` has the one error for bad input, :class:`~.errors.InvalidInput`, and checks of
-arguments; ``yamls`` reads configuration with line numbers; ``provenance`` hashes the code and
-settings that a result depends on; ``secrets`` redacts credentials from logs; ``extras`` names the
-optional dependency that a command needs. No module of this package imports another package of
-the project.
+``errors`` defines the error for invalid input, :class:`~.errors.InvalidInput`, and checks of
+arguments. ``yamls`` reads configuration files. ``provenance`` hashes the code and the settings on
+which a result depends. ``secrets`` redacts credentials. ``extras`` names missing optional
+dependencies. No module of this package imports another package of the project.
 """

@@ -1,6 +1,6 @@
 """Checks of the arrays and numbers from which problems and networks are built.
 
-Each check raises one :class:`.InvalidInput` that names the first invalid entry by its indices, such
+Each check raises an :class:`.InvalidInput` that names the first invalid entry by its indices, such
 as ``problem.labels[agent 2, record 5]``, with its value and the bound.
 """
 
@@ -52,7 +52,7 @@ def require_array(
     kinds : str, default "iuf"
         Accepted kinds of dtypes: ``i`` and ``u`` integers, ``f`` floats, ``b`` booleans.
     empty : bool, default False
-        Whether an axis may have length 0.
+        True if axes may have length 0.
     """
     names = ", ".join(axes[optional:])
     shape = f"({names})" if not optional else f"([{', '.join(axes[:optional])},] {names})"
@@ -66,16 +66,18 @@ def require_array(
 
 
 def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) -> None:
-    """Raise :class:`.InvalidInput` unless ``value`` has the shape that ``of`` prescribes.
+    """Raise :class:`.InvalidInput` unless an array has a shape.
 
     Parameters
     ----------
     key : str
         Name of the array in messages.
     value : ndarray
+        The array to check.
     shape : tuple of int
+        Required shape.
     of : str
-        What prescribes the shape, such as "features".
+        Name of the quantity with this shape, such as "features".
     """
     require(value.shape == shape, key, value.shape, f"the shape {shape}, as of {of}")
 
@@ -88,21 +90,22 @@ def require_each(
     Parameters
     ----------
     valid : ndarray of bool
+        True for each valid entry.
     key : str
         Name of the array in messages.
     values : ndarray, shape of ``valid``
         Values to report.
     axes : sequence of str
-        Names of the axes; those of the last axes count if there are more names than axes.
+        Names of the axes. If there are more names than axes, the last names are used.
     expected : str
-        What a valid entry is.
+        Description of the valid entries.
     """
     if valid.all():
         return
     position = tuple(map(int, np.unravel_index(int(np.argmin(valid)), valid.shape)))
     names = axes[len(axes) - len(position) :]
-    where = ", ".join(f"{name} {index}" for name, index in zip(names, position, strict=True))
-    raise InvalidInput(f"{key}[{where}]", np.asarray(values)[position].item(), expected)
+    indices = ", ".join(f"{name} {index}" for name, index in zip(names, position, strict=True))
+    raise InvalidInput(f"{key}[{indices}]", np.asarray(values)[position].item(), expected)
 
 
 def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
@@ -113,8 +116,9 @@ def require_finite(key: str, array: np.ndarray, axes: Sequence[str]) -> None:
     key : str
         Name of the array in messages.
     array : ndarray
+        The array to check.
     axes : sequence of str
-        Names of the axes, as in :func:`require_each`.
+        Names of the axes, see :func:`require_each`.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         # A sum is finite only if each term is; it needs no temporary array.
@@ -131,6 +135,7 @@ def require_rows_within(key: str, rows: np.ndarray, bound: float, axes: Sequence
     key : str
         Name of the array in messages.
     rows : ndarray, shape (..., dim)
+        Rows to check.
     bound : float
         Largest l2 norm of a row; rounding errors of :func:`tolerance_of` are allowed.
     axes : sequence of str
@@ -163,12 +168,13 @@ def require_number(
     key : str
         Name of the number in messages.
     value : object
+        The number to check.
     above : float, optional
-        The number is greater than this.
+        Bound that the number has to exceed.
     least : float, optional
-        The number is at least this.
+        Smallest accepted number.
     infinite : bool, default False
-        Whether plus infinity is accepted.
+        True if plus infinity is accepted.
     """
     lower = f" > {above:g}" if above > -math.inf else f" >= {least:g}" if least > -math.inf else ""
     expected = f"a {'' if infinite else 'finite '}number{lower}"

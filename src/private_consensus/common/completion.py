@@ -1,4 +1,4 @@
-"""Scripts that let a shell complete the commands, options and names of a command line."""
+"""Scripts with which a shell completes commands, options and names on the command line."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def completion_script(
     shell : {"bash", "zsh", "fish"}
         Shell that reads the script.
     names : mapping of str to sequence of str
-        For some commands, words that complete their positional arguments.
+        Completions of positional arguments, by command.
 
     Returns
     -------

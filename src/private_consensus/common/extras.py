@@ -21,20 +21,20 @@ EXTRA_OF = {
     "ucimlrepo": "data",
     "vl_convert": "report",
 }
-"""Extra of each optional package, by its name in import statements."""
-ALONE = {"altair": "altair>=6", "pandas": "pandas"}
-"""Packages of single methods, with the requirement to install."""
+"""Extra of this project that contains an optional package, by the package's import name."""
+WITHOUT_EXTRA = {"altair": "altair>=6", "pandas": "pandas"}
+"""Requirement of optional packages that belong to no extra, by import name."""
 
 
 def how_to_install(error: ModuleNotFoundError) -> str | None:
-    """Return one line for an optional package; None for other packages.
+    """Return a line with the command that installs an optional package; None for other packages.
 
-    The line names the packages of the extra. It does not name the extra of this project, which
-    would be looked up in a package index.
+    The command lists the packages of the extra, so that it does not depend on a package index that
+    contains this project.
     """
     package = (error.name or "").partition(".")[0]
-    if package in ALONE:
-        names = [ALONE[package]]
+    if package in WITHOUT_EXTRA:
+        names = [WITHOUT_EXTRA[package]]
     elif package in EXTRA_OF:
         names = packages_of(EXTRA_OF[package]) or [package]
     else:
@@ -64,7 +64,7 @@ def packages_of(extra: str) -> list[str]:
 
 @contextmanager
 def needed(package: str) -> Generator[None]:
-    """Import an optional package inside; if it is missing, the error says how to install it."""
+    """Add the installation command to the error if an optional package is missing."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,7 +1,7 @@
-"""Types of a configuration's fields, of which none is taken for another.
+"""Field types of configurations, without conversion between numbers, text and Boolean values.
 
-YAML tells numbers, words and truth values apart. Left to itself pydantic makes 1 of ``true`` and
-of ``"1"``, so that a slip of the pen would be a setting.
+YAML distinguishes these types. Pydantic would by default convert ``true`` and ``"1"`` to the number
+1, so that a typing error would not be detected.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from pydantic import Strict as NotConverted
 
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
 INFINITE = 1e300
-"""Number that stands for infinity in JSON, which has none."""
+"""Number that represents infinity in JSON."""
 
 
-def _a_number(value: float) -> float:
+def _not_nan(value: float) -> float:
     if math.isnan(value):
         raise ValueError("expected a number")
     return value
 
 
 Whole = Annotated[int, NotConverted()]
-Number = Annotated[float, NotConverted(), AfterValidator(_a_number)]
+Number = Annotated[float, NotConverted(), AfterValidator(_not_nan)]
 Flag = Annotated[bool, NotConverted()]
 
 
@@ -47,12 +47,12 @@ def split_measure(measure: Any) -> tuple[str, str]:
 
 
 def measure_text(measure: tuple[str, str]) -> str:
-    """Format a measure as a file states it."""
+    """Format a measure as ``quantity.metric``, without the default metric ``value``."""
     return ".".join(measure).removesuffix(".value")
 
 
 def present(value: Any) -> Any:
-    """Refuse a key without a value."""
+    """Return a value; raise ``ValueError`` for a key without a value."""
     if value is None:
         raise ValueError("expected a value, or no such key")
     return value
@@ -61,14 +61,14 @@ def present(value: Any) -> Any:
 Interpretation = Literal["resolved", "literal", "ablation"]
 Slug = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,99}$")]
-"""Name of a figure, a table or a claim, and of its file, its target and its place on a page."""
+"""Name of a figure, a table or a claim; it is also the name of its file and of its target."""
 Measure = Annotated[
     tuple[str, str],
     BeforeValidator(split_measure),
     PlainSerializer(measure_text),
     WithJsonSchema({"type": "string", "pattern": f"^{MEASURE.pattern}$"}),
 ]
-"""``quantity.metric``; the name alone for a quantity that is a number."""
+"""``quantity.metric``, or ``quantity`` for a quantity that is a number."""
 Reference = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)?$")]
 """``algorithm.variant``, or the algorithm if the key ``variant`` names the variant."""
 References = Annotated[list[Reference], Field(min_length=1)]
@@ -78,22 +78,22 @@ BatchSize = Annotated[Whole, Field(ge=1, le=10_000)]
 Values = Annotated[list[Number | Whole | str], Field(min_length=1)]
 Grid = dict[Slug, Values]
 Selection = dict[str, Any]
-"""Values of axes; a pair is a range."""
+"""Selected values of each axis; a pair is a range."""
 
 
 class Strict(BaseModel):
-    """Mapping with known keys."""
+    """Mapping that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Open(BaseModel):
-    """Named object; keys that are not listed are its parameters."""
+    """Mapping of a named object; unknown keys are its parameters."""
 
     model_config = ConfigDict(extra="allow", frozen=True, use_attribute_docstrings=True)
 
 
 class FileEntry(Strict):
-    """Mapping of a file with known keys; an absent key has no value."""
+    """Mapping of a file that refuses unknown keys and keys without a value."""
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)

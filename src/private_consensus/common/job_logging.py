@@ -1,4 +1,4 @@
-"""Log file of a job: settings, versions, wall time, and the trace of an error."""
+"""Log file of a job, with its settings, versions, wall time and the traceback of an error."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .secrets import RedactingFormatter, redacted
 from .usage import measured
 
 MAX_SETTINGS = 500
-"""Characters of a job's settings that its log repeats."""
+"""Largest number of characters of a job's settings in its log."""
 
 
 @contextmanager
 def job_logging(
     path: str | Path, settings: Any = None, usage: str | Path | None = None
 ) -> Iterator[None]:
-    """Log to a file; invalid input ends the process with one sentence, other errors with a trace.
+    """Write a log file; an error ends the process with its message or traceback.
 
     Neither the log nor the output of the process contains secrets.
 
@@ -41,14 +41,15 @@ def job_logging(
     Raises
     ------
     SystemExit
-        For every error, with its sentence or its trace.
+        For every error, with the message of :class:`.InvalidInput` and :class:`.Diverged`, or the
+        traceback of other errors.
     """
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     handler = logging.FileHandler(path, mode="w", encoding="utf-8")
     handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, force=True, handlers=[handler])
     if settings is not None:
-        # Snakemake prints the log of a failed job. Secrets go first: half of one is not recognised.
+        # Secrets are removed before the text is shortened: half of a secret is not recognised.
         text = redacted(json.dumps(settings, sort_keys=True, default=str))
         logging.info("settings %s", shortened(text, MAX_SETTINGS))
     logging.info("versions %s", versions())

@@ -12,10 +12,10 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:
-    """Return a value of the types of JSON.
+    """Convert a value to the types of JSON.
 
     Arrays become lists, infinity becomes the text ``inf`` and NaN becomes None. Objects of other
-    types become their text.
+    types are converted to text.
     """
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()

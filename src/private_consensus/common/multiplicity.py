@@ -1,9 +1,8 @@
-r"""Familywise error rate of many verdicts: Holm's step-down method.
+r"""Holm's step-down method, which controls the familywise error rate of many tests.
 
-The ``p`` of a verdict is the smallest :math:`\alpha` at which it still stands
-(:mod:`private_consensus.reproduction.claims.judging`). Holm's method tests the i-th smallest of m
-p-values at level :math:`0.05 / (m - i + 1)` and stops at the first that exceeds its level. The
-probability of any wrong verdict is at most 5 % under every dependence of the tests.
+The method tests the i-th smallest of m p-values at level :math:`\alpha / (m - i + 1)` and stops at
+the first that exceeds its level. The probability of any false rejection is at most :math:`\alpha`,
+for every dependence between the tests.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Provenance of results: hashes of code and settings, and atomic writes.
+"""Provenance of results: hashes of code, settings and files, and atomic writes.
 
-Snakemake compares files, not the modules a script imports. The hash of their abstract syntax closes
-that gap: comments and layout do not change it, meaning does.
+Snakemake does not notice a change of a module that a script imports. The hash of the abstract
+syntax of these modules detects it. Comments, docstrings and layout do not change the hash.
 """
 
 from __future__ import annotations
@@ -24,37 +24,39 @@ from typing import Any, NamedTuple
 
 PACKAGE = "private_consensus"
 
-WATCHED = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
+NUMERICAL_LIBRARIES = ("numpy", "scipy", "polars", "altair", "snakemake", "dp-accounting")
 
 
 def settings_hash(settings: Any) -> str:
-    """Hexadecimal digest of a JSON-like value, independent of the order of its keys."""
+    """Return a hexadecimal digest of a JSON value, independent of the order of its keys."""
     canonical = json.dumps(settings, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that numbers depend on."""
+    """Return the versions of Python and of the libraries on which numerical results depend."""
     return {
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in WATCHED},
+        **{name: importlib.metadata.version(name) for name in NUMERICAL_LIBRARIES},
     }
 
 
 def files_hash(paths: Iterable[str | Path]) -> str:
-    """Compute a digest of the names and contents of files, in any order; empty without files.
+    """Compute a digest of the names and contents of files; an empty text without files.
+
+    The digest does not depend on the order of the files.
 
     Raises
     ------
     FileNotFoundError
-        One of them is not there.
+        If a file is missing.
     """
     hashes = {Path(path).name: file_hash(path) for path in paths}
     return settings_hash(hashes) if hashes else ""
 
 
 def file_hash(path: str | Path) -> str:
-    """SHA-256 of a file's bytes; raises :class:`FileNotFoundError`."""
+    """Return the SHA-256 checksum of a file; raises :class:`FileNotFoundError`."""
     with open(path, "rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -100,9 +102,21 @@ def changed(expected_hashes: Mapping[str, str], folder: str | Path) -> list[str]
 
 
 def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
-    """Digest of the meaning of modules, of all that they import from here, and of scripts.
+    """Return a digest of the code of modules, of the modules that they import, and of scripts.
 
-    A module of somebody else's package is followed through the Python files of that package too.
+    Imports are followed within this package and within the package of each module.
+
+    Parameters
+    ----------
+    *modules : str
+        Dotted names of modules.
+    files : iterable of path
+        Scripts.
+
+    Returns
+    -------
+    str
+        Digest of the abstract syntax without docstrings.
     """
     starts = set(modules)
     for file in files:
@@ -110,9 +124,9 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
     reached = set().union(*(imported_modules(module) for module in starts))
     digest = hashlib.sha256()
     for module in sorted(reached):
-        digest.update(f"{module}\0{_meaning(_origin(module)).text}\0".encode())
+        digest.update(f"{module}\0{_syntax(_origin(module)).text}\0".encode())
     for file in sorted(map(str, files)):
-        digest.update(_meaning(file).text.encode())
+        digest.update(_syntax(file).text.encode())
     return digest.hexdigest()[:16]
 
 
@@ -120,11 +134,11 @@ def code_hash(*modules: str, files: Iterable[str | Path] = ()) -> str:
 def imported_modules(module: str) -> frozenset[str]:
     """Return a module and its direct and indirect imports within its package and this one."""
     reached: set[str] = set()
-    waiting = {module}
-    while waiting:
-        name = waiting.pop()
+    unvisited = {module}
+    while unvisited:
+        name = unvisited.pop()
         reached.add(name)
-        waiting |= _direct_imports(name) - reached
+        unvisited |= _direct_imports(name) - reached
     return frozenset(reached)
 
 
@@ -132,8 +146,8 @@ def imported_modules(module: str) -> frozenset[str]:
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """Yield a temporary path next to ``path``, and rename it to ``path`` if the block succeeds.
 
-    The contents are on the disk before the name is, and the name before this returns: a loss of
-    power leaves the old file or the new one.
+    Contents and name are flushed to the disk, so that a loss of power leaves either the old file or
+    the new file.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,19 +159,19 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
-        _to_disk(temporary)
+        _flush_to_disk(temporary)
         os.replace(temporary, path)
-        _to_disk(path.parent)
+        _flush_to_disk(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def _to_disk(path: Path) -> None:
-    """Have a file, or the names in a folder, written down to the disk."""
+def _flush_to_disk(path: Path) -> None:
+    """Flush a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
-    except OSError as error:  # a file system that cannot, as some over a network cannot for folders
+    except OSError as error:  # some network file systems do not support this for folders
         if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
             raise
     finally:
@@ -193,7 +207,7 @@ def write_json(path: str | Path, value: Any) -> None:
 
 @cache
 def _origin(module: str) -> str:
-    """File of a module; found without importing any but machine code of other packages."""
+    """Return the file of a module, without importing a module of this package."""
     origin = _file_of(module)
     if origin is None and not _is_ours(module):
         spec = importlib.util.find_spec(module)
@@ -204,9 +218,9 @@ def _origin(module: str) -> str:
 
 
 def _file_of(module: str) -> str | None:
-    """Source file of a module; none of a namespace, which has no file."""
+    """Return the source file of a module; None if there is none, as for a namespace package."""
     root, *names = module.split(".")
-    for folder in _places(root):
+    for folder in _package_folders(root):
         stem = folder.joinpath(*names)
         for file in (stem / "__init__.py", stem.with_suffix(".py")):
             if file.is_file():
@@ -214,7 +228,7 @@ def _file_of(module: str) -> str | None:
     return None
 
 
-def _places(root: str) -> list[Path]:
+def _package_folders(root: str) -> list[Path]:
     """Return the folders of a package, or the path of a single module without its suffix."""
     if root == PACKAGE:
         return [Path(__file__).parents[1]]
@@ -229,30 +243,32 @@ def _is_ours(name: str) -> bool:
     return name == PACKAGE or name.startswith(f"{PACKAGE}.")
 
 
-class _Meaning(NamedTuple):
+class _Syntax(NamedTuple):
+    """Abstract syntax of a source file without docstrings, as text, and its import statements."""
+
     text: str
     imports: tuple[ast.Import | ast.ImportFrom, ...] = ()
 
 
 @cache
-def _meaning(path: str) -> _Meaning:
+def _syntax(path: str) -> _Syntax:
     if not str(path).endswith(".py"):
-        return _Meaning(file_hash(path))
-    return meaning_of(Path(path).read_text(encoding="utf-8"))
+        return _Syntax(file_hash(path))
+    return syntax_of(Path(path).read_text(encoding="utf-8"))
 
 
-# By the text, which never goes stale: a process that stays knows the meaning of files unchanged.
+# The key of this cache is the text, so that a changed file is parsed again in a running process.
 @cache
-def meaning_of(text: str) -> _Meaning:
-    """Abstract syntax of a source text without its docstrings, and its imports."""
-    with _uncollected():
+def syntax_of(text: str) -> _Syntax:
+    """Return the abstract syntax of a source text without docstrings, and its imports."""
+    with _without_garbage_collection():
         tree = ast.parse(text)
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return _Meaning(_dumped(_without_docstrings(tree)), tuple(imports))
+    return _Syntax(_dumped(_without_docstrings(tree)), tuple(imports))
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _without_garbage_collection() -> Iterator[None]:
     """Disable the garbage collector in a block; syntax trees have no cycles to collect."""
     collects = gc.isenabled()
     gc.disable()
@@ -264,9 +280,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _dumped(node: Any) -> str:
-    """Return the output of :func:`ast.dump` of Python 3.11 for any Python version, in half of
-    the time.
-    """
+    """Return the output of :func:`ast.dump` of Python 3.11, in every version of Python."""
     if isinstance(node, list):
         return f"[{', '.join(map(_dumped, node))}]"
     if not isinstance(node, ast.AST):
@@ -310,7 +324,7 @@ def _direct_imports(module: str) -> frozenset[str]:
 
 def _imports_of(path: str, package: str, home: str) -> set[str]:
     modules: set[str] = set()
-    for node in _meaning(path).imports:
+    for node in _syntax(path).imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 modules |= _followed(alias.name, home)
@@ -329,14 +343,14 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 
 
 def _followed(name: str, home: str) -> set[str]:
-    """Return a module and its parents if it is in this package or in the importer's, ``home``."""
+    """Return a module and its parents, if it is in this package or in ``home``; else nothing."""
     if name.partition(".")[0] not in (PACKAGE, home) or not _file_of(name):
         return set()
     return {name} | _parents(name)
 
 
 def _parents(module: str) -> set[str]:
-    """Packages around a module, without those that have no file."""
+    """Return the packages that contain a module, without those that have no file."""
     parts = module.split(".")
     names = (".".join(parts[:i]) for i in range(1, len(parts)))
     return {name for name in names if _file_of(name)}

@@ -1,4 +1,4 @@
-"""Read files of the workflow; a missing or damaged file gives one error with its name."""
+"""Read files of the workflow, with one error that names a missing or damaged file."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from .errors import InvalidInput, Refused
 
 EXPECTED = "a file that this workflow has written: delete it and call again"
 DAMAGED = "a damaged file"
-SIGNS = (
+DAMAGE_ERRORS = (
     OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
     MemoryError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile,
     pl.exceptions.PolarsError, pl.exceptions.PanicException,
 )  # fmt: skip
-"""Errors of readers for invalid contents; a panic of polars is not an Exception."""
+"""Errors that readers raise for invalid contents; a panic of polars is not an Exception."""
 
 
 @contextmanager
 def readable(path: str | Path) -> Iterator[None]:
-    """Translate the errors of reading a file of the workflow.
+    """Replace errors of reading a file within the context by one that names the file.
 
     Raises
     ------
     InvalidInput
-        For a file that is missing, may not be read, or is damaged, with its name.
+        If the file is missing, damaged, or may not be read.
     """
     try:
         yield
@@ -43,7 +43,7 @@ def readable(path: str | Path) -> Iterator[None]:
         raise InvalidInput(str(path), None, EXPECTED) from None
     except PermissionError:
         raise Refused([f"Cannot read {path}: permission denied"]) from None
-    except SIGNS:
+    except DAMAGE_ERRORS:
         raise InvalidInput(str(path), DAMAGED, EXPECTED) from None
 
 

@@ -22,7 +22,7 @@ CREDENTIALS = re.compile(r"(?<=:/)(/?)[^\s'\"]*@")
 def key_in(variable: str) -> str | None:
     """Return the key in an environment variable; None if it is empty.
 
-    Surrounding blanks and line ends are removed.
+    Leading and trailing whitespace is removed.
 
     Raises
     ------
@@ -44,15 +44,16 @@ def redacted(text: str) -> str:
 
 
 def mirror_location(configured: str | None) -> str | None:
-    """Return the configured mirror, or else that of the environment, which may have credentials.
+    """Return the location of the mirror, from the configuration or from the environment.
 
-    A URL that :func:`redacted` returned gets its credentials again.
+    A configured URL from which :func:`redacted` has removed the credentials is replaced by the URL
+    of the environment with its credentials.
 
     Raises
     ------
     InvalidInput
-        If the configured URL has credentials, since command lines and configurations are stored
-        and printed in many places.
+        If the configured URL contains credentials. Command lines and configurations are stored and
+        printed, so that they must not contain any.
     """
     environment_value = os.environ.get(MIRROR_VARIABLE) or None
     if not configured or (environment_value and configured == redacted(environment_value)):
@@ -67,7 +68,7 @@ def mirror_location(configured: str | None) -> str | None:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formatter of log records that removes secrets, also from tracebacks."""
+    """Formatter of log records that replaces secrets, also in tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of a record without secrets."""
@@ -75,13 +76,13 @@ class RedactingFormatter(logging.Formatter):
 
 
 def _secrets() -> list[str]:
-    """Return all secrets, the longest first, so that no part of one remains."""
+    """Return all secrets, the longest first, so that no part of a longer secret remains."""
     try:
         credentials = urlsplit(os.environ.get(MIRROR_VARIABLE, "")).netloc.rpartition("@")[0]
-    except ValueError:  # no URL at all
+    except ValueError:  # not a URL
         credentials = ""
     password = credentials.partition(":")[2]
     secrets = {password, unquote(password), *(os.environ.get(variable, "") for variable in KEYS)}
     secrets |= {repr(secret)[1:-1] for secret in secrets} | {secret.strip() for secret in secrets}
-    # Shorter texts are part of too many words.
+    # Shorter texts occur in ordinary words, which must stay readable.
     return sorted((secret for secret in secrets if len(secret) > 3), key=len, reverse=True)

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from .errors import InvalidInput
 
-MOST = 3
+MAX_SUGGESTIONS = 3
 ONE_OF = "one of "
 
 
@@ -25,13 +25,12 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     -------
     str
     """
-    matches = get_close_matches(name, list(valid), n=MOST)
+    matches = get_close_matches(name, list(valid), n=MAX_SUGGESTIONS)
     return f"did you mean {' or '.join(matches)}?" if matches else ""
 
 
 def spelling_suggestion(error: InvalidInput) -> str:
     """Return a question that suggests names, if the error lists valid names; else an empty text."""
-    value, expected = getattr(error, "value", None), getattr(error, "expected", "")
-    if not isinstance(value, str) or not expected.startswith(ONE_OF):
+    if not isinstance(error.value, str) or not error.expected.startswith(ONE_OF):
         return ""
-    return nearest(value, expected.removeprefix(ONE_OF).split(", "))
+    return nearest(error.value, error.expected.removeprefix(ONE_OF).split(", "))

@@ -1,4 +1,4 @@
-"""Write tables as CSV or Markdown without formulas and marks that a program would execute."""
+"""Write tables as CSV or Markdown, with formulas and markup in their cells escaped."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 FORMULA = r"^[=+\-@\t\r]"
-"""Beginning of a cell that a spreadsheet would compute."""
+"""Beginning of a cell that a spreadsheet program interprets as a formula."""
 MARKS = re.compile(r"([\\`*_\[\]<>|&])")
 
 
 def csv(frame: pl.DataFrame) -> str:
-    """Format CSV; texts that would be formulas begin with an apostrophe."""
+    """Format a table as CSV, with an apostrophe before texts that would be formulas."""
     words = [pl.col(name) for name, kind in frame.schema.items() if kind == pl.String]
     escaped = [
         pl.when(word.str.contains(FORMULA)).then(pl.lit("'") + word).otherwise(word).name.keep()
@@ -29,21 +29,21 @@ def markdown_table(titles: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     Parameters
     ----------
     titles : sequence of str
-        Heads of the columns.
+        Column headers.
     rows : iterable of iterable of str
-        Cells, with marks that :func:`markdown` has escaped.
+        Cells, with markup that :func:`markdown` has escaped.
 
     Returns
     -------
     str
-        Lines of the table, each with a line end.
+        Lines of the table, each ending with a newline.
     """
     lines = [titles, ["---"] * len(titles), *rows]
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
 def markdown(text: str) -> str:
-    """Format a text for a cell of a Markdown table: one line with escaped marks and tags."""
+    """Format a text for a cell of a Markdown table: one line with escaped markup."""
     return MARKS.sub(r"\\\1", " ".join(text.split()))
 
 

@@ -18,7 +18,7 @@ SIGNS = {
     "partial": "∂", "dots": "…", "ldots": "…", "cdots": "…", "mid": "|", "langle": "⟨",
     "rangle": "⟩",
 }  # fmt: skip
-"""Symbols by their names in LaTeX."""
+"""Unicode symbols by the names of LaTeX commands."""
 LETTERS = {
     **{name: SIGNS[name] for name in (
         "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda",
@@ -26,7 +26,7 @@ LETTERS = {
     )},
     "eps": SIGNS["epsilon"], "lam": SIGNS["lambda"],
 }  # fmt: skip
-"""Symbols by their names in a configuration, where *Gamma noise* and *to* are words."""
+"""Unicode symbols by their names in a configuration. Words such as *to* are not symbols there."""
 RAISED = str.maketrans("0123456789+-.tknmT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻·ᵗᵏⁿᵐᵀ")
 LOWERED = str.maketrans("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ")
 
@@ -41,7 +41,7 @@ _WHOLE = re.compile(r"(?<== )(-?\d+)\.0(?!\d)")
 
 
 def typeset(text: str) -> str:
-    """Replace names of letters, powers and indices in a line of a figure by symbols."""
+    """Replace names of Greek letters, powers and indices in a text by Unicode symbols."""
     text = _SCIENTIFIC.sub(lambda match: power_of_ten(match[1], int(match[2])), text)
     text = _POWER.sub(_raised, text)
     text = _NAME.sub(lambda match: LETTERS[match[1]], text)
@@ -51,7 +51,7 @@ def typeset(text: str) -> str:
 
 
 def power_of_ten(mantissa: str, exponent: int) -> str:
-    """Format ``mantissa`` times a power of ten; a mantissa of 1 is left out.
+    """Format ``mantissa`` times a power of ten, without the mantissa if it is 1.
 
     Parameters
     ----------

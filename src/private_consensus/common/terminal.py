@@ -1,4 +1,4 @@
-"""Format docstrings for a terminal: formulas as symbols, names without marks."""
+"""Format docstrings for a terminal: formulas as Unicode symbols, names without markup."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import textwrap
 from .symbols import LOWERED, RAISED, SIGNS
 
 TYPED = {r"\arg\min": r"\text{arg min}", r"\{": "⦃", r"\}": "⦄", r"\|": "‖", "&": ""}
-"""Replacements before all others; printed braces are distinguished from those of a group."""
+"""First replacements; they distinguish literal braces from braces that group."""
 END = "\0"
-"""Mark of the end of a sign's name."""
+"""Mark after a command such as ``\\alpha``, which separates it from the following letters."""
 ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "dot": "\u0307"}
 
 _SIZES = re.compile(r"\\(?:left|right|[bB]ig+[lrm]?|displaystyle)(?![A-Za-z])")
@@ -24,7 +24,7 @@ _GROUP = re.compile(r"(?<![_^A-Za-z])\{([^{}]*)\}")
 _SIGN = re.compile(r"\\([A-Za-z]+)( ?)")
 _MATH = re.compile(r":math:`([^`]+)`", re.S)
 _ROLE = re.compile(r":\w+:`~?([^`]+)`")
-_SHOWN = re.compile(
+_DISPLAYED = re.compile(
     r"^( *)\.\. math::(.*(?:\n *\S.*)*(?:\n(?: *\n)*(?:\1 {4}.*(?:\n|\Z))+)*)", re.M
 )
 """Displayed formula: lines up to an empty line, and the indented lines after it."""
@@ -53,7 +53,7 @@ def formula(latex: str) -> str:
 
 
 def inline(text: str) -> str:
-    """Format a paragraph: formulas as symbols, names without marks."""
+    """Format a paragraph: formulas as Unicode symbols, names without markup."""
     text = _MATH.sub(lambda match: formula(match[1]), text)
     text = _ROLE.sub(lambda match: match[1].rpartition(".")[2], text)
     return text.replace("``", "")
@@ -62,11 +62,11 @@ def inline(text: str) -> str:
 def rendered(docstring: str) -> str:
     """Format a docstring; displayed formulas are separate lines."""
 
-    def shown(match: re.Match[str]) -> str:
+    def indented(match: re.Match[str]) -> str:
         lines = [line.strip() for line in formula(match[2]).splitlines()]
         return "\n" + textwrap.indent("\n".join(filter(None, lines)), match[1] + "    ") + "\n\n"
 
-    return re.sub(r"\n{3,}", "\n\n", inline(_SHOWN.sub(shown, docstring))).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", inline(_DISPLAYED.sub(indented, docstring))).strip("\n")
 
 
 def first_sentence(docstring: str) -> str:
@@ -75,7 +75,7 @@ def first_sentence(docstring: str) -> str:
 
 
 def _sign(match: re.Match[str]) -> str:
-    """Return a symbol without the space after its name; words such as min keep the space."""
+    """Return the symbol of a command, or the name of a function such as min with its space."""
     name, space = match.groups()
     return SIGNS[name] if name in SIGNS else name + space
 
@@ -99,7 +99,7 @@ def _root(match: re.Match[str]) -> str:
 
 
 def _closed(text: str) -> str:
-    """Add brackets to a text, unless it is a single term."""
+    """Add parentheses to a text, unless it is a single term."""
     text = text.replace(END, "").strip()
     return text if re.fullmatch(r"\\?[^\W_]+|[\w₀-₉ₐ-ₜ⁰-⁹ᵀ]+", text) else f"({text})"
 

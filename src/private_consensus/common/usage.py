@@ -13,23 +13,22 @@ from .provenance import write_text
 from .readable import readable
 
 TITLES = ("s", "cpu_time", "max_rss")
-"""Wall seconds, CPU seconds, MB."""
+"""Columns of the table: wall seconds, CPU seconds, and peak memory in MB."""
 _BYTES = 1 if sys.platform == "darwin" else 1024
-"""Bytes per unit of memory of the operating system."""
+"""Bytes per unit in which the operating system counts memory."""
 
 
 @contextmanager
 def measured(path: str | Path | None) -> Iterator[None]:
-    """Write time and memory of the process if the context ends without an error.
+    """Write time and memory of this process if the context ends without an error.
 
-    CPU seconds of all cores and peak memory are those that the operating system counted for this
-    process since its start, with imports, and for the processes that it has waited for. Wall
-    seconds are those of the context.
+    CPU seconds and peak memory are the counts of the operating system since the start of this
+    process, with imports and with finished child processes. Wall seconds are those of the context.
 
     Parameters
     ----------
     path : path, optional
-        File for a table with one row and the columns `TITLES`; None to write no file.
+        File for a table with one row and the columns ``TITLES``; None to write no file.
     """
     begin = time.perf_counter()
     yield
@@ -40,16 +39,16 @@ def measured(path: str | Path | None) -> Iterator[None]:
 
 
 def used() -> tuple[float, float]:
-    """Return CPU seconds and peak memory in MB of this process and the processes it waited for."""
-    counted = [
+    """Return CPU seconds and peak memory in MB of this process and its finished children."""
+    usages = [
         resource.getrusage(owner) for owner in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     ]
-    seconds = sum(counter.ru_utime + counter.ru_stime for counter in counted)
-    return seconds, max(counter.ru_maxrss for counter in counted) * _BYTES / 2**20
+    seconds = sum(usage.ru_utime + usage.ru_stime for usage in usages)
+    return seconds, max(usage.ru_maxrss for usage in usages) * _BYTES / 2**20
 
 
 def read_usage(path: str | Path) -> dict[str, float]:
-    """Read the record of :func:`measured`, by `TITLES`; raises the errors of :func:`.readable`."""
+    """Read a file of :func:`measured` by column; raises the errors of :func:`.readable`."""
     with readable(path):
         titles, row = Path(path).read_text(encoding="utf-8").splitlines()
         values = dict(zip(titles.split("\t"), map(float, row.split("\t")), strict=True))
@@ -57,5 +56,5 @@ def read_usage(path: str | Path) -> dict[str, float]:
 
 
 def was_measured(path: Path) -> bool:
-    """Return True if the job has ended normally; Snakemake leaves an empty file for other jobs."""
+    """Return True if a job has ended normally, so that its file of :func:`measured` has a row."""
     return path.is_file() and path.stat().st_size > 0

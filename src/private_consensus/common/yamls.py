@@ -17,18 +17,18 @@ from .errors import InvalidInput, Refused
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Unique(_Base):
+class _UniqueKeyLoader(_Base):
     """Safe loader of PyYAML that refuses a repeated key."""
 
     def construct_mapping(self, node, deep=False):
-        """Return the mapping of a node, and refuse keys that occur twice.
+        """Return the mapping of a node; raise an error for keys that occur twice.
 
         Parameters
         ----------
         node : yaml.MappingNode
             Node of the mapping.
         deep : bool, default False
-            True if inner values are built at once.
+            True to construct nested values immediately.
         """
         first_lines: dict[Hashable, int] = {}
         for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
@@ -46,16 +46,19 @@ class _Unique(_Base):
         return super().construct_mapping(node, deep)
 
 
-def _require_no_cycle(content: Any, above: set[int], finished: set[int]) -> None:
-    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself."""
+def _require_no_cycle(content: Any, ancestors: set[int], finished: set[int]) -> None:
+    """Raise ``ValueError`` for an alias that makes a mapping or a list contain itself.
+
+    ``ancestors`` and ``finished`` are the identities of the enclosing and of the checked objects.
+    """
     if not isinstance(content, dict | list) or id(content) in finished:
         return
-    if id(content) in above:
+    if id(content) in ancestors:
         raise ValueError("an alias within the mapping or list that it names")
-    above.add(id(content))
-    for inner in content.values() if isinstance(content, dict) else content:
-        _require_no_cycle(inner, above, finished)
-    above.remove(id(content))
+    ancestors.add(id(content))
+    for child in content.values() if isinstance(content, dict) else content:
+        _require_no_cycle(child, ancestors, finished)
+    ancestors.remove(id(content))
     finished.add(id(content))
 
 
@@ -67,7 +70,7 @@ def parse(text: str, name: str) -> Any:
     text : str
         Contents of a YAML file.
     name : str
-        Name of the file, which is the key of the error.
+        Name of the file for the error message.
 
     Returns
     -------
@@ -80,12 +83,12 @@ def parse(text: str, name: str) -> Any:
         If the text is not valid YAML, or a mapping has a key twice.
     """
     try:
-        content = yaml.load(text, Loader=_Unique)
+        content = yaml.load(text, Loader=_UniqueKeyLoader)
         _require_no_cycle(content, set(), set())
         return content
     except yaml.constructor.ConstructorError as error:
-        where = f"line {error.problem_mark.line + 1}: {error.problem}"
-        raise InvalidInput(name, where, "plain values, and each key once") from None
+        problem = f"line {error.problem_mark.line + 1}: {error.problem}"
+        raise InvalidInput(name, problem, "plain values, and each key once") from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         # A text may look like a date or a number without being valid.
         raise InvalidInput(name, " ".join(str(error).split()), "valid YAML") from None

@@ -1,14 +1,14 @@
 r"""Linear secret sharing: compute a sum without revealing its terms (paper 001, Algorithm 3).
 
-Agent i splits its value into N shares that are uniform given their sum, keeps one and sends each
-of the others to one agent. Every agent broadcasts the sum of the shares that it holds:
+Agent i splits its value into N shares that are uniform given their sum. It keeps one share and
+sends each other share to one agent. Every agent broadcasts the sum of the shares that it has:
 
 .. math:: v_i = \sum_j s_{ij} \ (\mathrm{mod}\ p), \qquad \hat s_j = \sum_i s_{ij}, \qquad
     \sum_j \hat s_j = \sum_i v_i \ (\mathrm{mod}\ p) \quad (15)
 
-Numbers are integers: reals are rounded to a grid of ``1 / resolution``, and residues above p / 2
-stand for negative ones, so that :math:`p > 2\,|\sum_i v_i|` is needed, not the printed
-:math:`p > |\sum_i v_i|`. The sum is then exact.
+Reals are rounded to multiples of ``1 / resolution``, and residues above p / 2 represent negative
+numbers. The sum is exact if :math:`p > 2\,|\sum_i v_i|`. The condition of the paper,
+:math:`p > |\sum_i v_i|`, does not suffice.
 
 The guarantee is not differential privacy: the view of at most N - 2 colluding agents depends on the
 honest agents' values only through their sum (Theorem 2.1). The sum is public, and N - 1 colluders
@@ -26,19 +26,19 @@ from private_consensus.common.errors import require
 from .networks import Network
 
 LARGEST_MODULUS = 2**62
-"""Two residues below it add up within 64 bits."""
+"""Largest modulus, for which the sum of two residues has at most 64 bits."""
 
 
 @dataclass(frozen=True)
 class SecretSharing:
-    """Algorithm 3 on fixed-point numbers.
+    """Secret sharing of fixed-point numbers (paper 001, Algorithm 3).
 
     Parameters
     ----------
     modulus : int
-        p; above twice the largest sum in grid steps.
+        Modulus p, above twice the absolute value of the largest sum times ``resolution``.
     resolution : int
-        Grid steps a unit.
+        Number of grid points per unit.
     """
 
     modulus: int = 2**61 - 1
@@ -51,12 +51,12 @@ class SecretSharing:
         require(self.resolution >= 1, "exchange.resolution", self.resolution, "a number >= 1")
 
     def encode(self, x: np.ndarray) -> np.ndarray:
-        """Residues of reals, rounded to the grid.
+        """Round reals to the grid and return their residues modulo p.
 
         Raises
         ------
         InvalidInput
-            Where a sum over agents (axis -2) of such values could wrap around.
+            If the sum of such values over agents (axis -2) might exceed p / 2.
         """
         steps = np.rint(np.asarray(x, float) * self.resolution)
         largest = float(np.abs(steps).max(initial=0.0)) * np.shape(x)[-2]
@@ -69,7 +69,7 @@ class SecretSharing:
         return steps.astype(np.int64) % self.modulus
 
     def decode(self, residues: np.ndarray) -> np.ndarray:
-        """Reals of signed residues."""
+        """Convert residues to reals; residues above p / 2 represent negative numbers."""
         signed = np.where(residues > self.modulus // 2, residues - self.modulus, residues)
         return signed / self.resolution
 
@@ -98,9 +98,7 @@ class SecretSharing:
         return np.concatenate([free, last[..., None, :]], axis=-2)
 
     def gather(self, shares: np.ndarray) -> np.ndarray:
-        """Return the broadcast of each agent: the sum of the shares that it holds; ``[..., j,
-        d]``.
-        """
+        """Return the message that each agent broadcasts, the sum of its shares; ``[..., j, d]``."""
         return self.total(shares, -3)
 
     def reconstruct(self, broadcast: np.ndarray) -> np.ndarray:
@@ -129,9 +127,7 @@ class SecretSharing:
         return total
 
     def outcome(self, x: np.ndarray) -> np.ndarray:
-        """Return the result of :meth:`sum`; the shares cancel, so that no random number is
-        needed.
-        """
+        """Return the result of :meth:`sum` without random numbers, since the shares cancel."""
         return self.decode(self.total(self.encode(x), -2))
 
     def sum(self, x: np.ndarray, generator: np.random.Generator) -> np.ndarray:
@@ -154,11 +150,11 @@ class SecretSharing:
 
 
 def require_complete(network: Network) -> None:
-    """Refuse a graph in which some pair of agents has no link."""
+    """Raise :class:`.InvalidInput` unless every pair of agents has an edge."""
     missing = int((network.degrees < network.n_agents - 1).sum())
     require(
         missing == 0,
         "algorithm.exchange",
         "secret_sharing",
-        f"a complete graph, as it needs a link between every two agents ({missing} lack some)",
+        f"a complete graph: {missing} agents lack an edge to another agent",
     )

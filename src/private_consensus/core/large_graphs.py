@@ -1,7 +1,7 @@
-r"""Graphs of many agents as lists of their links, ``[links, 2]`` of agents 0, ..., n-1.
+r"""Graphs of many agents as arrays of edges, ``[edges, 2]``, between agents 0, ..., n-1.
 
-Time and memory are linear in agents and links. The laws are those of the families of
-:mod:`private_consensus.core.networks`; graphs of few agents are drawn there, from other numbers.
+Time and memory are linear in the numbers of agents and edges. Distributions are those of
+:mod:`private_consensus.core.networks`, which samples small graphs from other random numbers.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput
 
 ATTEMPTS = 100
-"""Graphs drawn before one of many agents is said to be impossible to connect."""
+"""Number of sampled graphs after which a random family is refused as not connectable."""
 
 _RESTARTS = 1000
 _STUCK = 50
-"""Shuffles of the same free ends, none of which made a link, before a graph is begun again."""
+"""Number of consecutive pairings without a new edge after which sampling starts from scratch."""
 
 
 def grid(agents: int, *, rows: int) -> np.ndarray:
@@ -36,9 +36,9 @@ def grid(agents: int, *, rows: int) -> np.ndarray:
         Edges between horizontal and vertical neighbours.
     """
     number = np.arange(agents).reshape(rows, -1)
-    beside = np.stack([number[:, :-1], number[:, 1:]], -1).reshape(-1, 2)
-    below = np.stack([number[:-1], number[1:]], -1).reshape(-1, 2)
-    return np.concatenate([beside, below])
+    horizontal = np.stack([number[:, :-1], number[:, 1:]], -1).reshape(-1, 2)
+    vertical = np.stack([number[:-1], number[1:]], -1).reshape(-1, 2)
+    return np.concatenate([horizontal, vertical])
 
 
 def erdos_renyi(generator: np.random.Generator, agents: int, probability: float) -> np.ndarray:
@@ -82,7 +82,7 @@ def random_edges(generator: np.random.Generator, agents: int, edges: int) -> np.
 
 
 def _pairs(numbers: np.ndarray) -> np.ndarray:
-    """Pairs (i, j), i < j, from their numbers j (j - 1) / 2 + i."""
+    """Return the pairs (i, j), i < j, with the numbers j (j - 1) / 2 + i."""
     j = ((1.0 + np.sqrt(1.0 + 8.0 * numbers)) / 2.0).astype(np.int64)
     j += numbers >= j * (j + 1) // 2  # a root that was rounded
     j -= numbers < j * (j - 1) // 2
@@ -122,6 +122,7 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
 
 def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
+    """Return the edges of a regular graph; None if some stubs cannot be paired."""
     ends = np.repeat(np.arange(agents), degree)
     links, used_numbers, stuck = np.empty(0, np.int64), np.empty(0, np.int64), 0
     while len(ends) and stuck < _STUCK:
@@ -139,7 +140,7 @@ def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
 
 
 def _among(numbers: np.ndarray, ascending: np.ndarray) -> np.ndarray:
-    """Return which numbers are among ascending numbers, by binary search instead of hashing."""
+    """Return True for each number that an ascending array contains, by binary search."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=bool)
     positions = np.searchsorted(ascending, numbers)

@@ -13,14 +13,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _TOLERANCE = 1e-10
-"""Residual of an eigenvector over its eigenvalue; the eigenvalue is right to its square over a
-gap."""
+"""Residual of an eigenvector, relative to its eigenvalue, at which the iteration stops."""
 
 _RESTARTS = 2000
 _BASIS = 40
 
 _FACTORED = 2e8
-"""Agents times the squared width of a band up to which a matrix is factorised."""
+"""Number of agents times squared bandwidth up to which a matrix is factorised."""
 
 
 ROUNDING = 1e-9
@@ -73,12 +72,12 @@ def require_weights(matrix: csr_array, graph: csr_array) -> None:
 
 
 def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
-    shape = getattr(matrix, "shape", None)
-    valid_type = (
-        getattr(matrix, "format", None) == "csr" and shape == (agents, agents) and agents >= 1
-    )
+    from scipy.sparse import issparse
+
+    is_csr = issparse(matrix) and matrix.format == "csr"
     expected = f"a sparse matrix (csr) of {agents} x {agents} agents, at least 1"
-    require(valid_type, key, shape or type(matrix).__name__, expected)
+    require(is_csr, key, type(matrix).__name__, expected)
+    require(matrix.shape == (agents, agents) and agents >= 1, key, matrix.shape, expected)
     real = matrix.dtype.kind in "iuf" and bool(np.isfinite(matrix.data).all())
     require(real, key, "entries that are no finite real numbers", "finite real numbers")
 
@@ -140,7 +139,7 @@ def padded_rows(matrices, filler: np.ndarray | None) -> list[np.ndarray]:
 
 
 def sparse_laplacian(graph: csr_array) -> csr_array:
-    """Degree matrix minus adjacency."""
+    """Compute the Laplacian, degree matrix minus adjacency matrix."""
     from scipy.sparse import diags_array
 
     return (diags_array(graph.sum(1)) - graph).tocsr()
@@ -199,8 +198,8 @@ WEIGHTS: dict[str, Callable[..., Any]] = {
 
 
 # --- Spectra --------------------------------------------------------------------------------------
-# By Lanczos, but where links run along a narrow band, as on a ring or a grid: there the ends of a
-# spectrum crowd, and a factorisation is cheap.
+# Eigenvalues are computed by the Lanczos method. Matrices with a narrow band, as of a ring or a
+# grid, have close eigenvalues, for which that method is slow. They are factorised instead.
 
 
 def largest_eigenvalue(lap: csr_array) -> float:
@@ -223,7 +222,7 @@ def algebraic_connectivity(graph: csr_array) -> float:
 
 
 def second_eigenvalue(mixing: csr_array) -> float:
-    """Largest absolute eigenvalue of a mixing matrix apart from the first."""
+    """Compute the largest absolute eigenvalue of a mixing matrix except the eigenvalue 1."""
     if narrow(mixing):
         second = float(_nearest(mixing, 1 + 1e-9, 2).min())
         if _gershgorin_minimum(mixing) >= -second:

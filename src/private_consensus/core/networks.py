@@ -1,8 +1,8 @@
 r"""Communication graphs and mixing matrices.
 
-A :class:`Network` holds the adjacency of one graph ``[n, n]`` or of one graph a run ``[R, n, n]``,
-and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are numbered 0 to n-1.
-:func:`build` makes a :class:`.SparseNetwork` instead where agents are many and links are few.
+A :class:`Network` has the adjacency matrix of one graph ``[n, n]``, or of one graph per run
+``[R, n, n]``, and a symmetric, doubly stochastic mixing matrix of the same shape. Agents are
+numbered 0 to n-1. For many agents and few edges, :func:`build` returns a :class:`.SparseNetwork`.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DENSE_UP_TO = 256
-"""Agents up to which every matrix of a network is that of all pairs."""
+"""Largest number of agents for which :func:`build` always returns a dense network."""
 
 SPARSE_BELOW = 0.125
-"""Share of all pairs that are links below which a larger network is kept sparse."""
+"""Largest fraction of nonzero entries of the adjacency matrix of a sparse network."""
 
 MAX_ATTEMPTS = 2**20
-"""Graphs drawn before a random topology is said to be impossible to connect."""
+"""Number of sampled graphs after which a random family is refused as not connectable."""
 
 LARGEST_DENSE = 4096
-"""Agents up to which matrices of all pairs are made on request."""
+"""Largest number of agents for which a sparse network computes dense matrices."""
 
 PROBES = 64
-"""Vectors of an estimated trace; of powers of one matrix all with the same error."""
+"""Number of random vectors of Hutchinson's trace estimator."""
 
 ATTEMPTS_TOGETHER = 32
 """Number of graphs that are sampled together; the result does not depend on it."""
@@ -54,7 +54,7 @@ ATTEMPTS_TOGETHER = 32
 
 @dataclass(frozen=True)
 class Network:
-    """Agents, their links and the weights with which they mix.
+    """Communication graph of the agents, with the weights of one mixing step.
 
     Parameters
     ----------
@@ -67,16 +67,15 @@ class Network:
     Raises
     ------
     InvalidInput
-        If a matrix is not as above. Directed and disconnected graphs are refused: every method
-        needs an undirected, connected graph. Messages that are lost belong to the faults of a
-        comparison, whose graph stays connected.
+        If a matrix does not have these properties. Every method needs an undirected, connected
+        graph. Lost messages are not modelled here but by the faults of the comparison.
     """
 
     adjacency: np.ndarray
     mixing: np.ndarray
 
     lossless: ClassVar[bool] = True
-    """Whether every message arrives."""
+    """True if no message is lost."""
 
     def __post_init__(self):
         _require_adjacency(self.adjacency)
@@ -143,7 +142,7 @@ class Network:
 
     @property
     def shared(self) -> bool:
-        """Return True if all runs share one graph."""
+        """True if all runs share one graph."""
         return self.adjacency.ndim == 2
 
     def of_runs(self, first: int, last: int) -> Self:
@@ -166,18 +165,18 @@ class Network:
         return self._with_graphs(slice(first, last))
 
     def of_run(self, run: int) -> Self:
-        """Return the graph of one run, as one for all runs."""
+        """Return the network of one run, with a graph that all runs share."""
         return self if self.shared else self._with_graphs(run)
 
     def _with_graphs(self, runs: int | slice) -> Self:
-        """Return the network of some runs, or of one run; the graphs are valid already."""
+        """Return the network of some runs, or of one run, without validating it again."""
         network = object.__new__(Network)
         vars(network).update(adjacency=self.adjacency[runs], mixing=self.mixing[runs])
         return network
 
     @property
     def graph(self) -> Network:
-        """Links and weights as agents know them before they run, whatever arrives later."""
+        """Network without faults, which the agents know before a run."""
         return self
 
     def adjacency_of(self, run: int) -> np.ndarray | csr_array:
@@ -194,12 +193,12 @@ class Network:
 
     @property
     def identity(self) -> tuple[bytes, bytes]:
-        """Equal for equal graphs with equal weights."""
+        """Key that is equal for networks with equal graphs and weights."""
         return self.adjacency.tobytes(), self.mixing.tobytes()
 
     @property
     def own_weights(self) -> np.ndarray:
-        """Diagonal of the mixing matrix: weight of an agent's own value; shape ([R,] n)."""
+        """Diagonal of the mixing matrix: weight of each agent's own value; shape ([R,] n)."""
         return np.diagonal(self.mixing, axis1=-2, axis2=-1)
 
     @cached_property
@@ -214,7 +213,7 @@ class Network:
 
     @property
     def _graphs(self) -> tuple[csr_array, ...]:
-        """Adjacency of each graph, sparse."""
+        """Sparse adjacency matrix of each graph."""
         from scipy.sparse import csr_array
 
         return tuple(
@@ -276,15 +275,15 @@ class Network:
         return self.adjacency.astype(float)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        r"""Compute :math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
         return self.mixing @ x
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
+        r"""Compute :math:`\sum_{j \in N_i} x_j`, without the agent itself; ``x`` is (..., n, d)."""
         return self._links @ x
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j w_{ij} m_{j\to i}` of messages (..., senders, receivers, d)."""
+        r"""Compute :math:`\sum_j w_{ij} m_{j\to i}` of messages (..., senders, receivers, d)."""
         agents = range(self.n_agents)
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
@@ -294,8 +293,8 @@ class SparseNetwork(Network):
     """Network with sparse matrices: one graph for all runs, or one graph per run.
 
     Time and memory are linear in the numbers of agents and edges. In addition to the methods of
-    a :class:`Network`, it gives the values at both ends of every edge, for quantities that are no
-    product with a matrix.
+    a :class:`Network`, methods such as :meth:`own_ends` return one value per directed edge, for
+    quantities that are not products with a matrix.
 
     Parameters
     ----------
@@ -305,7 +304,7 @@ class SparseNetwork(Network):
         Mixing matrices: symmetric, with rows that sum to 1, at least 0 on links, and zero where
         there is neither a link nor the diagonal.
     shared : bool
-        Whether the only graph serves all runs.
+        True if all runs share the only graph.
     """
 
     __eq__, __hash__ = object.__eq__, object.__hash__
@@ -346,12 +345,12 @@ class SparseNetwork(Network):
 
     @property
     def adjacency(self) -> np.ndarray:
-        """The matrix of all pairs, ([R,] n, n), where there are few enough."""
+        """Dense adjacency matrix, ([R,] n, n), for at most ``LARGEST_DENSE`` agents."""
         return self._dense(self.graphs).astype(bool)
 
     @property
     def mixing(self) -> np.ndarray:
-        """The mixing matrix of all pairs, ([R,] n, n), where there are few enough."""
+        """Dense mixing matrix, ([R,] n, n), for at most ``LARGEST_DENSE`` agents."""
         return self._dense(self.weights)
 
     def _dense(self, matrices) -> np.ndarray:
@@ -368,7 +367,7 @@ class SparseNetwork(Network):
 
     @cached_property
     def identity(self) -> bytes:
-        """Equal for equal graphs with equal weights."""
+        """Key that is equal for networks with equal graphs and weights."""
         digest = hashlib.sha256()
         for matrix in (*self.graphs, *self.weights):
             for array in (matrix.indptr, matrix.indices, matrix.data):
@@ -412,15 +411,15 @@ class SparseNetwork(Network):
             now = after
         return np.array(traces[: highest + 1])
 
-    # Products. A run's values are never added to another's, and a row's terms always in the same
-    # order, so that a run's result does not depend on other runs.
+    # Products never add values of different runs, and add the terms of a row in a fixed order: the
+    # result of a run does not depend on other runs.
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        r"""Compute :math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
         return self._times(self.weights, x)
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r""":math:`\sum_{j \in N_i} x_j` without the agent itself; ``x`` is (..., n, d)."""
+        r"""Compute :math:`\sum_{j \in N_i} x_j`, without the agent itself; ``x`` is (..., n, d)."""
         return self._times(self.graphs, x)
 
     def _times(self, matrices, x: np.ndarray) -> np.ndarray:
@@ -431,7 +430,7 @@ class SparseNetwork(Network):
             axis=-3,
         )
 
-    # Links, each in both directions: those of agent 0, of agent 1, ..., run after run.
+    # Directed edges, ordered by run, then by agent, then by neighbour.
 
     @cached_property
     def _ends(self) -> tuple[np.ndarray, np.ndarray]:
@@ -447,18 +446,41 @@ class SparseNetwork(Network):
         return np.concatenate([[0], counts.cumsum()[:-1]])
 
     def own_ends(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., [R,] n, d) of the agent that a link belongs to, (..., links, d)."""
+        """Return, for each directed edge, the value of the agent at its tail.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., [R,] n, d)
+            Values of the agents.
+
+        Returns
+        -------
+        ndarray, shape (..., edges, d)
+        """
         return self._flat(x)[..., self._ends[0], :]
 
     def other_ends(self, x: np.ndarray) -> np.ndarray:
-        """Values (..., [R,] n, d) of the neighbour that a link leads to, (..., links, d)."""
+        """Return, for each directed edge, the value of the neighbour at its head.
+
+        Parameters
+        ----------
+        x : ndarray, shape (..., [R,] n, d)
+            Values of the agents.
+
+        Returns
+        -------
+        ndarray, shape (..., edges, d)
+        """
         return self._flat(x)[..., self._ends[1], :]
 
     def _flat(self, x: np.ndarray) -> np.ndarray:
         return x if self.shared else x.reshape(*x.shape[:-3], -1, x.shape[-1])
 
     def sum_at_links(self, values: np.ndarray) -> np.ndarray:
-        """Sum over the links of each agent, from (..., links, d) to (..., [R,] n, d)."""
+        """Sum values of directed edges, (..., edges, d), over the edges of each agent.
+
+        The result has shape (..., [R,] n, d).
+        """
         summed = np.add.reduceat(values, self._first_links, axis=-2)
         if self.shared:
             return summed
@@ -481,8 +503,9 @@ class SparseNetwork(Network):
 
     @cached_property
     def pairs_of_links(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number of the pair of agents of each edge, over pairs i < j of all runs, and 1 for the
-        end with the lower number, -1 for the other.
+        """Index of the undirected edge of each directed edge, and a sign.
+
+        The sign is 1 if the tail of the directed edge is the agent with the lower index, else -1.
         """
         tails, heads = self._ends
         low, high = np.minimum(tails, heads), np.maximum(tails, heads)
@@ -528,15 +551,13 @@ def require_same_agents(problem: Any, network: Any) -> None:
     ----------
     problem : Problem
     network : Network
-        Objects without ``n_agents`` are not compared.
     """
-    agents, nodes = (getattr(owner, "n_agents", None) for owner in (problem, network))
-    same = agents is None or nodes is None or agents == nodes
-    require(same, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
+    agents, nodes = problem.n_agents, network.n_agents
+    require(agents == nodes, "problem", f"{agents} agents", f"{nodes} agents, as the network has")
 
 
 def laplacian(adjacency: np.ndarray) -> np.ndarray:
-    """Degree matrix minus adjacency, for a stack of graphs."""
+    """Compute the Laplacian, degree matrix minus adjacency matrix; shape (..., n, n)."""
     degrees = adjacency.sum(-1)
     return degrees[..., None] * np.eye(adjacency.shape[-1]) - adjacency
 
@@ -566,14 +587,17 @@ def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray
 
 
 def metropolis_mixing(adjacency: np.ndarray) -> np.ndarray:
-    r""":math:`w_{ij} = 1/(1+\max(d_i, d_j))` on links, the rest on the diagonal."""
+    r"""Compute Metropolis weights: :math:`w_{ij} = 1/(1+\max(d_i, d_j))` on edges.
+
+    The diagonal makes the rows sum to 1. The adjacency has shape (..., n, n).
+    """
     degrees = adjacency.sum(-1)
     weights = adjacency / (1.0 + np.maximum(degrees[..., :, None], degrees[..., None, :]))
     return weights + np.eye(adjacency.shape[-1]) * (1.0 - weights.sum(-1))[..., None]
 
 
 def max_degree_mixing(adjacency: np.ndarray) -> np.ndarray:
-    r""":math:`W = I - L/(d_{\max}+1)`."""
+    r"""Compute maximum-degree weights :math:`W = I - L/(d_{\max}+1)`; shape (..., n, n)."""
     largest = adjacency.sum(-1).max(-1)
     return np.eye(adjacency.shape[-1]) - laplacian(adjacency) / (1.0 + largest[..., None, None])
 
@@ -586,8 +610,10 @@ MIXINGS: dict[str, Callable[..., np.ndarray]] = {
 
 
 def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
-    """Largest absolute eigenvalue apart from the first, a network's rate of consensus; 0 of one
-    agent alone."""
+    """Compute the largest absolute eigenvalue of mixing matrices except the eigenvalue 1.
+
+    It is the factor by which a mixing step reduces disagreement, and 0 for a single agent.
+    """
     if mixing.shape[-1] == 1:
         return np.zeros(mixing.shape[:-2])
     eigenvalues = np.linalg.eigvalsh(mixing)
@@ -595,7 +621,7 @@ def second_eigenvalue(mixing: np.ndarray) -> np.ndarray:
 
 
 def connected(adjacency: np.ndarray) -> np.ndarray:
-    """Return, for each graph of a stack, whether every agent can reach every other agent."""
+    """Return True for each connected graph; the adjacency has shape (..., n, n)."""
     n = adjacency.shape[-1]
     if n > DENSE_UP_TO:
         graphs = adjacency.reshape(-1, n, n)
@@ -603,7 +629,7 @@ def connected(adjacency: np.ndarray) -> np.ndarray:
         return np.reshape(results, adjacency.shape[:-2])
     links = adjacency.astype(np.float32)
     reached = np.broadcast_to(np.arange(n) == 0, adjacency.shape[:-1])
-    while True:  # a link farther from the first agent each time
+    while True:  # breadth-first search from the first agent
         extended = reached | (np.vecmat(reached.astype(np.float32), links) > 0)
         if np.array_equal(extended, reached):
             return reached.all(-1)
@@ -671,7 +697,7 @@ def grid(streams: Streams, agents: int, *, rows: int) -> np.ndarray:
     Parameters
     ----------
     streams : Streams
-        Unused; every graph family takes it.
+        Ignored; all graph families have this parameter.
     agents : int
         Number of agents, a multiple of ``rows``.
     rows : int
@@ -759,13 +785,18 @@ def from_edges(agents: int, edges: list[tuple[int, int]]) -> np.ndarray:
 
 
 def always(maker: Callable[[int], Any]) -> Callable[[Streams, int], np.ndarray]:
-    """Return a maker for :data:`GRAPHS` whose graph is equal in all runs.
+    """Return an entry for :data:`GRAPHS` whose graph is equal in all runs.
 
     Parameters
     ----------
     maker : callable
-        From the number of agents to the links between agents 0, 1, ..., or to an undirected graph
-        of networkx.
+        Maps the number of agents to pairs of agents 0, 1, ..., or to an undirected graph of
+        networkx.
+
+    Returns
+    -------
+    callable
+        Maps streams and the number of agents to the adjacency matrix.
     """
 
     def adjacency(streams: Streams, agents: int) -> np.ndarray:
@@ -810,7 +841,8 @@ GRAPHS: dict[str, Callable[..., np.ndarray]] = {
     "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
     **{name: always(maker) for name, maker in _ALWAYS.items()},
 }
-"""Adjacency ([R,] n, n) from streams, a number of agents and parameters of its own."""
+"""Graph families: functions of streams, the number of agents and parameters of the family, which
+return the adjacency matrix ([R,] n, n)."""
 
 
 def _drawn_links(streams, agents, draw, key, value) -> list[np.ndarray]:
@@ -839,8 +871,9 @@ LINKS: dict[str, Callable[..., list[np.ndarray] | np.ndarray]] = {
         for name, maker in _ALWAYS.items()
     },
 }
-"""Links [links, 2] of a graph of many agents, or a list with those of each run. The same laws as
-in :data:`GRAPHS`, random ones from other draws; a family that is missing here is made there."""
+"""Graph families for many agents. The functions return the edges [edges, 2] of one graph, or a list
+with the edges of each run. Distributions are those of :data:`GRAPHS`, with other random numbers.
+A family that is missing here is built by :data:`GRAPHS`."""
 
 
 def _is_integer(value: Any) -> bool:
@@ -959,23 +992,33 @@ def _require_parameters(name: str, values: Mapping[str, Any]) -> None:
 def build(
     streams: Streams, name: str, agents: int, *, weights: str = "laplacian", **parameters
 ) -> Network:
-    """Build the network that a configuration names.
+    """Build a network of a graph family with mixing weights.
 
     Parameters
     ----------
+    streams : Streams
+        Random streams of the runs; random graphs come from the stream ``graph``.
     name : str
-        Of :data:`GRAPHS`, with that graph's parameters: ``erdos_renyi`` (``probability``),
-        ``random_edges`` (``edges``), ``random_regular`` (``degree``), ``grid`` (``rows``),
-        ``edges`` (a list of links) and others without any; or ``single``: one agent alone, for
-        what is computed in one place.
-    weights : str
-        Mixing matrix: ``laplacian`` (with ``scale``), ``metropolis`` or ``max_degree``.
+        Graph family, a key of :data:`GRAPHS`, or ``single`` for one agent without edges.
+    agents : int
+        Number of agents.
+    weights : {"laplacian", "metropolis", "max_degree"}
+        Mixing matrix.
+    **parameters
+        Parameters of the graph family: ``probability`` (``erdos_renyi``), ``edges``
+        (``random_edges``, ``edges``), ``degree`` (``random_regular``), ``rows`` (``grid``); and
+        ``scale`` of Laplacian weights.
+
+    Returns
+    -------
+    Network
+        A :class:`SparseNetwork` for many agents and few edges.
 
     Raises
     ------
     InvalidInput
-        For fewer than two agents (``single``: other than one), an unknown name, a parameter too
-        few or too many, or a graph that cannot be connected.
+        For fewer than two agents (``single``: other than one), an unknown name, a missing or
+        unknown parameter, or a graph that cannot be connected.
     """
     require_buildable(name, agents, weights=weights, **parameters)
     if name == "single":
@@ -994,7 +1037,7 @@ def build(
 
 
 def _large(streams: Streams, name: str, agents: int, parameters) -> tuple[list, bool]:
-    """Sparse adjacency of each run, or of the one graph that all share, and whether they do."""
+    """Return the sparse adjacency matrix of each run and False, or one matrix for all and True."""
     if name in LINKS:
         edges = LINKS[name](streams, agents, **parameters)
         shared = isinstance(edges, np.ndarray)
@@ -1002,8 +1045,5 @@ def _large(streams: Streams, name: str, agents: int, parameters) -> tuple[list, 
     else:
         adjacency = GRAPHS[name](streams, agents, **parameters)
         shared = adjacency.ndim == 2
-        links = [
-            np.argwhere(np.triu(matrix_or_edges))
-            for matrix_or_edges in adjacency.reshape(-1, agents, agents)
-        ]
-    return [large_graphs.matrix_of(agents, matrix_or_edges) for matrix_or_edges in links], shared
+        links = [np.argwhere(np.triu(graph)) for graph in adjacency.reshape(-1, agents, agents)]
+    return [large_graphs.matrix_of(agents, graph_links) for graph_links in links], shared

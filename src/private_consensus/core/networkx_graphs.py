@@ -1,4 +1,4 @@
-"""Edges and weights of graphs of networkx, validated."""
+"""Conversion of networkx graphs to edges and mixing weights."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from private_consensus.common.errors import InvalidInput, arguments, require
 WEIGHT = "weight"
 """Edge attribute that networkx treats as the weight."""
 MAX_DENSE = 4096
-"""Largest number of agents of a network with weights of its own."""
+"""Largest number of agents of a graph with edge weights."""
 
 
 class Edges(NamedTuple):
-    """Undirected, connected graph.
+    """Edges and mixing weights of an undirected, connected graph.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Edges(NamedTuple):
 
 
 def edges_of(graph: Any, edge_weight: str | None) -> Edges:
-    """Return the edges of a graph of networkx, and the mixing weights that they hold.
+    """Return the edges of a networkx graph, and the mixing weights among their attributes.
 
     Parameters
     ----------

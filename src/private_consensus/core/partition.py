@@ -1,9 +1,8 @@
-"""Partitions of records to agents, one a run.
+"""Random partitions of records to agents, one partition per run.
 
-Every function takes one generator a run and returns indices ``[runs, agents, size]`` (equal sizes)
-or, where sizes differ, indices padded with ``UNUSED`` and the counts. A run depends on its own
-generator only, so adding runs changes none of the earlier ones. Records that no agent has are
-unused.
+Each function has one generator per run and returns row indices ``[runs, agents, size]``. Agents
+with fewer records have padding, ``UNUSED``. A run depends on its own generator only, so that more
+runs do not change earlier runs. Some records may belong to no agent.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ import numpy as np
 from private_consensus.common.errors import require
 
 UNUSED = -1
-"""Filler of agents with fewer records than the largest one."""
+"""Index that pads the rows of agents with fewer records than the largest agent."""
 
 
 def partition_iid(
     labels: np.ndarray, sizes: int | Sequence[int], generators: Sequence[np.random.Generator]
 ) -> np.ndarray:
-    """Give agents a uniformly drawn part of the records, the remainder unused.
+    """Assign records to agents uniformly at random, without replacement.
 
     Parameters
     ----------
     labels : ndarray, shape (rows,)
-        Only its length matters.
-    sizes : sequence of int
-        Records of each agent.
+        Labels of the records, of which only the number is used.
+    sizes : int or sequence of int
+        Number of records of each agent.
     generators : sequence of numpy.random.Generator
-        One a run.
+        One generator per run.
 
     Returns
     -------
@@ -54,20 +53,20 @@ def partition_unequal(
     concentration: float = 1.0,
     smallest: int = 1,
 ) -> np.ndarray:
-    """Give ``total`` records i.i.d. to agents whose sizes are Dirichlet distributed.
+    """Assign records uniformly at random to agents with Dirichlet-distributed sizes.
 
     Parameters
     ----------
     labels : ndarray, shape (rows,)
-        Only its length matters.
+        Labels of the records, of which only the number is used.
     agents, total : int
-        How many agents, how many records in all.
+        Number of agents, and number of records of all agents.
     generators : sequence of numpy.random.Generator
-        One a run.
+        One generator per run.
     concentration : float
-        Of the Dirichlet law of sizes: large is equal, small is unequal.
+        Parameter of the Dirichlet distribution of the sizes; larger values give more equal sizes.
     smallest : int
-        Records that every agent has at least.
+        Smallest number of records of an agent.
 
     Returns
     -------
@@ -93,21 +92,22 @@ def partition_dirichlet(
     *,
     concentration: float,
 ) -> np.ndarray:
-    """Give agents records with skewed labels: each agent has its own Dirichlet mixture of classes.
+    """Assign records to agents with a Dirichlet-distributed mixture of classes per agent.
 
-    An agent asks for classes in proportion to its mixture, scaled by how frequent a class is; what
-    has run out by then is replaced by records of the classes that are left. Sizes are kept exactly.
+    The mean of the mixtures is the frequency of the classes. If too few records of a class remain,
+    records of the remaining classes replace them. Each agent has exactly its number of records.
 
     Parameters
     ----------
     labels : ndarray, shape (rows,)
         Class of each record.
-    sizes : sequence of int
-        Records of each agent.
+    sizes : int or sequence of int
+        Number of records of each agent.
     generators : sequence of numpy.random.Generator
-        One a run.
+        One generator per run.
     concentration : float
-        Large is i.i.d. classes, small is one class an agent.
+        Parameter of the Dirichlet distribution. With large values, the classes of all agents are
+        distributed equally; with small values, most records of an agent have one class.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def partition_dirichlet(
 
 
 def sizes_of(agent_rows: np.ndarray) -> np.ndarray:
-    """Records of each agent, ``[runs, agents]``."""
+    """Return the number of records of each agent, ``[runs, agents]``."""
     return (agent_rows != UNUSED).sum(axis=-1)
 
 
@@ -155,10 +155,11 @@ def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
 def _skewed(
     codes: np.ndarray, sizes: np.ndarray, alpha: np.ndarray, generator: np.random.Generator
 ) -> list[np.ndarray]:
+    """Return the rows of each agent of one run; ``alpha`` are the Dirichlet parameters."""
     stacks = [generator.permutation(np.flatnonzero(codes == c)) for c in range(len(alpha))]
     used = np.zeros(len(alpha), int)
     agents: list[np.ndarray] = [np.empty(0, int)] * len(sizes)
-    # In random order, so that no agent is always the one that gets what is left.
+    # In random order: the last agents have the records of the classes that remain.
     for agent in generator.permutation(len(sizes)):
         remaining = np.array([len(s) for s in stacks]) - used
         mixture = generator.dirichlet(np.maximum(alpha, 1e-3))
@@ -170,7 +171,10 @@ def _skewed(
 
 
 def _available(mixture: np.ndarray, remaining: np.ndarray, size: int) -> np.ndarray:
-    """Counts near ``mixture * size`` of what is left, that add up to ``size``."""
+    """Return numbers of records per class, close to ``mixture * size``, with the sum ``size``.
+
+    They do not exceed the numbers of remaining records.
+    """
     counts = np.minimum(largest_remainders(mixture, size), remaining)
     while counts.sum() < size:
         spare = remaining - counts

@@ -3,10 +3,10 @@ r"""Unbiased stochastic rounding to a grid of few bits (dissertation 4.4, eq. (2
 .. math:: Q(x) = \eta k \text{ w.p. } 1 - (x/\eta - k), \quad \eta(k+1) \text{ w.p. } x/\eta - k,
           \qquad k = \lfloor x/\eta \rfloor
 
-An s-bit grid has the points :math:`\eta\{-2^{s-1},\dots,2^{s-1}-1\}`. The dissertation prints
-:math:`\eta(2^s-1)` as its upper end, which s bits cannot carry beside the lower one. Beyond the
-ends values are cut, and the rounding is biased. An open grid has no ends: what its predecessor's
-code does while it charges s bits.
+An s-bit grid has the points :math:`\eta\{-2^{s-1},\dots,2^{s-1}-1\}`. The dissertation states the
+upper end :math:`\eta(2^s-1)`, which s bits cannot represent together with the lower end. Values
+beyond the ends are clipped, so that their rounding is biased. A grid may also have no ends, as in
+the code of the predecessor paper, which nevertheless counts s bits per coordinate.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from .kernels import messages, rows
 
 @dataclass(frozen=True)
 class Grid:
-    r"""Points to which messages are rounded.
+    r"""Grid of points to which messages are rounded.
 
     Parameters
     ----------
     resolution : float
-        :math:`\eta > 0`.
+        Distance :math:`\eta > 0` of two points.
     bits : int
-        :math:`s \ge 2`.
+        Number of bits :math:`s \ge 2` per coordinate.
     clipped : bool
-        Whether the grid ends where s bits do.
+        True if the grid has the ends of s bits, False if it has no ends.
     """
 
     resolution: float
@@ -45,14 +45,14 @@ class Grid:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Lowest and highest point, in steps."""
+        """Lowest and highest point, in multiples of the resolution."""
         if not self.clipped:
             return -np.inf, np.inf
         half = 2.0 ** (int(self.bits) - 1)
         return -half, half - 1.0
 
     def quantize(self, x: np.ndarray, key: np.ndarray, counter: int, out: np.ndarray) -> int:
-        """Round to the grid at random, without bias, and count the clipped coordinates.
+        """Round stochastically to the grid, without bias between its ends.
 
         Parameters
         ----------
@@ -101,13 +101,11 @@ class Grid:
         return messages.add_discrete(z, self.resolution, *self.ends, table, key, counter)
 
     def variance(self, deviation: float) -> float:
-        """Compute the variance of noise in squared steps; 0 if the noise never changes a
-        message.
-        """
+        """Compute the variance of noise in squared grid steps; 0 below ``NEGLIGIBLE_VARIANCE``."""
         squared_steps = (float(deviation) / float(self.resolution)) ** 2
-        return 0.0 if squared_steps < NEVER_MOVES else squared_steps
+        return 0.0 if squared_steps < NEGLIGIBLE_VARIANCE else squared_steps
 
 
-NEVER_MOVES = 5e-3
-r"""Variance, in squared steps, below which a draw other than 0 has probability
-:math:`< 2e^{-100}`."""
+NEGLIGIBLE_VARIANCE = 5e-3
+r"""Variance in squared grid steps below which samples differ from 0 with a probability of at most
+:math:`2e^{-100}`."""

@@ -1,8 +1,8 @@
 """Random streams by name: generators from a root seed, a purpose, a group and a run.
 
-A stream's key is ``(root, purpose, group, run, name)``. What is not in the key cannot change the
-numbers: neither the privacy budget, nor the number of runs, cores or iterations. Settings scale the
-same unit draws, so that comparisons between them are paired.
+The key of a stream is ``(root, purpose, group, run, name)``. The random numbers do not depend on
+the privacy budget, or on the number of runs, cores or iterations. Settings scale the same
+standardized samples, so that comparisons between settings are paired.
 """
 
 from __future__ import annotations
@@ -26,14 +26,26 @@ UNIT_LAWS: dict[str, Law] = {
 }
 
 FILLED = {
-    UNIT_LAWS["normal"]: lambda generator, own: generator.standard_normal(out=own),
-    UNIT_LAWS["uniform"]: lambda generator, own: generator.random(out=own),
+    UNIT_LAWS["normal"]: lambda generator, out: generator.standard_normal(out=out),
+    UNIT_LAWS["uniform"]: lambda generator, out: generator.random(out=out),
 }
-"""The same numbers, drawn into an array that is there."""
+"""Distributions that fill an existing array with the numbers of :data:`UNIT_LAWS`."""
 
 
 def generator(root: int, *names: str | int) -> np.random.Generator:
-    """Return the generator of a root seed and a sequence of names."""
+    """Return the random generator of a root seed and a sequence of names.
+
+    Parameters
+    ----------
+    root : int
+        Root seed.
+    *names : str or int
+        Names that identify the stream.
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).digest()[:16]
     key = tuple(np.frombuffer(digest, "<u4").tolist())
     return np.random.default_rng(np.random.SeedSequence(root, spawn_key=key))
@@ -41,16 +53,16 @@ def generator(root: int, *names: str | int) -> np.random.Generator:
 
 @dataclass(frozen=True)
 class Streams:
-    """The random numbers of a block of Monte-Carlo runs.
+    """Random streams of a block of Monte-Carlo runs.
 
     Parameters
     ----------
     root : int
-        The seed of the whole reproduction.
+        Root seed of all streams.
     runs : tuple of int
-        Indices of the runs of this block; axis 0 of everything drawn.
-    groups : mapping
-        For each purpose the pairing group: streams of equal group and run are equal.
+        Indices of the runs of this block. Axis 0 of all samples is the run.
+    groups : mapping of str to str
+        Pairing group for each purpose. Streams with equal groups and runs are identical.
 
     Raises
     ------
@@ -157,10 +169,11 @@ class Streams:
             arguments.choice("law", law, UNIT_LAWS)
         draw = UNIT_LAWS[law] if isinstance(law, str) else law
         shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
-        # Drawn ahead in chunks, since calls, not numbers, are what costs; the numbers are the same.
+        # Several iterations are sampled per call, since each call has a constant cost. The numbers
+        # are unchanged.
         ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
         while ahead == 1 and draw in FILLED:
-            # As one array at once: arrays of all pairs of agents are large.
+            # Large arrays, such as one number per pair of agents, are filled in place.
             drawn = np.empty((len(generators), *shape))
             for g, row in zip(generators, drawn, strict=True):
                 FILLED[draw](g, row)
@@ -170,6 +183,7 @@ class Streams:
             yield from chunk
 
     def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
+        """Return the generators of at least one run."""
         if not self.runs:
             raise InvalidInput("streams.runs", self.runs, "at least one run")
         return self.generators(purpose, name)

@@ -1,8 +1,8 @@
-"""Own data: records of a table, distributed to agents, and validated problems from them.
+"""Distribution of the records of a user's table to agents, and problems on these records.
 
-The names of columns, the agents and the number of records of each agent are public. All other
-properties of the records are arguments: bounds, label set and categories. They are computed from
-the records only with ``public=True``, which declares the records public.
+The names of columns, the agents and the number of records of each agent are public. Bounds, label
+set and categories are arguments. They are computed from the records only with ``public=True``,
+which declares the records public.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Shares:
 
     Parameters
     ----------
-    features : ndarray, shape (agents, largest share, columns)
+    features : ndarray, shape (agents, largest size, columns)
         Encoded records; rows after an agent's last record are zeros.
-    labels : ndarray, shape (agents, largest share), or None
-        -1 and +1; -1 in padding.
+    labels : ndarray, shape (agents, largest size), or None
+        Labels -1 and +1; -1 in padding. None: records without labels.
     sizes : ndarray of int, shape (agents,)
         Number of records of each agent.
     test_features, test_labels : ndarray or None
@@ -80,41 +80,42 @@ class Shares:
         Every record has the weight :math:`w = n/N`, with n agents and N records in total. The mean
         of the n objectives is the mean loss of all N records plus
         :math:`\frac\lambda2\|x\|_2^2`. The gradient of an agent therefore changes by at most 2w if
-        one of its records is replaced, whatever the size of its share.
+        one of its records is replaced, for any number of its records.
 
         Parameters
         ----------
         ridge : float, default 0.001
             :math:`\lambda`.
         intercept : bool, default True
-            Whether the rows have a constant coordinate, the last one. The rows of the problem are
-            (row/bound, 1) over the square root of 2, so that their norm is at most 1.
+            True to append a constant coordinate. The rows of the problem are then (row/bound, 1)
+            divided by the square root of 2, so that their norm is at most 1.
 
         Returns
         -------
         LogisticRegression
-            Agents with fewer records have padding without influence.
+            Agents with fewer records have padding rows, which influence no result.
 
         Raises
         ------
         InvalidInput
             If the records have no labels.
         """
-        labels, answers = self.labels, self.test_labels
-        if labels is None or answers is None:
+        labels, test_labels = self.labels, self.test_labels
+        if labels is None or test_labels is None:
             raise InvalidInput("label", None, "a column of labels for logistic regression")
         intercept = arguments.flag("intercept", intercept)
         uneven = bool((self.sizes < self.features.shape[1]).any())
         rows = self._rows(self.features, intercept)
         rows[np.arange(rows.shape[1]) >= self.sizes[:, None]] = 0.0
-        tests = self._rows(self.test_features, intercept)
+        test_rows = self._rows(self.test_features, intercept)
         weight = self.n_agents / float(self.sizes.sum())
         return LogisticRegression(
-            rows, labels, tests, answers, weight, ridge, sizes=self.sizes if uneven else None
-        )
+            rows, labels, test_rows, test_labels, weight, ridge,
+            sizes=self.sizes if uneven else None,
+        )  # fmt: skip
 
     def _rows(self, features: np.ndarray, intercept: bool) -> np.ndarray:
-        """Return rows of norm at most 1."""
+        """Return the records divided by their bound, with a constant coordinate on request."""
         rows = features / self.bound
         if not intercept:
             return rows
@@ -122,10 +123,10 @@ class Shares:
         return np.concatenate([rows, constant], axis=-1) / math.sqrt(2.0)
 
     def mean_estimation(self) -> MeanEstimation:
-        """Return the estimation of the mean of all records, in scaled columns.
+        """Return the problem of estimating the mean of all records, in scaled columns.
 
-        Every record has the same weight, so that a larger share weighs more. All columns need
-        ``bounds``, which are scaled to the box [-1, 1].
+        All records have equal weights. All columns need ``bounds``, which are scaled to the box
+        [-1, 1].
 
         Returns
         -------
@@ -152,6 +153,7 @@ class Shares:
         Parameters
         ----------
         values : ndarray, shape (..., columns)
+            Values in scaled columns, such as an estimated mean.
 
         Returns
         -------
@@ -171,9 +173,8 @@ class Shares:
 
         Parameters
         ----------
-        model : ndarray, shape (dim,)
-            Model of :meth:`logistic_regression`, with or without its last coordinate for the
-            intercept.
+        model : ndarray, shape (columns,) or (columns + 1,)
+            Model of :meth:`logistic_regression`; with an intercept it has one more coordinate.
 
         Returns
         -------
@@ -224,10 +225,10 @@ def split(
         Column of the labels, or one label per record. None: records without labels.
     agent : str, array_like or int
         Column that names the agent of each record, one agent per record, or a number of agents to
-        whom records are dealt at random.
+        which the records are assigned at random.
     fractions : sequence of float, optional
-        For a number of agents: fraction of the records of each agent. They sum to 1. None: shares
-        that differ by at most one record.
+        Fraction of the records of each agent, if ``agent`` is a number; the sum is 1. None: the
+        numbers of records differ by at most one.
     labels : pair, default (0, 1)
         The two labels, which become -1 and +1. None: computed from the records (``public=True``).
     features : sequence of str, optional
@@ -237,15 +238,15 @@ def split(
     bounds : mapping of str to (low, high), or (low, high), optional
         Range of each numeric column, or of all of them, which is scaled to [-1, 1].
     bound : float, optional
-        l2 norm that no encoded record exceeds. None: the root of the number of columns if each has
-        ``bounds`` or ``categories``.
+        Bound on the l2 norm of every encoded record. None: the root of the number of columns, if
+        each has ``bounds`` or ``categories``.
     clip : float, optional
-        Like ``bound``; longer records are scaled to this norm, and values outside of ``bounds``
-        are moved to the nearest bound before that.
+        Bound on the l2 norm, to which longer records are scaled. Before that, values outside of
+        ``bounds`` are replaced by the nearest bound.
     test : float, default 0
         Fraction of each agent's records, rounded down, for the public test set.
     seed : int, default 0
-        Seed of the random shares and of the test set.
+        Seed of the random assignment and of the test set.
     public : bool, default False
         Declares the records public: missing bounds, categories and label sets are computed from
         them. No guarantee covers these values.
@@ -258,7 +259,7 @@ def split(
     ------
     InvalidInput
         For an argument that does not fit the table, and for the first record outside of the bounds,
-        named by agent and row.
+        with its agent and row.
     """
     public = arguments.flag("public", public)
     seed = arguments.whole("seed", seed, 0)
@@ -270,28 +271,28 @@ def split(
     table, label = _with_column(table, label, "label")
     names, owners = _owners(table, agent, fractions, seed)
     skipped = {label} | ({agent} if isinstance(agent, str) else set())
-    selected = _chosen(table, features, skipped - {None})
+    selected = _feature_columns(table, features, skipped - {None})
     locate = _Locator(names, owners)
     from_records: list[str] = []
-    answers = None
+    signs = None
     if label is not None:
-        answers = _answers(table[label], label, labels, locate, public, from_records)
+        signs = _signs(table[label], label, labels, locate, public, from_records)
     encoder = _Encoder(locate, categories or {}, bounds, clip is not None, public, from_records)
     _require_known("categories", categories, selected)
     _require_known("bounds", bounds if isinstance(bounds, Mapping) else None, selected)
     for name in selected:
         encoder.add(table[name])
     rows = np.stack(encoder.values, axis=-1)
-    rows, largest = _limited(rows, bound, clip, encoder, locate, public, from_records)
-    return _distributed(
-        rows, answers, owners, names, test_fraction, seed,
-        columns=tuple(encoder.columns), bound=largest, ranges=tuple(encoder.ranges),
+    rows, norm_bound = _within_norm(rows, bound, clip, encoder, locate, public, from_records)
+    return _arranged_by_agent(
+        rows, signs, owners, names, test_fraction, seed,
+        columns=tuple(encoder.columns), bound=norm_bound, ranges=tuple(encoder.ranges),
         from_records=tuple(from_records),
     )  # fmt: skip
 
 
 class _Locator:
-    """Names the agent and the row of a record in messages."""
+    """Description of a record in error messages, by its agent and its row."""
 
     def __init__(self, names: Sequence[Any], owners: np.ndarray):
         self.names, self.owners = names, owners
@@ -305,8 +306,9 @@ class _Locator:
         Parameters
         ----------
         valid : ndarray of bool, shape (records,)
+            True for each valid row.
         quantity : str
-            Column or norm, for the message.
+            Name of the column, or ``norm``, for the message.
         values : sequence
             Values of all records.
         expected : str
@@ -359,7 +361,7 @@ def _in_order(values: Sequence[Any]) -> list[Any]:
 
 
 def _series(name: Any, values: Any) -> pl.Series:
-    """Return a column; texts and categories of pandas become lists of Python objects."""
+    """Return a column; texts and categories of pandas are converted to Python objects."""
     array = values if isinstance(values, pl.Series) else np.asarray(values)
     if isinstance(array, np.ndarray):
         require(array.ndim == 1, str(name), f"an array of shape {array.shape}", "one axis")
@@ -426,8 +428,10 @@ def _sizes(total: int, count: int, fractions: Sequence[float] | None) -> np.ndar
     return sizes
 
 
-def _chosen(table: pl.DataFrame, features: Sequence[str] | None, skipped: set) -> list[str]:
-    """Return the columns of the features, in the order of the request or of the table."""
+def _feature_columns(
+    table: pl.DataFrame, features: Sequence[str] | None, skipped: set
+) -> list[str]:
+    """Return the names of the feature columns, as requested or in the order of the table."""
     if features is None:
         selected = [name for name in table.columns if name not in skipped]
     else:
@@ -441,20 +445,25 @@ def _chosen(table: pl.DataFrame, features: Sequence[str] | None, skipped: set) -
 
 
 def _require_known(key: str, mapping: Mapping | None, selected: Sequence[str]) -> None:
-    """Refuse names that are no feature columns."""
+    """Refuse keys of a mapping that are not feature columns."""
     for name in mapping or {}:
         require(name in selected, key, name, f"one of {', '.join(selected)}")
 
 
-def _answers(
-    column: pl.Series, name: str, labels: Any, locate: _Locator, public: bool, computed: list[str]
+def _signs(
+    column: pl.Series,
+    name: str,
+    labels: Any,
+    locate: _Locator,
+    public: bool,
+    from_records: list[str],
 ) -> np.ndarray:
     """Return the labels as -1 and +1."""
     values = column.to_list()
     if labels is None:
         require(public, "labels", None, "the two labels, or public=True to compute them")
         labels = _in_order(values)
-        computed.append(f"labels of {name}")
+        from_records.append(f"labels of {name}")
     pair = arguments.items("labels", labels, SCALARS, "two different labels")
     require(len(pair) == 2 and pair[0] != pair[1], "labels", labels, "two different labels")
     valid = np.array([value in pair for value in values])
@@ -473,10 +482,10 @@ class _Encoder:
         bounds: Any,
         clips: bool,
         public: bool,
-        computed,
+        from_records: list[str],
     ):
         self.locate, self.categories, self.bounds = locate, categories, bounds
-        self.clips, self.public, self.computed = clips, public, computed
+        self.clips, self.public, self.from_records = clips, public, from_records
         self.values: list[np.ndarray] = []
         self.columns: list[str] = []
         self.ranges: list[tuple[float, float] | None] = []
@@ -498,7 +507,7 @@ class _Encoder:
             expected = f"numbers, or categories={{{name!r}: [...]}} with its possible values"
             require(self.public, f"data.{name}", f"a column of {column.dtype}", expected)
             allowed = _in_order(values)
-            self.computed.append(f"categories of {name}")
+            self.from_records.append(f"categories of {name}")
         allowed = arguments.items(f"categories.{name}", allowed, SCALARS, "a list of values")
         expected = "a list of at least one value, each once"
         require(0 < len(set(allowed)) == len(allowed), f"categories.{name}", allowed, expected)
@@ -525,13 +534,13 @@ class _Encoder:
         low, high = limits
         if self.clips:
             numbers = np.clip(numbers, low, high)
-        expected = f"a number in [{low:g}, {high:g}], its bounds; clip=NORM moves it there"
+        expected = f"a number in [{low:g}, {high:g}], its bounds; clip=NORM replaces it"
         self.locate.require((numbers >= low) & (numbers <= high), name, numbers, expected)
         self.values.append(np.clip((2.0 * numbers - low - high) / (high - low), -1.0, 1.0))
         self.squares += 1.0
 
     def _limits(self, name: str) -> tuple[float, float] | None:
-        """Return the bounds of a column as given."""
+        """Return the bounds of a column; None if the caller stated none."""
         bounds = self.bounds
         limits = bounds.get(name) if isinstance(bounds, Mapping) else bounds
         if limits is None:
@@ -542,11 +551,11 @@ class _Encoder:
         return float(pair[0]), float(pair[1])
 
 
-def _limited(
+def _within_norm(
     rows: np.ndarray, bound: Any, clip: Any, encoder: _Encoder, locate: _Locator, public: bool,
-    computed: list[str],
+    from_records: list[str],
 ) -> tuple[np.ndarray, float]:  # fmt: skip
-    """Return the records within an l2 norm, and the norm."""
+    """Return the records, scaled on request, and a bound on their l2 norms."""
     require(bound is None or clip is None, "bound", bound, "either bound or clip")
     norms = np.linalg.norm(rows, axis=-1)
     if clip is not None:
@@ -558,7 +567,7 @@ def _limited(
         names = [c for c, r in zip(encoder.columns, encoder.ranges, strict=True) if r is None]
         expected = f"bound or clip (an l2 norm), or bounds of {', '.join(names)}; or public=True"
         require(public, "bound", None, expected)
-        computed.append("bound on the l2 norm")
+        from_records.append("bound on the l2 norm")
         return rows, float(norms.max()) or 1.0
     bound = arguments.number("bound", bound, "a finite number > 0", lambda v: 0 < v < math.inf)
     expected = f"an l2 norm of at most {bound:g}, the bound; clip={bound:g} scales longer records"
@@ -567,28 +576,28 @@ def _limited(
     return rows, bound
 
 
-def _distributed(
-    rows: np.ndarray, answers: np.ndarray | None, owners: np.ndarray, names: tuple,
-    test_fraction: float, seed: int, **described: Any,
+def _arranged_by_agent(
+    rows: np.ndarray, signs: np.ndarray | None, owners: np.ndarray, names: tuple,
+    test_fraction: float, seed: int, **encoding: Any,
 ) -> Shares:  # fmt: skip
     """Arrange the records by agent, and hold out test records."""
     random = generator(seed, "split", "test")
     training, tests = [], []
     for number in range(len(names)):
-        rows_held = np.flatnonzero(owners == number)
-        count = int(len(rows_held) * test_fraction)
-        order = random.permutation(len(rows_held)) if count else np.arange(len(rows_held))
-        tests.append(np.sort(rows_held[order[:count]]))
-        training.append(np.sort(rows_held[order[count:]]))
-    sizes = np.array([len(rows_held) for rows_held in training])
+        agent_rows = np.flatnonzero(owners == number)
+        count = int(len(agent_rows) * test_fraction)
+        order = random.permutation(len(agent_rows)) if count else np.arange(len(agent_rows))
+        tests.append(np.sort(agent_rows[order[:count]]))
+        training.append(np.sort(agent_rows[order[count:]]))
+    sizes = np.array([len(agent_rows) for agent_rows in training])
     features = np.zeros((len(names), sizes.max(), rows.shape[-1]))
-    labels = None if answers is None else np.full(features.shape[:-1], -1.0)
-    for number, rows_held in enumerate(training):
-        features[number, : len(rows_held)] = rows[rows_held]
-        if labels is not None and answers is not None:
-            labels[number, : len(rows_held)] = answers[rows_held]
+    labels = None if signs is None else np.full(features.shape[:-1], -1.0)
+    for number, agent_rows in enumerate(training):
+        features[number, : len(agent_rows)] = rows[agent_rows]
+        if labels is not None and signs is not None:
+            labels[number, : len(agent_rows)] = signs[agent_rows]
     test = np.concatenate(tests).astype(int)
     return Shares(
-        features, labels, sizes, rows[test], None if answers is None else answers[test],
-        tuple(names), **described,
+        features, labels, sizes, rows[test], None if signs is None else signs[test],
+        tuple(names), **encoding,
     )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Synthetic rows for examples that need no data set and no optional dependency.
+"""Synthetic records for examples without a data set.
 
-Labels follow a known linear rule with noise, so that learning is possible. All rows have l2 norm at
-most 1 and non-negative features, which every problem that takes prepared rows accepts.
+Labels follow a linear rule with noise. All rows have l2 norm at most 1 and non-negative features,
+so that every problem that needs prepared records accepts them.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .randomness import generator
 NAME = "synthetic"
 DIM = 5
 TEST_ROWS = 1000
-"""Rows in addition to those that agents hold."""
+"""Number of test rows, which belong to no agent."""
 CLASSES = {"perceptron": 10}
-"""Number of classes per problem; two, coded -1 and +1, for any other."""
+"""Number of classes, for problems with more than two."""
 TOTALS = frozenset({"perceptron"})
 """Problems whose parameter ``records`` counts the records of all agents together."""
 FREE_ROWS = 5000
-"""Rows of a problem whose parameters do not state their number."""
+"""Number of rows of a problem without a parameter ``records``."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class SyntheticRows:
     Parameters
     ----------
     features : ndarray, shape (rows, dim)
-        Non-negative, of l2 norm at most 1.
+        Non-negative rows with an l2 norm of at most 1.
     labels : ndarray of int, shape (rows,)
-        -1 and +1, or classes from 0.
-    protected : mapping of str to ndarray
+        Labels -1 and +1, or classes from 0.
+    protected : mapping of str to ndarray, shape (rows,)
+        Values 0 and 1 of a protected attribute, by its name.
     splits : mapping of str to ndarray of int
+        Indices of the rows for ``train`` and ``test``.
     """
 
     features: np.ndarray
@@ -48,22 +50,23 @@ class SyntheticRows:
     splits: Mapping[str, np.ndarray]
 
     def columns_of(self, *attributes: str) -> np.ndarray:
-        """Return the column of the protected attribute, the first one, if it is named."""
+        """Return the columns of attributes: 0 for the protected attribute, none for others."""
         return np.array([0] if set(attributes) & set(self.protected) else [], dtype=int)
 
 
 def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0) -> SyntheticRows:
-    """Draw rows whose labels follow a linear rule.
+    """Sample rows whose labels follow a linear rule with noise.
 
     Parameters
     ----------
     rows : int
         Number of rows.
     classes : int, default 2
-        Number of classes; two are coded -1 and +1, more from 0.
+        Number of classes. Two classes have the labels -1 and +1, more have labels from 0.
     dim : int, default 5
         Number of features.
     seed : int, default 0
+        Root seed of the random numbers.
 
     Returns
     -------
@@ -86,7 +89,7 @@ def synthetic_rows(rows: int, *, classes: int = 2, dim: int = DIM, seed: int = 0
 
 
 def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> SyntheticRows:
-    """Draw as many rows as a setting needs.
+    """Sample as many rows as a setting needs for its agents and its test set.
 
     Parameters
     ----------
@@ -96,6 +99,10 @@ def rows_of_setting(name: str, parameters: Mapping[str, Any], agents: int) -> Sy
         Parameters of the problem.
     agents : int
         Number of agents.
+
+    Returns
+    -------
+    SyntheticRows
     """
     records = parameters.get("records", FREE_ROWS)
     total = records if name in TOTALS else records * agents

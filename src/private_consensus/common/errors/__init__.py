@@ -1,20 +1,20 @@
-"""Errors for users: each is one sentence that names the invalid input."""
+"""Errors for users, whose messages name the invalid input in one sentence."""
 
 from __future__ import annotations
 
 from typing import Any
 
 MAX_VALUE, MAX_EXPECTED, MAX_LINE = 200, 300, 1500
-"""Characters of a value, of an expectation and of a line that a message repeats."""
+"""Largest number of characters of a value, of an expectation and of a line in a message."""
 
 
 class InvalidInput(ValueError):
-    """A setting, budget, graph or file that cannot be used.
+    """Error of an invalid setting, argument or file.
 
     Parameters
     ----------
     key : str
-        Name that the user knows, e.g. ``budget.epsilon``.
+        Name of the setting, argument or file, such as ``budget.epsilon``.
     value : object
         Invalid value; None if it is missing. The message repeats at most :data:`MAX_VALUE`
         characters of it.
@@ -34,10 +34,17 @@ class InvalidInput(ValueError):
 
 
 class Refused(InvalidInput):
-    """All errors of a configuration, one line per key."""
+    """Error with several lines, such as one line per invalid key of a configuration.
+
+    Parameters
+    ----------
+    lines : list of str
+        Lines of the message.
+    """
 
     def __init__(self, lines: list[str]):
         Exception.__init__(self, "\n".join(shortened(one_line(line), MAX_LINE) for line in lines))
+        self.key, self.value, self.expected = "", None, ""
         self.lines = lines
 
     def __reduce__(self):
@@ -45,11 +52,21 @@ class Refused(InvalidInput):
 
 
 class OutsideRange(UserWarning):
-    """A setting that no convergence result covers; the message states the condition."""
+    """Warning of a parameter outside the range for which the algorithm is known to converge."""
 
 
 class Diverged(ArithmeticError):
-    """Error of an iterate that is not finite; names algorithm, setting, iteration and run."""
+    """Error of a non-finite iterate, with its algorithm, setting, iteration and run.
+
+    Parameters
+    ----------
+    algorithm : str
+        Name of the algorithm's class.
+    setting : object
+        Name of the setting.
+    iteration, run : int
+        Iteration and index of the run.
+    """
 
     def __init__(self, algorithm: str, setting: Any, iteration: int, run: int):
         super().__init__(
@@ -88,7 +105,7 @@ def representation(value: Any) -> str:
     """
     try:
         text = repr(value)
-    except Exception:  # of foreign types, and of whole numbers with thousands of digits
+    except Exception:  # raised by foreign types, and by integers with thousands of digits
         text = f"<{type(value).__name__}>"
     return shortened(one_line(text), MAX_VALUE)
 

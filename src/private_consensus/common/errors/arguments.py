@@ -1,7 +1,7 @@
 """Validation of arguments: each function returns the checked value or raises ``InvalidInput``.
 
-Numbers are Python or NumPy numbers. Text, truth values, complex numbers and NaN are never taken
-for numbers.
+Numbers are Python or NumPy numbers. Text, Boolean values, complex numbers and NaN are not accepted
+as numbers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Kind = type | tuple[type, ...] | UnionType
 
 
 def real(value: Any) -> float:
-    """Return a number as a float; NaN, which fails every comparison, for anything else."""
+    """Return a number as a float, and NaN for any other object."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -41,10 +41,11 @@ def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v)
     key : str
         Name of the argument.
     value : object
+        Value to check.
     expected : str
-        Accepted values, for the message.
+        Description of the accepted values, for the message.
     holds : callable
-        Maps a float to True if it is accepted. NaN is never accepted.
+        Function of a float that is true for accepted numbers. NaN is never accepted.
 
     Returns
     -------
@@ -53,7 +54,7 @@ def number(key: str, value: Any, expected: str, holds: Check = lambda v: v == v)
     Raises
     ------
     InvalidInput
-        For anything but an accepted number.
+        If the value is not an accepted number.
     """
     converted = real(value)
     require(not math.isnan(converted) and bool(holds(converted)), key, value, expected)
@@ -68,11 +69,11 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
     key : str
         Name of the argument.
     value : float or array_like
-        A copy is made only where the type changes.
+        Numbers to check; an array of floats is not copied.
     expected : str
-        Accepted values, for the message.
+        Description of the accepted values, for the message.
     holds : callable
-        Maps an array to an array of bool, True for each accepted number. NaN is never accepted.
+        Function of an array that returns True for each accepted number. NaN is never accepted.
 
     Returns
     -------
@@ -93,12 +94,12 @@ def array(key: str, value: Any, expected: str, holds: Check = lambda v: v == v) 
 
 
 def is_real(item: Any) -> bool:
-    """Return True for a real number that is no truth value."""
+    """Return True for a real number that is not a Boolean value."""
     return isinstance(item, numbers.Real) and not isinstance(item, bool)
 
 
 def is_whole(value: Any) -> bool:
-    """Return True for an integer that is no truth value."""
+    """Return True for an integer that is not a Boolean value."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 
@@ -110,6 +111,7 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
     key : str
         Name of the argument.
     value : object
+        Value to check.
     low, high : int
         Smallest and largest accepted number; no upper limit if ``high`` is None.
 
@@ -125,14 +127,16 @@ def whole(key: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def choice(key: str, value: Any, names: Collection[str]) -> str:
-    """Return a name of a list of names.
+    """Return a text that is one of several names.
 
     Parameters
     ----------
     key : str
         Name of the argument.
     value : object
+        Value to check.
     names : collection of str
+        Accepted names.
 
     Returns
     -------
@@ -144,14 +148,14 @@ def choice(key: str, value: Any, names: Collection[str]) -> str:
 
 
 def flag(key: str, value: Any) -> bool:
-    """Return a truth value; refuse numbers and text.
+    """Return a Boolean value; refuse numbers and text.
 
     Parameters
     ----------
     key : str
         Name of the argument in the error.
     value : object
-        Value to check: a Python or NumPy truth value.
+        Value to check: a Python or NumPy Boolean.
 
     Returns
     -------
@@ -187,6 +191,7 @@ def path(key: str, value: Any, expected: str) -> Path:
     key : str
         Name of the argument.
     value : str or Path
+        Value to check.
     expected : str
         Description of the file or folder, for the message.
 
@@ -200,14 +205,16 @@ def path(key: str, value: Any, expected: str) -> Path:
 
 
 def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
-    """Return a value of a type.
+    """Return a value that is an instance of a type.
 
     Parameters
     ----------
     key : str
         Name of the argument.
     value : object
+        Value to check.
     kind : type, union or tuple of types
+        Accepted types.
     expected : str
         The type in words, for the message.
 
@@ -221,7 +228,7 @@ def instance(key: str, value: Any, kind: Kind, expected: str) -> Any:
 
 
 def function(key: str, value: Any) -> Callable:
-    """Return a value that can be called.
+    """Return a callable object.
 
     Parameters
     ----------
@@ -246,8 +253,9 @@ def items(key: str, value: Any, kind: Kind, expected: str) -> tuple:
     key : str
         Name of the argument.
     value : iterable
+        Items to check.
     kind : type, union or tuple of types
-        Type of every item.
+        Accepted types of every item.
     expected : str
         The items in words, for the message.
 

@@ -1,4 +1,4 @@
-"""Batched minimisation: smooth convex functions, indefinite quadratics, local logistic problems."""
+"""Batched minimisation of smooth convex functions and of indefinite quadratics."""
 
 from .smooth import ROUNDING, TOLERANCE, Unsolved, minimise
 

@@ -21,7 +21,7 @@ BISECTIONS = 60
 
 
 class Solution(NamedTuple):
-    """Minimisers of a batch, with indicators of the repair of M.
+    """Minimisers of a batch of quadratics, with indicators of the repair of M.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class Solution(NamedTuple):
     repaired : ndarray, shape (...)
         1 if M had an eigenvalue <= 0, else 0.
     dropped : ndarray, shape (...)
-        Fraction of directions left out.
+        Fraction of the eigenvectors of M along which w is 0.
     """
 
     w: np.ndarray
@@ -54,21 +54,21 @@ def minimise(
     matrix : ndarray, shape (..., d, d)
         Symmetric M.
     linear, absolute : ndarray, shape (..., d)
-        b and g; zero g for no absolute value.
+        Coefficients b and g; g is zero if the objective has no absolute value.
     repair : {"ridge", "trim", "ball", "literal"}
-        ``trim`` leaves out directions with eigenvalues <= 0 (w is 0 there); ``ridge`` adds a
-        diagonal, then trims (Zhang et al., PVLDB 2012); ``ball`` sets negative eigenvalues to 0
-        and constrains w to :math:`\|w\|_2 \le R`; ``literal`` takes the stationary point, which
-        need not be a minimum.
+        Treatment of an indefinite M. ``trim`` sets w to 0 along eigenvectors with eigenvalues
+        <= 0. ``ridge`` adds a diagonal, then trims (Zhang et al., PVLDB 2012). ``ball`` sets
+        negative eigenvalues to 0 and constrains w to :math:`\|w\|_2 \le R`. ``literal`` returns the
+        stationary point, which need not be a minimum.
     ridge : ndarray, broadcastable to (..., d)
-        Diagonal that ``ridge`` adds.
+        Diagonal that the repair ``ridge`` adds.
     radius : ndarray, broadcastable to (...)
-        R of ``ball``.
+        Radius R of the repair ``ball``.
 
     Returns
     -------
     Solution
-        Minimisers, and per problem whether M was repaired and the fraction of dropped directions.
+        Minimisers, indicators of repaired matrices, and fractions of dropped directions.
     """
     require(repair in REPAIRS, "algorithm.solver", repair, f"one of {', '.join(REPAIRS)}")
     dim = matrix.shape[-1]
@@ -80,13 +80,13 @@ def minimise(
     beta, gamma = np.vecmat(linear, vectors), np.vecmat(absolute, vectors)
     if repair == "ball":
         retained = values > 0
-        inside = _in_ball(np.maximum(values, 0.0), beta, gamma, np.asarray(radius, float))
+        w = _in_ball(np.maximum(values, 0.0), beta, gamma, np.asarray(radius, float))
     else:
         retained = values != 0 if repair == "literal" else values > 0
         inverse = np.divide(1.0, values, out=np.zeros_like(values), where=retained)
-        inside = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
+        w = _point(inverse, beta, gamma, _multiplier(inverse, beta, gamma))
     dropped = 1.0 - retained.mean(-1)
-    return Solution(np.matvec(vectors, inside), (smallest <= 0).astype(float), dropped)
+    return Solution(np.matvec(vectors, w), (smallest <= 0).astype(float), dropped)
 
 
 def _point(inverse, beta, gamma, t) -> np.ndarray:
@@ -107,11 +107,11 @@ def _multiplier(inverse, beta, gamma) -> np.ndarray:
 def _in_ball(values, beta, gamma, radius) -> np.ndarray:
     """Minimise over a ball for eigenvalues >= 0, by nested bisection for t and for the radius."""
 
-    def at(t):
+    def minimiser(t):
         return _point_in_ball(values, beta + t[..., None] * gamma, radius)
 
     def slope(t):
-        return (gamma * at(t)).sum(-1)
+        return (gamma * minimiser(t)).sum(-1)
 
     low, high = np.full(beta.shape[:-1], -1.0), np.ones(beta.shape[:-1])
     low = np.where(slope(high) > 0, 1.0, low)
@@ -120,13 +120,13 @@ def _in_ball(values, beta, gamma, radius) -> np.ndarray:
         middle = (low + high) / 2
         positive = slope(middle) > 0
         low, high = np.where(positive, middle, low), np.where(positive, high, middle)
-    return at((low + high) / 2)
+    return minimiser((low + high) / 2)
 
 
 def _point_in_ball(values, beta, radius) -> np.ndarray:
-    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the least feasible :math:`\mu`.
+    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the smallest feasible :math:`\mu`.
 
-    Feasible are :math:`\mu \ge 0` for which the norm of the result is at most R.
+    A number :math:`\mu \ge 0` is feasible if the norm of the result is at most R.
     """
 
     def point(mu):

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.readable import SIGNS
+from private_consensus.common.readable import DAMAGE_ERRORS
 
 from . import surrogates
 from .catalogue import Publisher, aggregates
@@ -159,7 +159,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
             return from_files(*(unzipped(archive, n) for n in ("adult.data", "adult.test")))
     except InvalidInput:
         raise
-    except SIGNS as error:
+    except DAMAGE_ERRORS as error:
         expected = "an archive with adult.data and adult.test"
         raise InvalidInput(publisher.url, type(error).__name__, expected) from None
 
