@@ -127,7 +127,7 @@ def test_numbers_of_runs_join_and_nothing_else_does():
     joined = join_runs([kind(noise=n, Phi=2.0) for n in (1.0, 3.0)])
     assert joined.noise.scale.shape == (2, 1, 1) and joined.Phi == 2.0
     assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
-    with pytest.raises(ValueError, match="do not join"):
+    with pytest.raises(ValueError, match="cannot join"):
         join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])
     with pytest.raises(ValueError, match="only scalars"):
         join_runs([kind(noise=np.full((1, 2, 1), n)) for n in (1.0, 3.0)])

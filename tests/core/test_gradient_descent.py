@@ -13,6 +13,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.faults import UnreliableNetwork
 from private_consensus.core.algorithms import gradient_descent as gd
 from private_consensus.core.algorithms.base import stack
+from private_consensus.core.algorithms.families import descent_theorems
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
@@ -110,7 +111,7 @@ def test_noise_scale_is_right_both_ways(streams):
     algorithm = GradientDescent().calibrate(BUDGET, problem, network, 50)
     at = run(algorithm, problem, network, many, 20)
     for t in (1, 7, 20):
-        kappa = gd.theorem_1_allowance(4.0, 1e-3) / (2 * 5.0 * np.sqrt(DIM)) ** 2
+        kappa = descent_theorems.theorem_1_allowance(4.0, 1e-3) / (2 * 5.0 * np.sqrt(DIM)) ** 2
         scale = np.sqrt(2 / kappa * np.sqrt(50) / t**1.5) / problem.records
         drawn = (at[t]["released"] - at[t]["internal"]).ravel()
         assert kstest(drawn, norm(scale=scale).cdf).pvalue > 0.001
@@ -125,7 +126,7 @@ def test_theorem_2_meets_condition_14_with_something_left(problem, network, hori
     algorithm = GradientDescent().calibrate(budget, problem, network, horizon)
     [release] = algorithm.releases(problem, network, horizon)
     spent = ((release.sensitivity / release.scale) ** 2).sum()
-    allowed = gd.theorem_1_allowance(epsilon, 1e-4)
+    allowed = descent_theorems.theorem_1_allowance(epsilon, 1e-4)
     assert spent < allowed
     t = np.arange(1, horizon + 1)
     assert spent / allowed == pytest.approx((t**-0.5).sum() / (2 * np.sqrt(horizon)))
@@ -135,7 +136,7 @@ def test_theorem_2_meets_condition_14_with_something_left(problem, network, hori
     assert whole.epsilon_by_formula(1e-4, problem, network, horizon) == pytest.approx(epsilon)
 
 
-@pytest.mark.parametrize("calibration", gd.CALIBRATIONS)
+@pytest.mark.parametrize("calibration", descent_theorems.CALIBRATIONS)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
 def test_every_calibration_is_private_and_only_the_exact_one_is_tight(
     problem, network, calibration, epsilon
@@ -248,12 +249,14 @@ def test_lost_messages_do_not_stop_stage_two_from_agreeing(streams):
 
 def test_theorem_1_is_inverted_exactly():
     for epsilon in (0.01, 0.7, 4.0, 60.0):
-        allowed = gd.theorem_1_allowance(epsilon, 1e-5)
-        assert gd.theorem_1_epsilon(allowed, 1e-5) == pytest.approx(epsilon, rel=1e-12)
+        allowed = descent_theorems.theorem_1_allowance(epsilon, 1e-5)
+        assert descent_theorems.theorem_1_epsilon(allowed, 1e-5) == pytest.approx(
+            epsilon, rel=1e-12
+        )
 
 
 def test_advanced_composition_allows_what_its_theorem_says():
-    allowed = gd.advanced_composition_allowance(1.0, 1e-4, 50)
+    allowed = descent_theorems.advanced_composition_allowance(1.0, 1e-4, 50)
     each = np.sqrt(allowed / 50 * 2 * np.log(1.25 * 2 * 50 / 1e-4))
     total = np.sqrt(2 * 50 * np.log(2 / 1e-4)) * each + 50 * each * np.expm1(each)
     assert total == pytest.approx(1.0)
@@ -292,7 +295,7 @@ def test_the_bound_of_theorem_2_is_the_printed_sum():
         + 2 * np.sqrt(2 * p) * G / np.sqrt(kappa) * (4 + 3 / (1 - beta)) / m**2 / T**0.25
         + 2 * p / kappa / m**2
     )
-    found = gd.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
+    found = descent_theorems.theorem_2_bound(T, 1 / kappa, G, 1 / m, p, beta, distance=9.0)
     assert found == pytest.approx(expected)
 
 

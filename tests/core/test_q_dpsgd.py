@@ -15,7 +15,7 @@ from observed import simulated
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core.algorithms.dsgd import DSGD
-from private_consensus.core.algorithms.families.q_dpsgd import MOST_KNOWN
+from private_consensus.core.algorithms.families.q_dpsgd import MAX_CACHED
 from private_consensus.core.algorithms.noise import Noise
 from private_consensus.core.algorithms.q_dpsgd_1 import QDPSGD1
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
@@ -757,7 +757,7 @@ def test_every_matrix_has_its_own_weights_however_many_are_remembered():
     algorithm = QDPSGD1(T=np.array([400.0]))
     _, e, _ = algorithm.of(0)
     rng = np.random.default_rng(0)
-    matrices = rng.random((3 * MOST_KNOWN, 3, 3))
+    matrices = rng.random((3 * MAX_CACHED, 3, 3))
     for matrix in [*matrices, *matrices[::-1], *matrices[:2], *matrices[:2]]:
         scales = rng.random((1, 3))
         steps, _ = algorithm.pass_of(SimpleNamespace(mixing=[matrix]), scales)
@@ -766,4 +766,4 @@ def test_every_matrix_has_its_own_weights_however_many_are_remembered():
         np.testing.assert_allclose(steps.weights.reshape(3, 3), others, rtol=1e-6)
         np.testing.assert_allclose(steps.keep[0], 1 - e + e * own, rtol=1e-6)
         np.testing.assert_allclose(steps.scale, scales, rtol=1e-6)
-    assert len(algorithm._known) <= MOST_KNOWN
+    assert len(algorithm._cached) <= MAX_CACHED

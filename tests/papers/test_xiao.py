@@ -20,7 +20,7 @@ from private_consensus.core.algorithms import load
 from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent, Draw, State
 from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
 from private_consensus.core.algorithms.families.random_aggregates import widest_pair
-from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM, theorem_3_1_covers
+from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
 from private_consensus.core.algorithms.ldp_gradient_descent import LocallyPrivateGradientDescent
 from private_consensus.core.algorithms.ldp_subgradient import LocallyPrivateSubgradient
 from private_consensus.core.algorithms.pdop import PrivateDistributedOptimisation
@@ -291,18 +291,10 @@ def test_aggregates_of_gradient_descent_equal_a_loop(problem, streams, graph):
         assert np.allclose(others.high[s, r, i], x[s, r, neighbours].max(0))
 
 
-def test_descent_reaches_the_optimum_only_with_doubly_stochastic_weights(streams, problem, network):
-    """With steps that fall slowly enough; the uniform mean of a general graph is biased."""
-    slow = {"eta": 0.5, "decay": 0.99}
-    ends = {
-        mixture: problem.log_distance(
-            run(DecentralizedGradientDescent(mixture=mixture, **slow), problem, network, streams,
-                900)[900]["released"]
-        ).mean()
-        for mixture in ("network", "uniform")
-    }  # fmt: skip
-    assert ends["network"] < -9 < -8 < ends["uniform"] + 1
-    assert ends["network"] < ends["uniform"] - 1
+def test_descent_with_slowly_falling_steps_reaches_the_optimum(streams, problem, network):
+    slow = DecentralizedGradientDescent(eta=0.5, decay=0.99)
+    last = run(slow, problem, network, streams, 900)[900]["released"]
+    assert problem.log_distance(last).mean() < -9
 
 
 def test_descent_of_theorem_3_4_is_its_recursion_and_needs_the_sum_alone(problem, streams):
@@ -504,12 +496,6 @@ def test_a_budget_pays_for_all_coordinates_and_for_no_random_weights(problem, ne
     assert noises["random", 1.02] == pytest.approx(alike, rel=1e-6)
     assert noises["random", 1.0] == pytest.approx(constant, rel=1e-6)
     assert noises["fixed", 1.02] == noises["random", 1.02]
-
-
-def test_no_parameter_meets_the_conditions_of_theorem_3_1_in_the_experiments():
-    assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(10, 4))
-    assert not theorem_3_1_covers(10.0, 0.5, 1.0, np.full(100, 4))
-    assert theorem_3_1_covers(0.1, 0.001, 50.0, np.full(3, 2))
 
 
 def test_a_change_of_the_objective_that_is_a_constant_is_local_sensitivity_zero(problem):

@@ -1,10 +1,10 @@
-"""Registry of algorithms, one module per algorithm, resolved by name without importing any module.
+"""Registry of algorithms by name.
 
-Another package adds algorithms through the entry-point group
-``private_consensus.algorithms``. The names of its entry points are algorithm names, and
-their values are modules. A module names its class in ``ALGORITHM``. Built-in names take
-precedence. An entry point is not used if it has the name of a built-in algorithm, or if
-two packages use its name; :func:`unusable` states why.
+Each algorithm has a module, whose constant ``ALGORITHM`` is the class. Names are resolved without
+an import of these modules. Other packages add algorithms through the entry-point group
+``private_consensus.algorithms``: the name of an entry point is the name of the algorithm, and its
+value is the module. An entry point is not used if a built-in algorithm or an entry point of another
+package has the same name; :func:`unusable` states the reasons.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ ANALYSES = {
     name: f"private_consensus.reproduction.analyses.{name}"
     for name in ("canary_audit", "dp_ci_moments", "release_audit")
 }
-"""Audits and analyses of methods, which experiments run like algorithms, with their modules."""
+"""Modules of the audits and analyses that experiments run like algorithms, by name."""
 SHARED = {"base", "checked", "families", "noise", "parameters", "shapes"}
-"""Modules that algorithms share and that define no algorithm."""
+"""Modules of this package that define no algorithm."""
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 """Pattern of an algorithm's name."""
 
@@ -99,13 +99,13 @@ def load(name: str) -> type[Algorithm]:
 
 
 def unusable() -> dict[str, str]:
-    """Return the entry points that are not used, each with the reason in one line.
+    """Return the reason for each entry point that is not used.
 
     Returns
     -------
     dict
-        Reason by name of the entry point. The name may be that of a built-in algorithm, which
-        remains usable; the reason then names both modules.
+        Reason, in one line, by name of the entry point. A built-in algorithm of this name remains
+        usable; the reason then states both modules.
     """
     return dict(sorted((collisions() | _broken()).items()))
 
@@ -124,9 +124,9 @@ def _elsewhere() -> dict[str, str]:
 
 
 def _points() -> dict[str, list[EntryPoint]]:
-    """Return the entry points by name; equal entry points count once.
+    """Return the distinct entry points by name.
 
-    A package that is installed twice has equal entry points.
+    A package that is installed twice has equal entry points, which are listed once.
     """
     points_by_name: dict[str, list[EntryPoint]] = defaultdict(list)
     for point in entry_points(group=GROUP):
@@ -136,12 +136,12 @@ def _points() -> dict[str, list[EntryPoint]]:
 
 
 def collisions() -> dict[str, str]:
-    """Return the entry points that share their name with a built-in algorithm or with each other.
+    """Return the names that several entry points, or an entry point and a built-in algorithm, have.
 
     Returns
     -------
     dict
-        For each name, a sentence that lists all modules of that name.
+        By name, a sentence that lists the modules with this name.
     """
     reasons = {}
     for name, points in _points().items():
@@ -163,17 +163,17 @@ def _broken() -> dict[str, str]:
 
 
 def _failure(name: str, point: EntryPoint) -> str:
-    """Return why an entry point defines no algorithm; empty if it defines one."""
+    """Return the reason why an entry point defines no algorithm; empty if it defines one."""
     from .base import Algorithm
 
     if not NAME.fullmatch(name) or name in SHARED:
-        return "its name has other characters than a-z, 0-9 and _, or it is reserved"
+        return "its name is reserved, or has characters other than a-z, 0-9 and _"
     try:
         candidate = import_module(point.module).ALGORITHM
     except (Exception, SystemExit) as error:  # a foreign module may raise anything
         return one_line(f"{type(error).__name__}: {error}")
     fits = inspect.isclass(candidate) and issubclass(candidate, Algorithm)
-    return "" if fits else "ALGORITHM is no subclass of Algorithm"
+    return "" if fits else "ALGORITHM is not a subclass of private_consensus.Algorithm"
 
 
 def _described(point: EntryPoint) -> str:

@@ -1,8 +1,9 @@
 """Interface of all algorithms, and the iteration loop that most of them share.
 
 An algorithm is a frozen dataclass of hyperparameters in the symbols of its paper. Its
-fields are scalars, or arrays that broadcast to (runs, agents, dim). ``stack`` joins
-settings that differ in numbers only; such a field then has a leading settings axis.
+fields are scalars, or arrays that broadcast to (runs, agents, dim). ``stack`` combines
+settings that differ in numbers only into one batch, whose numeric fields have a leading
+settings axis.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from .shapes import column as column
 from .shapes import per_agent as per_agent
 
 STEP, CURVATURE, GRADIENT, PLAIN = "step", "curvature", "gradient", ""
-"""Units of a range: 1/L, L and G of an agent's objective, or none."""
+"""Units of a search range: 1/L, L and G of an agent's objective, or no unit."""
 
 
 class Range(NamedTuple):
@@ -43,9 +44,9 @@ class Range(NamedTuple):
     default : float
         Value without tuning.
     unit : {"step", "curvature", "gradient", ""}
-        1/L, L or G: the natural unit of a step, a penalty or a clip, so that one range serves
-        all problems. L is the curvature of an agent's objective and G the size of its
-        gradients; both are public.
+        Unit of the limits and the default: 1/L for step sizes, L for penalties, G for clipping
+        norms, or none. One range then fits all problems. L is the curvature of an agent's
+        objective and G the norm of its gradients; both are public.
     """
 
     low: float
@@ -55,27 +56,27 @@ class Range(NamedTuple):
 
 
 class Finite(dict):
-    """Observables of an iteration, known to be finite."""
+    """Observables of an iteration whose values are known to be finite."""
 
 
 GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
-"""Properties of a graph on which noise and privacy can depend."""
+"""Graph properties on which noise and privacy can depend: the edges, the degrees, or none."""
 
 GIVEN = "given"
-"""Value of a switch of the calibration, of an algorithm whose noise does not depend on a budget."""
+"""Calibration rule of an algorithm whose noise does not depend on the budget."""
 
 ASSUMED = "no record's gradient is longer than c1 (assumed)"
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
-"""Kinds of computation of a cell."""
+"""Kinds of computation in a cell: a method, an attack on it, or an analysis of it."""
 
 
 Observe = Callable[[int, np.ndarray, Mapping[str, Any]], None]
 """Callback that :meth:`Algorithm.run` calls after every iteration.
 
-It receives the iteration, counted from 1; the indices of the settings that are still running; and
-the quantities of the iteration by name: iterates ``[len(active), runs, agents, dim]``, measurements
-``[len(active), runs]`` or costs.
+Its arguments are the iteration, counted from 1; the indices of the active settings, which have not
+reached their horizon; and the quantities of the iteration by name. Iterates are ``[active settings,
+runs, agents, dim]``; measurements and costs are ``[active settings, runs]``.
 """
 
 
@@ -97,32 +98,37 @@ class Algorithm(ABC):
     needs : tuple of str
         Optional attributes and methods of the problem that the algorithm requires.
     kind : {"method", "audit", "analysis"}
-        Kind of a cell with this algorithm: a run of a method, an attack on the output of a
-        method, or a computation about a method.
+        Kind of computation: a run of a method, an attack on the output of a method, or an
+        analysis of a method.
     deterministic : bool
-        Whether nothing is sampled, so that one run suffices.
+        True if the algorithm samples nothing, so that one run suffices.
     draws_once : bool
-        Whether settings with different problems and networks can share one set of draws. They
+        True if settings with different problems and networks can share one set of draws. They
         are then computed in one batch.
     ranges : mapping
-        Search ranges of the tuned parameters and of ``horizon``. Parameters that are None are
-        unused and are not tuned.
+        Search ranges of the tuned parameters and of ``horizon``. Parameters with the value None
+        are unused and are not tuned.
     internal_outputs : tuple of str
-        Returned quantities that no observer receives, such as iterates before noise and
-        analyses of a run. Audits test all other quantities.
+        Observables that no observer receives, such as iterates before noise and analyses of a
+        run. Audits test all other observables.
     lower_bound_because : str
-        Reason why the attained fractions of its releases are proven for exactly this class. A
-        subclass states its own reason; otherwise it has no lower bound.
+        Reason why an attack attains the privacy loss that the releases state as attained. It
+        applies to this class only: without a reason of its own, a subclass has no lower bound.
     privacy_depends_on : {"graph", "degrees", "nothing"}
         Graph properties on which noise and privacy statements depend.
     assumed_bound : str
-        Parameter that bounds the gradients of records by assumption; empty without assumption.
+        Name of the parameter that is assumed to bound the gradients of records; empty if
+        nothing is assumed.
     largest_change : float, optional
-        Largest change of a measurement that the guarantee covers, if it names a limit.
+        Largest change of a measurement that the guarantee covers; None without such a limit.
     hidden_sampling : bool
-        Whether other agents do not observe a random choice besides the noise.
+        True if the algorithm makes random choices, other than noise, that other agents do not
+        observe.
     draws_per_edge : bool
-        Whether :meth:`Iterative.draws` takes the network as a third argument.
+        True if :meth:`Iterative.draws` has the network as its third parameter.
+    calibration : str
+        Rule by which a budget sets the noise. :data:`GIVEN` leaves the noise unchanged. An
+        algorithm with several rules has a field of this name.
     """
 
     relation: ClassVar[Relation] = Relation("record", "replace")
@@ -141,6 +147,7 @@ class Algorithm(ABC):
     largest_change: ClassVar[float | None] = None
     hidden_sampling: ClassVar[bool] = False
     draws_per_edge: ClassVar[bool] = False
+    calibration: ClassVar[str] = ""
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
@@ -172,7 +179,7 @@ class Algorithm(ABC):
         Raises
         ------
         InvalidInput
-            If the budget is finite and the algorithm is not private.
+            By default, if the budget is finite, since the algorithm is not private.
         """
         if np.isfinite(budget.epsilon):
             raise InvalidInput(
@@ -197,7 +204,7 @@ class Algorithm(ABC):
     def graph_statistics(self, network: Network) -> Hashable:
         """Return the graph properties that determine the noise and the privacy statements.
 
-        Graphs with equal values are calibrated and accounted for once.
+        Calibration and privacy accounting are computed once for all graphs with equal properties.
         """
         if self.privacy_depends_on == DEGREES:
             return int(network.degrees.min()), int(network.degrees.max())
@@ -205,9 +212,9 @@ class Algorithm(ABC):
 
     @abstractmethod
     def releases(self, problem: Problem, network: Network, horizon: int) -> list[Release]:
-        """Return the releases of the agent with the largest privacy loss.
+        """Return the mechanisms that an observer of all messages receives from one agent.
 
-        The observer receives all messages.
+        The agent is the one with the largest privacy loss.
 
         Parameters
         ----------
@@ -226,20 +233,20 @@ class Algorithm(ABC):
 
     @final
     def lower_bound(self, releases: Sequence[Release], delta: float) -> LowerBound:
-        """Return the lower bound on epsilon by an attack that is proven for exactly this class.
+        """Return the lower bound on epsilon by an attack that is proven for this class.
 
         Parameters
         ----------
         releases : sequence of Release
-            Those of :meth:`releases` or :meth:`releases_if_assumed`.
+            Result of :meth:`releases` or :meth:`releases_if_assumed`.
         delta : float
             Delta at which epsilon is stated.
 
         Returns
         -------
         LowerBound
-            0 if a release states an attained loss and the class itself states no
-            :attr:`lower_bound_because`.
+            0 if a release states an attained loss, but the class states no
+            :attr:`lower_bound_because` of its own.
         """
         attacked = any(
             not (release.attained is None and release.reached is None and release.attack is None)
@@ -253,9 +260,9 @@ class Algorithm(ABC):
     def releases_if_assumed(
         self, problem: Problem, network: Network, horizon: int
     ) -> list[Release] | None:
-        """Return the releases under assumptions of the paper that nothing guarantees.
+        """Return the releases under the assumed bound on the gradients of records.
 
-        These releases are never proven.
+        The data do not guarantee the bound, so that these releases are never proven.
 
         Parameters
         ----------
@@ -269,10 +276,10 @@ class Algorithm(ABC):
         Returns
         -------
         list of Release or None
-            None if :meth:`releases` makes no assumption on the data.
+            None without noise, and if :meth:`releases` needs no assumption on the data.
         """
-        noisy = any(getattr(self, name) for name in noises(type(self)))
-        if not (noisy and self.assumed_bound and np.isinf(problem.record_change("l2"))):
+        is_noisy = any(getattr(self, name) for name in noises(type(self)))
+        if not (is_noisy and self.assumed_bound and np.isinf(problem.record_change("l2"))):
             return None
         bounded: Any = BoundedGradients(problem, getattr(self, self.assumed_bound))
         assumed = self.releases(bounded, network, horizon)
@@ -281,7 +288,7 @@ class Algorithm(ABC):
     def epsilon_by_formula(
         self, delta: float, problem: Problem, network: Network, horizon: int
     ) -> float:
-        """Return the epsilon that the paper's formula gives for the noise that is set.
+        """Return the epsilon of the paper's formula at the current noise.
 
         Parameters
         ----------
@@ -304,10 +311,10 @@ class Algorithm(ABC):
     def statements(
         self, budget: Budget, problem: Problem, network: Network, horizon: int
     ) -> list[tuple[Self, float]]:
-        """Return the privacy statements of one run.
+        """Return the epsilon that the paper claims for one run, per neighbouring relation.
 
-        Noise that does not depend on the budget is claimed to have the epsilon of the paper's
-        formula.
+        By default, there is one relation. The claimed epsilon is that of the budget, or that of the
+        paper's formula if the noise does not depend on the budget.
 
         Parameters
         ----------
@@ -323,8 +330,8 @@ class Algorithm(ABC):
         Returns
         -------
         list of (Algorithm, float)
-            For each neighbouring relation, a copy with that relation and the epsilon that
-            the paper claims for it.
+            Per neighbouring relation, a copy of the algorithm with that relation, and the
+            claimed epsilon.
         """
         if not self.noise_is_given:
             return [(self, budget.epsilon)]
@@ -334,10 +341,10 @@ class Algorithm(ABC):
     @property
     def noise_is_given(self) -> bool:
         """Return True if the noise does not depend on the budget."""
-        return GIVEN in (getattr(self, name, None) for name in ("calibration", "sigma_rule"))
+        return self.calibration == GIVEN
 
     def noise_sites(self, problem: Problem, network: Network, horizon: int) -> list[NoiseSite]:
-        """Return where noise is added, so that audits can recover it.
+        """Return the sites at which noise is added, so that audits can recover the noise.
 
         Parameters
         ----------
@@ -385,7 +392,15 @@ check_arguments(Algorithm)
 
 
 class Iterative(Algorithm):
-    """Algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``."""
+    """Algorithm that repeats one step; state arrays are ``[settings, runs, agents, dim]``.
+
+    Attributes
+    ----------
+    noise : Noise, optional
+        Noise whose unit draws are the draws of an iteration.
+    """
+
+    noise: ClassVar[Noise | None] = None
 
     @abstractmethod
     def start(
@@ -411,7 +426,7 @@ class Iterative(Algorithm):
         """
 
     def draws(self, problem: Problem, streams: Streams) -> Iterator[Any]:
-        """Return the unit draws, one item per iteration.
+        """Return the random draws of all iterations, at unit scale.
 
         Parameters
         ----------
@@ -423,9 +438,10 @@ class Iterative(Algorithm):
         Returns
         -------
         iterator
-            Unit draws of the field ``noise``; None in every iteration without such a field.
+            One item per iteration. By default, the unit draws of :attr:`noise`, or None without
+            noise.
         """
-        noise = getattr(self, "noise", None)
+        noise = self.noise
         return noise.units(problem, streams) if isinstance(noise, Noise) else repeat(None)
 
     @abstractmethod
@@ -440,8 +456,8 @@ class Iterative(Algorithm):
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
-            Unit draws of the iteration.
+        draw : Any
+            Item of :meth:`draws` for the iteration.
         t : int
             Iteration, counted from 1.
 
@@ -453,7 +469,7 @@ class Iterative(Algorithm):
 
     @abstractmethod
     def observables(self, state: Any, problem: Problem, t: int) -> Mapping[str, np.ndarray]:
-        """Return the observable quantities of a state.
+        """Return the quantities to measure and to audit after an iteration.
 
         Parameters
         ----------
@@ -467,13 +483,14 @@ class Iterative(Algorithm):
         Returns
         -------
         mapping
-            ``internal`` and ``released`` iterates, and further quantities of the algorithm.
+            Quantities by name: ``released`` iterates, which the releases cover, ``internal``
+            iterates, which no observer receives, and further quantities of the algorithm.
         """
 
     def outcome(
         self, state: Any, problem: Problem, network: Network, t: int
     ) -> Mapping[str, np.ndarray]:
-        """Return the quantities that exist only at the last iteration of a setting.
+        """Return the quantities to measure after the last iteration of a setting only.
 
         Parameters
         ----------
@@ -496,10 +513,10 @@ class Iterative(Algorithm):
     # Methods for audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the draw of each iteration if one series of releases states its privacy cost.
+        """Return the draw of an iteration as a noise site, if one release states its privacy cost.
 
-        The site is in units of the draw. The releases may be stated in another unit, such as that
-        of the gradient or of the message.
+        The scale of the site is 1, the scale of the draws. The release may have another unit, such
+        as that of the gradient or of the message.
 
         Parameters
         ----------
@@ -513,7 +530,7 @@ class Iterative(Algorithm):
         Returns
         -------
         list of NoiseSite
-            One site, or empty if no single series of releases has one loss per iteration.
+            One site; empty unless exactly one release has noise and one loss per iteration.
         """
         noisy = [r for r in self.releases(problem, network, horizon) if r.mechanism in DENSITIES]
         per_iteration = [r for r in noisy if max(np.size(r.losses()), r.count) == horizon]
@@ -587,11 +604,11 @@ DENSITIES = {"gaussian": _log_gaussian, "laplace": _log_laplace, "gamma_norm": _
 
 
 DRAW = "draw"
-"""Noise site of an algorithm that declares releases but no sites: the draw of its step."""
+"""Name of the noise site of an algorithm that declares no sites: the draw of its step."""
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return where two values differ by more than rounding error.
+    """Return True where a step changed a value by more than rounding error.
 
     Parameters
     ----------
@@ -603,13 +620,13 @@ def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of bool
-        True where they differ.
+        True where the values differ.
     """
     return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
 
 
 def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
-    """Return the unit draws of an iterative algorithm on a network.
+    """Return the random draws of an iterative algorithm on a network, at unit scale.
 
     Parameters
     ----------
@@ -642,9 +659,9 @@ class BoundedGradients:
     Parameters
     ----------
     problem : Problem
-        Objectives and data of the agents, which do not guarantee the bound.
+        Problem whose data do not guarantee the bound.
     bound : float
-        Bound on the norm.
+        Assumed bound on the l2 norm.
     """
 
     def __init__(self, problem: Problem, bound: float):
@@ -654,7 +671,7 @@ class BoundedGradients:
         return getattr(self.problem, name)
 
     def record_change(self, norm: str) -> float:
-        """Return the largest change of a gradient by one record."""
+        """Return the largest change of an agent's gradient by one record, under the assumption."""
         return self.problem.assumed_record_change(self.bound)
 
     def attained_gradient_share(self, norm: str) -> float | None:
@@ -669,7 +686,7 @@ class BoundedGradients:
         norm : {"l2"}
             Norm of the change.
         curvature : float
-            Added curvature.
+            Curvature that is added to the objective.
 
         Returns
         -------
@@ -680,7 +697,7 @@ class BoundedGradients:
 
 
 def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
-    """Return iterates at the public starting point of the problem, or at 0 without one.
+    """Return iterates at the public starting point of the problem, which is 0 by default.
 
     Parameters
     ----------
@@ -694,14 +711,14 @@ def origin(problem: Problem, streams: Streams, settings: int) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Zeros, or copies of :attr:`.Problem.initial_point`.
+        Copies of :attr:`.Problem.initial_point`.
     """
     zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
     return zero if problem.initial_point is None else zero + problem.initial_point
 
 
 def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) -> np.ndarray:
-    """Return normal starting points from standard normal draws common to all algorithms.
+    """Return normally distributed starting points, from draws that all algorithms share.
 
     Parameters
     ----------
@@ -717,7 +734,7 @@ def normal_start(problem: Problem, streams: Streams, settings: int, std: Any) ->
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Draws times ``std``, around the public starting point of the problem.
+        Public starting point of the problem plus ``std`` times the draws.
     """
     unit = streams.draw("data", "normal", (problem.n_agents, problem.dim), "start")
     shape = (settings, *unit.shape)
@@ -729,13 +746,13 @@ AnyAlgorithm = TypeVar("AnyAlgorithm", bound=Algorithm)
 
 
 def parameters(algorithm: Algorithm) -> dict[str, Any]:
-    """Return the values of all fields as a configuration states them; a noise is its scale."""
+    """Return the values of all fields, with each noise replaced by its scale."""
     values = {f.name: getattr(algorithm, f.name) for f in fields(algorithm)}
     return {name: v.scale if isinstance(v, Noise) else v for name, v in values.items()}
 
 
 def step_parameters(algorithm: Algorithm) -> list[str]:
-    """Return the names of the step sizes in use, whose ranges are in units of 1/L."""
+    """Return the names of the step sizes of an algorithm: its parameters with ranges in 1/L."""
     values = parameters(algorithm)
     return [
         name
@@ -750,36 +767,41 @@ def unstable_steps(algorithm: Algorithm, problem: Problem) -> dict[str, tuple[fl
     Parameters
     ----------
     algorithm : Algorithm
-        Its step sizes are the parameters that :attr:`Algorithm.ranges` states in units of 1/L.
+        Algorithm whose :func:`step_parameters` are tested.
     problem : Problem
-        L is its largest ``smoothness``.
+        Problem whose largest ``smoothness`` is L.
 
     Returns
     -------
     dict of str to (float, float)
         For each such parameter, its largest value and 2/L.
     """
-    smoothness = getattr(problem, "smoothness", None)
-    if smoothness is None:
+    if not problem.offers("smoothness"):
         return {}
-    largest = 2.0 / float(np.max(smoothness))
+    largest = 2.0 / float(np.max(problem.smoothness))
     values = parameters(algorithm)
     steps = {name: float(np.max(values[name])) for name in step_parameters(algorithm)}
     return {name: (step, largest) for name, step in steps.items() if step > largest}
 
 
 def structure(algorithm: Algorithm) -> tuple:
-    """Return the common part of a batch: all fields but numbers and calibration switches."""
+    """Return the class and the non-numeric fields, which are equal for all settings of a batch.
+
+    Fields that affect the calibration only may differ between the settings.
+    """
     calibrating = {f.name for f in fields(algorithm) if FOR_CALIBRATION.keys() & f.metadata.keys()}
     values = ((n, v) for n, v in parameters(algorithm).items() if n not in calibrating)
     return (type(algorithm), *((name, value) for name, value in values if not _is_number(value)))
 
 
 def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
-    """Stack settings of equal structure; numbers become arrays with the settings axis."""
+    """Combine settings of equal structure into one batch.
+
+    The numeric fields of the batch are arrays with a leading settings axis.
+    """
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
-        raise ValueError("settings of different structure do not stack")
+        raise ValueError("cannot stack settings that differ in more than numbers")
     values_of_settings = [parameters(setting) for setting in settings]
     stacked = {
         name: _stack_values([values_of_setting[name] for values_of_setting in values_of_settings])
@@ -790,7 +812,9 @@ def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
 
 
 def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
-    """Join the copies of a setting for each run; numbers that differ become arrays [runs, 1, 1].
+    """Combine the copies of a setting for single runs into one setting for all runs.
+
+    Numbers that differ between the runs become arrays [runs, 1, 1].
 
     Raises
     ------
@@ -798,17 +822,17 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
         If the copies differ in anything but scalars.
     """
     first = algorithms[0]
-    if all(copy is first for copy in algorithms):  # such as on graphs with equal noise
+    if all(copy is first for copy in algorithms):
         return first
     if any(structure(copy) != structure(first) for copy in algorithms):
-        raise ValueError("runs of different structure do not join")
+        raise ValueError("cannot join copies of a setting that differ in more than numbers")
     changed, values_of_runs = {}, [parameters(copy) for copy in algorithms]
     for name in values_of_runs[0]:
         values = [values_of_run[name] for values_of_run in values_of_runs]
         if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
             continue
         if any(np.ndim(value) for value in values):
-            raise ValueError(f"{name}: only scalars of different runs join")
+            raise ValueError(f"{name}: cannot join arrays that differ between runs, only scalars")
         changed[name] = np.reshape(values, (-1, 1, 1))
     return replace(first, **changed) if changed else first
 

@@ -34,8 +34,11 @@ CHECKED: Mapping[str, tuple[str, ...]] = {
     "start": (*PLACE, "streams", "settings"),
     "draws": ("problem", "streams"),
 }
-"""Methods with their parameters in order. ``run`` has one horizon per setting. ``step`` and the
-other methods that are called in every iteration are not checked."""
+"""Methods whose arguments are checked, with their parameters in order.
+
+``run`` has one horizon per setting. Methods that are called in every iteration, such as ``step``,
+are not checked.
+"""
 
 
 def _counts_agents(value: Any) -> bool:
@@ -43,13 +46,13 @@ def _counts_agents(value: Any) -> bool:
 
 
 def _problem(key: str, value: Any) -> None:
-    """Accept problems, and objects that stand in for one; audits record its answers with them."""
+    """Accept problems, and wrappers of problems, with which audits record evaluations."""
     is_problem = isinstance(value, Problem) or (_counts_agents(value) and hasattr(value, "dim"))
     require(is_problem, key, value, "a Problem")
 
 
 def _network(key: str, value: Any) -> None:
-    """Accept networks of all kinds, also those that lose messages."""
+    """Accept networks of all kinds, including networks that lose messages."""
     require(_counts_agents(value) and hasattr(value, "lossless"), key, value, "a Network")
 
 
@@ -59,7 +62,7 @@ def _streams(key: str, value: Any) -> None:
 
 
 def _horizons(key: str, value: Any) -> None:
-    """Refuse anything but a list or an array of whole numbers from 1."""
+    """Accept only a list or a one-dimensional array of whole numbers >= 1."""
     expected = "one whole number >= 1 per setting"
     is_flat = value.ndim == 1 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
     require(is_flat and len(value) > 0, "horizon", value, expected)
@@ -68,7 +71,7 @@ def _horizons(key: str, value: Any) -> None:
 
 
 def _observer(key: str, value: Any) -> None:
-    """Refuse anything but a function of three arguments."""
+    """Accept only a function of three arguments."""
     arguments.function(key, value)
     expected = "a function of the iteration, the active settings and the observables"
     try:
@@ -92,17 +95,17 @@ CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "releases": lambda key, value: arguments.items(key, value, Release, "a list of Release"),
     "observe": _observer,
 }
-"""Check of each parameter; it raises :class:`.InvalidInput` for an invalid value."""
+"""Function that checks a parameter, by name; it raises :class:`.InvalidInput` for a wrong value."""
 CHECKS_OF_RUN = {**CHECKS, "horizon": _horizons}
 
 
 def check_arguments(kind: type) -> None:
-    """Let the methods that a class defines itself check their arguments before they compute.
+    """Replace the methods that a class defines by methods that check their arguments first.
 
     Parameters
     ----------
     kind : type
-        Class of an algorithm. Its methods are replaced.
+        Class of an algorithm, changed in place.
     """
     for name in CHECKED.keys() & vars(kind).keys():
         if callable(method := vars(kind)[name]):
@@ -114,8 +117,9 @@ def check_arguments(kind: type) -> None:
 
 
 def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) -> Callable:
-    """Wrap a method so that it refuses arguments of a wrong type or out of range, and a problem and
-    a network with different numbers of agents.
+    """Return a method that checks its arguments before it computes.
+
+    It also refuses a problem and a network with different numbers of agents.
     """
 
     @wraps(method)
@@ -132,7 +136,7 @@ def _checked(method: Callable, checks: Mapping[str, Callable[[str, Any], Any]]) 
 
 
 def _infinite_at_delta_0(formula: Callable) -> Callable:
-    """Wrap a formula so that it is infinite at delta = 0 if it divides by delta."""
+    """Return a formula whose value at delta = 0 is infinite if the formula divides by delta."""
 
     @wraps(formula)
     def limit(self: Any, delta: float, *args: Any, **kwargs: Any) -> float:

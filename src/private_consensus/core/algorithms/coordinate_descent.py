@@ -1,6 +1,7 @@
 r"""Private random coordinate descent (paper 001, Appendix K).
 
-Every agent for itself: with :math:`l_{k+1}` uniform on the coordinates,
+Each agent minimises its own objective and does not communicate. In iteration k + 1, it samples a
+coordinate :math:`l_{k+1}` uniformly and updates
 
 .. math:: x^{k+1}[l_{k+1}] = x^k[l_{k+1}] - \frac1{\hat M}\nabla f(x^k)[l_{k+1}] + \Delta^{k+1},
     \qquad \Delta \sim N(0, \sigma^2) \quad (72)
@@ -8,8 +9,8 @@ Every agent for itself: with :math:`l_{k+1}` uniform on the coordinates,
 .. math:: E f(x^k) - f(x^*) \le \Bigl(1-\frac{m}{d\hat M}\Bigr)^k (f(x^0) - f(x^*))
     + \frac{\hat M}{m} C_1\sigma \quad (74)
 
-with :math:`\hat M` the smoothness along coordinates, for which the bound on the largest curvature
-serves, and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
+where :math:`\hat M` is the smoothness along coordinates, here the bound on the largest curvature,
+and :math:`C_1 \ge \|\nabla f\|_1` over the domain.
 """
 
 from __future__ import annotations
@@ -30,16 +31,19 @@ from .parameters import noise_field, nonnegative, one_of, positive
 
 
 def _log_survival_of_laplace(x: np.ndarray) -> np.ndarray:
-    """Return ln P(X > x) for Laplace noise of scale 1."""
+    """Return the logarithm of the survival function of Laplace noise of scale 1."""
     return np.where(x >= 0, -np.abs(x) - np.log(2.0), np.log1p(-0.5 * np.exp(-np.abs(x))))
 
 
 LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_laplace}
-"""Map a noise distribution to ln P(X > x) of one coordinate of its unit noise."""
+"""Logarithm of the survival function P(X > x) of one coordinate of unit noise, by distribution."""
 
 
 class State(NamedTuple):
-    """Points [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents]."""
+    """Iterates [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents].
+
+    The gap is the objective at the starting point minus its minimum.
+    """
 
     x: np.ndarray
     first_gap: np.ndarray
@@ -47,7 +51,7 @@ class State(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Unit noise and the sampled coordinate of every agent, the latter as indicators."""
+    """Unit noise and a mask of the sampled coordinates, each [runs, agents, dim]."""
 
     noise: np.ndarray
     coordinate_mask: np.ndarray
@@ -60,15 +64,18 @@ class CoordinateDescent(Iterative):
     Parameters
     ----------
     law : {"gaussian", "laplace", "gamma_norm"}
+        Distribution of the noise.
     noise, growth : float
-        :math:`\sigma`, ``noise / growth**t`` in iteration t.
+        Scale :math:`\sigma` of the noise: ``noise / growth**t`` in iteration t.
     calibration : {"accountant", "formula", "given"}
-        Smallest noise that the accountant accepts, the paper's noise, or the stated noise.
+        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
+        noise of the paper's formula, or unchanged noise.
     init_std : float
-        Standard deviation of the coordinates of :math:`x^0`, projected to the domain.
+        Standard deviation of the coordinates of :math:`x^0` before the projection to the domain.
     excess : float
-        a, by how much the busiest coordinate may be chosen more often than on average; the paper's
-        calibration is :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
+        Assumed relative excess a of the number of updates of the most frequent coordinate over the
+        mean. The paper's noise is
+        :math:`\sigma^2 = (1+a)(\mathcal B^c)^2K/(\epsilon^2\hat M^2d)`.
     """
 
     law: str = one_of("gaussian", SCALED)
@@ -82,7 +89,7 @@ class CoordinateDescent(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
     source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
     internal_outputs: ClassVar = ("internal", "gap", "bound")
-    lower_bound_because: ClassVar[str] = "one course of messages with its probabilities"
+    lower_bound_because: ClassVar[str] = "one sequence of messages has a known likelihood ratio"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
 
     def start(self, problem, network, streams, settings):
@@ -109,7 +116,7 @@ class CoordinateDescent(Iterative):
         return State(x, gap, np.zeros_like(gap))
 
     def draws(self, problem, streams):
-        """Yield unit noise and a uniform coordinate per agent, for each iteration.
+        """Yield unit noise and one uniformly sampled coordinate per agent, for each iteration.
 
         Parameters
         ----------
@@ -123,9 +130,9 @@ class CoordinateDescent(Iterative):
         iterator
             One item per iteration.
         """
-        picks = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
+        uniforms = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
         for noise in self.noise.units(problem, streams):
-            coordinates = (next(picks) * problem.dim).astype(int)
+            coordinates = (next(uniforms) * problem.dim).astype(int)
             yield Draw(noise, coordinates[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
@@ -149,11 +156,11 @@ class CoordinateDescent(Iterative):
         State
             State after the iteration.
         """
-        moved = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
-        return state._replace(x=problem.project(state.x + moved * draw.coordinate_mask))
+        change = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
+        return state._replace(x=problem.project(state.x + change * draw.coordinate_mask))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the points, and the means over agents of the gap and of its bound (74).
+        """Return the iterates, and the means over agents of the gap and of its bound (74).
 
         Parameters
         ----------
@@ -177,14 +184,16 @@ class CoordinateDescent(Iterative):
         }
 
     def bound(self, problem, first_gap: np.ndarray, t: int) -> np.ndarray:
-        """Return the right side of (74) in its second line, with the sum bounded as in the third.
+        """Return the upper bound (74) on the gap between objective and minimum.
+
+        The geometric sum in the second line of (74) is replaced by its bound in the third line.
 
         Parameters
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         first_gap : ndarray, shape (settings, runs, agents)
-            Gap of the starting points.
+            Gap at the starting points.
         t : int
             Iteration, counted from 1.
 
@@ -221,7 +230,7 @@ class CoordinateDescent(Iterative):
         return calibrated(self, budget, problem, network, horizon)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the sampled coordinate.
+        """Return the noise site: the sampled coordinate of each agent.
 
         Parameters
         ----------
@@ -241,7 +250,7 @@ class CoordinateDescent(Iterative):
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        r"""Return the epsilon of the paper's calibration, in which delta does not appear.
+        r"""Return the epsilon of the paper's formula, which does not depend on delta.
 
         .. math:: \epsilon = \mathcal B^c\sqrt{(1+a)K/d}/(\hat M\sigma)
 
@@ -263,12 +272,14 @@ class CoordinateDescent(Iterative):
         """
         if not self.noise:
             return float("inf")
-        together = problem.record_change("linf") * np.sqrt(problem.dim)
+        gradient_change = problem.record_change("linf") * np.sqrt(problem.dim)
         steps = np.sqrt((1 + self.excess) * horizon / problem.dim)
-        return float(together * steps / (problem.smoothness * self.noise.scale))
+        return float(gradient_change * steps / (problem.smoothness * self.noise.scale))
 
     def releases(self, problem, network, horizon):
-        """Return one release per iteration, of a coordinate sampled independently of the data.
+        """Return the release of one noisy coordinate per iteration.
+
+        The coordinate is sampled independently of the data.
 
         Parameters
         ----------
@@ -291,15 +302,15 @@ class CoordinateDescent(Iterative):
         )
 
     def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
-        r"""Return the loss that some pair of neighbours attains at delta 0.
+        r"""Return the privacy loss that a pair of neighbouring data sets attains at delta 0.
 
-        With the other label on a unit row along the first axis, and zero rows otherwise, the step
-        of the first coordinate differs by :math:`s = w/\hat M` at every point. The first coordinate
-        is sampled in all iterations with positive probability.
+        One record is a unit row along the first axis, all others are 0, and the label of this
+        record differs. The step of the first coordinate then differs by :math:`s = w/\hat M` at
+        every point. With positive probability, the first coordinate is sampled in all iterations.
 
         Without a box, the loss of Gaussian noise is unbounded: no finite epsilon holds at delta 0.
-        A box cuts the outcomes, and the largest loss is finite. From the second iteration on, let
-        the first coordinate stay at the upper face R and the others inside. With m the smaller of
+        With a box, the largest loss is finite. It occurs if, from the second iteration on, the
+        first coordinate stays on the upper face R and the others stay inside. With m the smaller of
         the two steps from R, and S the survival function of the noise, each iteration has the loss
         :math:`\ln S(R - m - s) - \ln S(R - m)`.
 
@@ -313,18 +324,18 @@ class CoordinateDescent(Iterative):
         Returns
         -------
         dict
-            Keyword arguments of :class:`.Release`; empty if nothing is known.
+            Keyword arguments of :class:`.Release`; empty if no loss is known to be attained.
         """
-        survival = LOG_SURVIVAL.get(self.law)
-        share = problem.attained_gradient_share("linf")
-        if not self.noise or survival is None or share is None:
+        log_survival = LOG_SURVIVAL.get(self.law)
+        fraction = problem.attained_gradient_share("linf")
+        if not self.noise or log_survival is None or fraction is None:
             return {}
-        box = getattr(problem, "box", np.inf)
+        box = problem.box
         if np.isinf(box):
-            return {"reached": share}
-        above, below = problem.upper_face_steps(1.0 / problem.smoothness)
+            return {"reached": fraction}
+        upper, lower = problem.upper_face_steps(1.0 / problem.smoothness)
         scales = self.noise.scales(horizon)
-        losses = survival((box - above) / scales) - survival((box - below) / scales)
+        losses = log_survival((box - upper) / scales) - log_survival((box - lower) / scales)
         losses = np.where(np.arange(horizon) == 0, 0.0, losses)
         return {"attack": Release("pure", epsilon=losses, reached=1.0)}
 

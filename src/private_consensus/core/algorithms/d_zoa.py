@@ -27,12 +27,11 @@ import numpy as np
 from private_consensus.common.errors import OutsideRange
 from private_consensus.privacy import Release
 
-from ..kernels.two_point import solve, solve_plainly
+from ..kernels.two_point import solve
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from .noise import Noise
-from .parameters import noise_field, one_of, positive
+from .parameters import noise_field, positive
 
-ENGINES = ("compiled", "plain")
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""
 
@@ -52,8 +51,6 @@ class DZOA(ConsensusADMM):
         Inner steps, and pairs of normals in each.
     u1 : float
         First smoothing constant.
-    engine : {"compiled", "plain"}
-        float32 machine code, or NumPy in float64 on the same draws.
     """
 
     L: float = positive(1.0)
@@ -62,7 +59,6 @@ class DZOA(ConsensusADMM):
     J: int = positive(30)
     u1: float = positive(1.0)
     noise: Noise = noise_field("nothing: it is assumed")
-    engine: str = one_of("compiled", ENGINES)
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     draws_once: ClassVar[bool] = True
@@ -150,8 +146,7 @@ class DZOA(ConsensusADMM):
             Result of the last step.
         """
         settings = len(dual)
-        engine = solve_plainly if self.engine == "plain" else solve
-        return engine(
+        return solve(
             problem.gram,
             curvature[..., 0],
             dual - problem.pull - curvature * centre,

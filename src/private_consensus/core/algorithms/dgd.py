@@ -10,29 +10,17 @@ a general graph, not at the optimum either.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from private_consensus.common.errors import require
 from private_consensus.privacy import Release
 
-from .families.gradient_steps import GradientSteps, uniform_mean
-from .parameters import one_of
-
-MIXTURES = ("network", "uniform")
+from .families.gradient_steps import GradientSteps
 
 
 @dataclass(frozen=True, kw_only=True)
 class DecentralizedGradientDescent(GradientSteps):
-    r"""Decentralized gradient descent without noise.
-
-    Parameters
-    ----------
-    mixture : {"network", "uniform"}
-        The network's doubly stochastic weights, or the plain mean over agent and neighbours.
-    """
-
-    mixture: str = one_of("network", MIXTURES)
+    """Decentralized gradient descent without noise."""
 
     source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; paper 001, eq. (3)"
 
@@ -80,8 +68,7 @@ class DecentralizedGradientDescent(GradientSteps):
         State
             State after the iteration.
         """
-        mix = network.mix if self.mixture == "network" else partial(uniform_mean, network)
-        return state._replace(x=self.descend(problem, state.x, mix(state.x), draw, t))
+        return state._replace(x=self.descend(problem, state.x, network.mix(state.x), draw, t))
 
     def releases(self, problem, network, horizon):
         """Return one exact release, since messages have no noise.

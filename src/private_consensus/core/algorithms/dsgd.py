@@ -2,10 +2,10 @@ r"""Decentralized SGD, the baseline without privacy (dissertation 4.5).
 
 .. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
 
-with batches of B records and models sent in full: a round takes
-:math:`\max_i B/V_i + T_c` seconds. As printed gradients are neither clipped nor noised
-(``gradients: plain``); ``clipped`` clips them, and ``private`` adds to their mean the noise of
-Q-DPSGD-1, for a comparison under the budget that the figures' captions speak of.
+with batches of B records and uncompressed messages. A round takes :math:`\max_i B/V_i + T_c`
+seconds. As published, gradients are neither clipped nor noisy (``gradients: plain``). For a
+comparison at the budget of the published figures, ``gradients: private`` clips them and adds the
+noise of Q-DPSGD-1 to their mean.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class DSGD(DecentralizedSGD):
     Parameters
     ----------
     alpha : float
-        Step length.
+        Step size.
     gradients : {"plain", "clipped", "private"}
+        Whether gradients are unchanged, clipped to the norm K, or clipped and noisy.
     """
 
     alpha: float = positive(0.2)
@@ -43,11 +44,13 @@ class DSGD(DecentralizedSGD):
     source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
     lower_bound_because: ClassVar[str] = (
-        "opposite records of the clipping norm move each sampled mean by the sensitivity"
+        "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
     )
 
     def calibrate(self, budget, problem, network, horizon):
-        """Calibrate the noise of ``private`` gradients, or refuse a finite budget without noise.
+        """Return a copy with calibrated noise for ``private`` gradients.
+
+        Other gradients have no noise, and a finite budget raises an error.
 
         Parameters
         ----------
@@ -98,12 +101,12 @@ class DSGD(DecentralizedSGD):
         return float(FULL_BITS * dim)
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+        """Compute one round of one run for all settings in one pass; models are overwritten.
 
         Parameters
         ----------
         models : BatchModels
-            Models and messages of one run, changed in place.
+            Models and messages of one run.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -111,9 +114,8 @@ class DSGD(DecentralizedSGD):
 
         Returns
         -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
+        tuple of ndarray, each of shape (settings,)
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
         settings, x = range(len(models.first)), models.x
         is_plain, is_private = (self.gradients == kind for kind in ("plain", "private"))
@@ -131,14 +133,14 @@ class DSGD(DecentralizedSGD):
         return 0.0 * lost, lost
 
     def advance(self, s, x, problem, round_):
-        """Perform one round of one setting and one run, in place.
+        """Compute one round of one setting and one run; models are overwritten.
 
         Parameters
         ----------
         s : int
             Index of the setting.
         x : ndarray, shape (agents, p)
-            Models, changed in place.
+            Models, overwritten.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -147,14 +149,14 @@ class DSGD(DecentralizedSGD):
         Returns
         -------
         float
-            Fraction of cut coordinates: 0, since messages are not quantised.
+            Fraction of saturated coordinates: 0, since messages are not quantised.
         """
         clip = np.inf if self.gradients == "plain" else float(at(self.K, s))
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, clip)
         scale = self.noise_scale(s, sizes) if self.gradients == "private" else np.zeros(len(x))
-        mixed, nothing = round_.mix(round_.mixing, x), np.zeros(len(x))
+        mixed, keep = round_.mix(round_.mixing, x), np.zeros(len(x))
         alpha, key, counter = float(at(self.alpha, s)), round_.keys["noise"], round_.counter
-        descend(x, x, mixed, gradient, nothing, alpha, scale, key, counter)
+        descend(x, x, mixed, gradient, keep, alpha, scale, key, counter)
         return 0.0
 
 

@@ -351,36 +351,3 @@ class LocallyPrivateADMM(ADMMFamily):
 
 
 ALGORITHM = LocallyPrivateADMM
-
-
-def theorem_3_1_covers(D: float, zeta: float, strong_convexity: float, degrees: np.ndarray) -> bool:
-    r"""Return True if some :math:`\alpha` meets the conditions (43) of Theorem 3.1.
-
-    Weights are on (0, 1). With edge constraints :math:`\sigma_{i,\max}^2 = |N_i|`, so
-    :math:`\rho_i` is uniform on (0, D/|N_i|), :math:`\rho^0 = D/(2|N_i|)`, and the largest
-    deviation of :math:`\rho_i` from :math:`\rho^0` has the same size.
-
-    Parameters
-    ----------
-    D : float
-        Total penalty of an agent.
-    zeta : float
-        Step of the dual.
-    strong_convexity : float
-        Smallest curvature of the objectives.
-    degrees : ndarray, shape (agents,)
-        Number of neighbours of each agent.
-
-    Returns
-    -------
-    bool
-        True if the interval of such values is not empty.
-    """
-    n, squared = len(degrees), np.asarray(degrees, float)
-    centre = D / (2 * squared)
-    highest = np.min(2 * strong_convexity / ((n + 1) * centre**2 * squared))
-    lowest = np.max(np.maximum(n / (2 * centre), n * squared / D))
-    margin = 2 * centre - zeta
-    if np.any(margin <= 0):
-        return False
-    return bool(max(lowest, np.max(n / margin)) < highest)

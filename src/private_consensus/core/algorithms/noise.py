@@ -1,8 +1,7 @@
-"""Noise as an object that calibration sets, separate from the algorithm that adds it.
+"""Noise of an algorithm: its distribution, its scale, and the quantity to which it is added.
 
-An algorithm has hyperparameters, and fields made by :func:`.parameters.noise_field`. A
-configuration or a calibration gives such a field a number, which is the scale of a
-:class:`Noise`.
+An algorithm declares its noises by :func:`.parameters.noise_field`. A configuration or a
+calibration sets such a field to a number, which is the scale of a :class:`Noise`.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ def _gamma_norm_unit(generator: np.random.Generator, shape: tuple[int, ...]) -> 
 
 
 class Law(NamedTuple):
-    """Unit draws of a noise, and the norm of the sensitivity that it hides.
+    """Distribution of unit draws, and norm of the sensitivity that calibrates the scale.
 
-    ``unit`` is None if draws of a scale are not multiples of draws of scale 1, as on a grid.
+    ``unit`` is None for a distribution on a grid, whose draws are not multiples of unit draws.
     """
 
     unit: Any
@@ -40,30 +39,30 @@ LAWS = {
     "discrete_gaussian": Law(None, "l2"),
 }
 SCALED = tuple(name for name, law in LAWS.items() if law.unit is not None)
-"""Distributions that are a unit draw times a scale."""
+"""Names of the distributions whose draws are unit draws times a scale."""
 
 
 class NoiseSite(NamedTuple):
-    """Declared site at which an algorithm adds noise.
+    """Declared position, distribution and scale of a noise, for audits.
 
     Parameters
     ----------
     name : str
-        Such as ``message`` or ``minimisation``.
-    law : str
-        ``gaussian``, ``laplace`` or ``gamma_norm``.
+        Noised quantity, such as ``message`` or ``minimisation``.
+    law : {"gaussian", "laplace", "gamma_norm"}
+        Distribution.
     scale : ndarray, broadcastable to [iterations, agents, dim]
         Declared scale, in the unit of the noised quantity; NaN if no noise is added.
-    norm : str
-        Norm in which a change of the data is measured at this site.
+    norm : {"l1", "l2"}
+        Norm of a change of the noised quantity.
     moved : ndarray, [iterations]
-        Declared bound on that change over the scale. The privacy cost of a release is a
-        function of this ratio.
+        Declared bound on the change of the noised quantity by one record, divided by the scale.
+        The privacy cost of a release is a function of this ratio.
     selected : bool
-        Whether the noise affects which of its values are sent.
+        True if the sampled noise affects which messages are sent.
     max_observed : int, optional
-        Largest number of iterations whose noise enters a message of one agent, if the others
-        are dropped independently of data and noise. None: all iterations.
+        Largest number of iterations whose messages are sent, if the choice is independent of
+        data and noise. None: all iterations.
     """
 
     name: str
@@ -82,15 +81,14 @@ class Noise:
     Parameters
     ----------
     scale : float or ndarray
-        Scale of all draws or, with ``growth``, the scale from which the schedule starts. It
-        is in the unit that the algorithm states; 0 for no noise. In a batch it has a leading
-        settings axis.
+        Scale of all draws or, with ``growth``, the scale at iteration 0, in the unit that the
+        algorithm states; 0 for no noise. In a batch it has a leading settings axis.
     law : {"gaussian", "laplace", "gamma_norm", "discrete_gaussian"}
         Distribution of the draws.
     added_to : str
         Noised quantity, such as ``message``, ``gradient`` or ``dual``.
     growth : float or ndarray
-        The scale of iteration t is ``scale / growth**t``.
+        Ratio of the scales of successive iterations: that of iteration t is ``scale / growth**t``.
     """
 
     scale: Any = 0.0
@@ -104,11 +102,11 @@ class Noise:
 
     @property
     def norm(self) -> str:
-        """Norm of the change that the noise hides."""
+        """Norm of the sensitivity of the noised quantity."""
         return LAWS[self.law].norm
 
     def at(self, t: int) -> Any:
-        """Return the scale of iteration t, broadcastable against iterates."""
+        """Return the scale in iteration t, in a shape that broadcasts against iterates."""
         return column(self.scale) / column(self.growth) ** t
 
     def scales(self, horizon: int) -> np.ndarray:
@@ -116,7 +114,7 @@ class Noise:
         return self.scale / self.growth ** np.arange(1, horizon + 1)
 
     def units(self, problem: Any, streams: Any) -> Iterator[np.ndarray]:
-        """Return the unit draws of all iterations.
+        """Return the draws of scale 1 of all iterations.
 
         Parameters
         ----------
@@ -133,16 +131,16 @@ class Noise:
         return streams.sequence("noise", LAWS[self.law].unit, (problem.n_agents, problem.dim))
 
     def site(self, scale: np.ndarray, moved: np.ndarray, name: str = "message") -> NoiseSite:
-        """Return the noise site for audits, at the scales of all iterations.
+        """Return the site of this noise, with the scales of all iterations.
 
         Parameters
         ----------
         scale : ndarray, broadcastable to [iterations, agents, dim]
             Scale in the unit of the noised quantity.
         moved : ndarray, shape (iterations,)
-            Bound on the change of that quantity over the scale.
+            Bound on the change of that quantity by one record, divided by the scale.
         name : str
-            Name of the site.
+            Noised quantity.
 
         Returns
         -------
@@ -152,12 +150,12 @@ class Noise:
         return NoiseSite(name, self.law, scale, self.norm, moved)
 
     def site_of(self, release: Release, scales: np.ndarray) -> NoiseSite:
-        """Return the noise site on messages whose privacy cost a release states.
+        """Return the site of this noise on messages, with the ratios that a release states.
 
         Parameters
         ----------
         release : Release
-            Its losses are the changes over the scale.
+            Release whose losses are the ratios of sensitivity to scale.
         scales : ndarray, shape (horizon,)
             Noise scale of each iteration.
 
@@ -170,16 +168,16 @@ class Noise:
         return self.site(scales[:, None, None], moved)
 
     def releases(self, sensitivity: Any, scales: np.ndarray, **attack_fields: Any) -> list[Release]:
-        """Return one release per iteration; an exact release without noise.
+        """Return the release of the noised quantity in all iterations; exact without noise.
 
         Parameters
         ----------
         sensitivity : float or ndarray, shape (horizon,)
-            Bound on the change, in the norm of the noise.
+            Bound on the change by one record, in the norm of the noise.
         scales : ndarray, shape (horizon,)
             Noise scale of each iteration.
         **attack_fields : Any
-            Fields of :class:`.Release` that state what an attack is known to attain.
+            Fields of :class:`.Release` that state the loss that a known attack attains.
 
         Returns
         -------
@@ -191,10 +189,10 @@ class Noise:
         return [Release(self.law, sensitivity=sensitivity, scale=scales, **attack_fields)]
 
     def reached(self, problem: Any, horizon: int, first: float | None) -> np.ndarray | None:
-        """Return the fraction of the gradient's change that an attack at delta 0 is known to reach.
+        """Return the fraction of the gradient's sensitivity that an attack at delta 0 attains.
 
-        The point of iteration 1 is fixed in advance. Noise reaches every point afterwards, and
-        points far from the origin attain the fraction of later iterations.
+        In iteration 1, the gradient is evaluated at a fixed point. In later iterations, every
+        point has a positive density. The fraction is that at points far from the origin.
 
         Parameters
         ----------
@@ -203,7 +201,7 @@ class Noise:
         horizon : int
             Number of iterations.
         first : float or None
-            Additional factor for iteration 1; None if it is unknown.
+            Additional factor in iteration 1; None if it is unknown.
 
         Returns
         -------

@@ -1,9 +1,9 @@
-"""Hyperparameters that are declared together with the values they allow.
+"""Declaration of an algorithm's hyperparameters with their allowed values.
 
-The functions of this module declare a field of an algorithm. The field refuses any other
-value when the algorithm is constructed, with the error ``algorithm.<name>``. A subclass
-that changes the default of a field keeps its rule. Conditions between fields are checked
-in ``__post_init__``.
+The functions of this module declare a field of an algorithm. A value that the field does not
+allow raises an error with the key ``algorithm.<name>`` when the algorithm is constructed. If a
+subclass changes only the default of a field, the rule of the field still applies. Algorithms
+check conditions between fields in ``__post_init__``.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .noise import Noise
 
 RULE, NOISE = "rule", "noise"
 FOR_CALIBRATION = {"calibration only": True}
-"""Metadata of fields that affect only how the noise is set, not the running algorithm."""
+"""Metadata of fields that affect the calibration of the noise only, not a run."""
 
 
 class Rule(NamedTuple):
-    """Validation rule of a field: ``holds`` tests a value, ``expected`` describes it."""
+    """Validation rule of a field: a test of a value, and a description of the allowed values."""
 
     holds: Callable[[Any], bool]
     expected: str
 
 
 def one_of(default: str | None, names: Iterable[str], *, calibration: bool = False) -> Any:
-    """Declare a switch with a fixed set of values; None is allowed only as the default.
+    """Declare a field with a fixed set of values.
 
     Parameters
     ----------
     default : str or None
-        Default value.
+        Default value; None is then allowed as well.
     names : iterable of str
         Allowed values.
     calibration : bool
@@ -95,18 +95,8 @@ def nonnegative(default: Any, *, calibration: bool = False) -> Any:
     return _field(default, Rule(_all(lambda v: v >= 0), "a number >= 0"), calibration)
 
 
-class Declared(NamedTuple):
-    """Declared properties of a noise field.
-
-    Parameters
-    ----------
-    law : str or None
-        Distribution; None uses the ``law`` of the algorithm.
-    added_to : str or None
-        Quantity to which the noise is added; None uses the ``where`` of the algorithm.
-    scheduled : bool
-        Whether the scale changes with the ``growth`` of the algorithm.
-    """
+class NoiseDeclaration(NamedTuple):
+    """Declared properties of a noise field, see :func:`noise_field`."""
 
     law: str | None
     added_to: str | None
@@ -116,26 +106,26 @@ class Declared(NamedTuple):
 def noise_field(
     added_to: str | None = "message", law: str | None = "gaussian", *, scheduled: bool = False
 ) -> Any:
-    """Declare a noise that calibration sets; the default is no noise.
+    """Declare a noise whose scale the calibration sets; the default scale is 0.
 
-    See :class:`.noise.Noise` and :class:`Declared`.
+    The value of the field is a :class:`.noise.Noise`.
 
     Parameters
     ----------
     added_to : str or None
-        Quantity to which the noise is added; None uses the algorithm's ``where``.
+        Quantity to which the noise is added; None for the value of the algorithm's ``where``.
     law : str or None
-        Distribution; None uses the algorithm's ``law``.
+        Distribution; None for the value of the algorithm's ``law``.
     scheduled : bool
-        Whether the scale changes with the algorithm's ``growth``.
+        Whether the scale is divided by the algorithm's ``growth`` in every iteration.
 
     Returns
     -------
     Field
         Dataclass field with its rule and declaration.
     """
-    number, declared = nonnegative(0.0), Declared(law, added_to, scheduled)
-    return field(default=0.0, metadata={**number.metadata, NOISE: declared})
+    declared = NoiseDeclaration(law, added_to, scheduled)
+    return field(default=0.0, metadata={**nonnegative(0.0).metadata, NOISE: declared})
 
 
 def fraction(
@@ -192,14 +182,14 @@ def whole(default: Any, *, max_value: float = np.inf, calibration: bool = False)
 
 
 def only(default: Any, because: str = "") -> Any:
-    """Declare a number that a subclass cannot change.
+    """Declare a number with a single allowed value, for a field that a subclass fixes.
 
     Parameters
     ----------
     default : float
-        The only allowed value.
+        Allowed value.
     because : str
-        Reason, for error messages.
+        Reason for the restriction, for error messages.
 
     Returns
     -------
@@ -211,7 +201,7 @@ def only(default: Any, because: str = "") -> Any:
 
 
 def check_parameters(algorithm: Any) -> None:
-    """Refuse the first field whose value violates its rule or its declared type.
+    """Raise an error for the first field whose value violates its rule or its declared type.
 
     Raises
     ------
@@ -238,9 +228,9 @@ _TYPES: Mapping[str, tuple[str, str]] = {
 
 @cache
 def _typed(kind: type) -> Mapping[str, Rule]:
-    """Build, for each field without a rule, a rule for values of the declared type.
+    """Return a rule for the declared type of each field that has no rule.
 
-    NaN is allowed if it is the default.
+    NaN is allowed only if it is the default.
     """
     typed_rules = {}
     for declared in fields(kind):
@@ -299,17 +289,17 @@ def _scale(value: Any) -> Any:
 
 
 @cache
-def noises(kind: type) -> Mapping[str, Declared]:
-    """Return the declaration of each noise field."""
+def noises(kind: type) -> Mapping[str, NoiseDeclaration]:
+    """Return the declared properties of each noise field, by name."""
     return {f.name: f.metadata[NOISE] for f in fields(kind) if NOISE in f.metadata}
 
 
 @cache
 def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
-    """Return the rule of each field, and whether the field may be None.
+    """Return the rule of each field, and True if the field may be None.
 
-    The rule is that of the nearest class in the method resolution order that declares one. A
-    field may be None if that class has None as its default.
+    The rule of a field is that of the nearest class in the method resolution order that declares
+    one. The field may be None if its default in that class is None.
     """
     nearest_rules = {}
     for name in (declared_field.name for declared_field in fields(kind)):

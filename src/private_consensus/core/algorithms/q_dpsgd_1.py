@@ -1,15 +1,15 @@
-r"""Q-DPSGD-1: noisy gradients, quantised models, a deadline (dissertation 4.4.1, Algorithm 4).
+r"""Q-DPSGD-1: noisy gradients, quantised models and a deadline (dissertation 4.4.1, Algorithm 4).
 
 .. math:: z_j = Q(x_j), \qquad
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
     \zeta_i \sim N(0, \sigma^2K^2 I)
 
-with :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` constant through a run of T rounds
-(Theorem 13), or for strongly convex objectives :math:`a = a_0/T^{\tilde\delta/2}` and
-:math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12: a_0 = 2, e_0 = 1). Until
-the deadline :math:`T_d = B/50` an agent gets :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35
-for B = 20; a round takes :math:`T_d + T_c s/16` seconds. Noise enters the state, so that all later
-messages are functions of what has been released.
+with constant :math:`a = a_0/T^{1/6}` and :math:`e = e_0/T^{1/2}` in a run of T rounds
+(Theorem 13). For strongly convex objectives, :math:`a = a_0/T^{\tilde\delta/2}` and
+:math:`e = e_0/T^{3\tilde\delta/2}` (Theorem 12, with a_0 = 2 and e_0 = 1). Before the deadline
+:math:`T_d = B/50`, an agent computes :math:`|S| = \lfloor V T_d\rfloor` gradients, 4 to 35 for
+B = 20. A round takes :math:`T_d + T_c s/16` seconds. Noise enters the models, so that all later
+messages are functions of released values.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class QDPSGD1(QDPSGD):
 
     source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
     lower_bound_because: ClassVar[str] = (
-        "records of the clipping norm move the sampled mean by at least the steps that are stated"
+        "records with gradients of norm K change a sampled mean by the stated sensitivity"
     )
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+        """Compute one round of one run for all settings in one pass; models are overwritten.
 
         Parameters
         ----------
         models : BatchModels
-            Models and messages of one run, changed in place.
+            Models and messages of one run.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -59,19 +59,21 @@ class QDPSGD1(QDPSGD):
         )
         if steps_and_grids is None:
             return None
-        drawn = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
-        cut, lost = round_and_step(models.x, gradients, models.first, *steps_and_grids, *drawn)
-        return cut / (models.agents * models.x.shape[1]), lost
+        streams = (keys(round_.keys[name], round_.counter) for name in ("rounding", "noise"))
+        clipped, lost = round_and_step(
+            models.x, gradients, models.first, *steps_and_grids, *streams
+        )
+        return clipped / (models.agents * models.x.shape[1]), lost
 
     def advance(self, s, x, problem, round_):
-        """Perform one round of Algorithm 4 for one setting and one run, in place.
+        """Compute one round of Algorithm 4 for one setting and one run; models are overwritten.
 
         Parameters
         ----------
         s : int
             Index of the setting.
         x : ndarray, shape (agents, p)
-            Models, changed in place.
+            Models, overwritten.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -80,13 +82,13 @@ class QDPSGD1(QDPSGD):
         Returns
         -------
         float
-            Fraction of cut coordinates.
+            Fraction of saturated coordinates.
         """
         a, e, grid = self.of(s)
-        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
-        return cut / x.size
+        return clipped / x.size
 
 
 ALGORITHM = QDPSGD1

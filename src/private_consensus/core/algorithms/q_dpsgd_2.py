@@ -4,15 +4,16 @@ r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
 
 Messages outside the grid are clipped to it. As published, an agent continues from its exact model,
-which contains no noise, so that a record used once shifts all later messages (E4.8b). Theorem 15
-therefore does not bound the loss of the released messages. With ``own: broadcast`` an agent uses
-its own message in place of its model, in the average and in the gradient. Its next model is then a
-function of messages and of one batch.
+which contains no noise. One record in one batch then changes all later messages (E4.8b), and
+Theorem 15 does not bound the privacy loss of the released messages. With ``own: broadcast``, an
+agent uses its own message in place of its model, in the average and in the gradient. Its next model
+is then a function of messages and of one batch.
 
 Theorem 15 requires :math:`c = a e + \eta\sqrt p|S|/K` times the noise of Q-DPSGD-1 (``sigma2:
-full``). With the second term, from the rounding, noise is wider than a grid of few bits. Without
-it (``drop_eta``) the noise is far finer than the grid and never moves a message. ``as_q1`` sets
-c = 1. ``saturated`` counts the coordinates that are clipped after the rounding or after the noise.
+full``). With the second term, which the rounding causes, the noise exceeds the range of a grid of
+few bits. Without it (``drop_eta``), the noise is far smaller than a step of the grid and never
+changes a message. ``as_q1`` sets c = 1. ``saturated`` counts the coordinates that are clipped after
+the rounding or after the noise.
 """
 
 from __future__ import annotations
@@ -52,12 +53,13 @@ class QDPSGD2(QDPSGD):
     Parameters
     ----------
     sigma : float
-        :math:`\sigma` in units of the clipping norm: the noise of a message is a normal one of
-        deviation :math:`\sigma K` conditioned on the points of the grid.
+        Noise multiplier :math:`\sigma`: messages have discrete Gaussian noise on the grid with the
+        parameter :math:`\sigma K`.
     sigma2 : {"as_q1", "full", "drop_eta"}
-        What of Theorem 15 the rules ``thm11`` and ``proof11`` take over; ``accountant`` takes all.
+        Factor c of Theorem 15 in the rules ``thm11`` and ``proof11``: 1, both terms, or the first
+        term only. The rule ``accountant`` does not use it.
     own : {"exact", "broadcast"}
-        What an agent takes for its own model.
+        Whether an agent continues from its exact model, or from its own message.
     """
 
     noise_on: str = one_of("mean", ("mean",))
@@ -86,7 +88,7 @@ class QDPSGD2(QDPSGD):
         return theorem15_factor(**message, size=float(self.B))
 
     def sigma_for(self, budget, problem, horizon):
-        """Return the noise for a budget, by the rule of ``sigma_rule``.
+        """Return the noise multiplier for a finite budget, by the rule ``sigma_rule``.
 
         Parameters
         ----------
@@ -100,17 +102,18 @@ class QDPSGD2(QDPSGD):
         Returns
         -------
         float
-            Sigma, in units of the clipping norm.
+            Standard deviation of the noise over the clipping norm.
         """
         if self.sigma_rule == "accountant":
             if self.own == "exact":
-                raise InvalidInput("algorithm.own", self.own, "broadcast, for the accountant")
+                expected = "broadcast, which sigma_rule: accountant requires"
+                raise InvalidInput("algorithm.own", self.own, expected)
             return self.sampled(problem, horizon).sigma(budget, horizon)
         proof, factor = self.sigma_rule == "proof11", self._factor(problem, horizon)
         return theorem11_sigma(budget, problem.records, horizon, proof=proof, factor=factor)
 
     def sampled(self, problem, horizon):
-        """Return one noisy message in the form of the accountant.
+        """Return one noisy message, as input of the accountant.
 
         Parameters
         ----------
@@ -122,13 +125,13 @@ class QDPSGD2(QDPSGD):
         Returns
         -------
         SampledNoise
-            Law of the batch size, with the noise of a message.
+            Distribution of the batch size, with the noise of a message.
         """
         message = self._message(problem, horizon)
         return noisy_message(self.batches(), problem.records, **message)
 
     def releases(self, problem, network, horizon):
-        """Return the releases of all messages, by the model that an agent continues from.
+        """Return the releases of all messages, which depend on ``own``.
 
         Parameters
         ----------
@@ -153,7 +156,7 @@ class QDPSGD2(QDPSGD):
         return reused_state_releases(self.sigma.scale, int(horizon), keep=keep, **message)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 15, with the factor by which sigma was set.
+        """Return the epsilon of Theorem 15 at the current noise, with the factor of ``sigma2``.
 
         Parameters
         ----------
@@ -183,10 +186,10 @@ class QDPSGD2(QDPSGD):
     # Interface of audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the rounded models.
+        """Return the noise site: the rounded models, if their noise is nearly normal.
 
-        The noise has to be nearly normal: the grid is open, and its steps are fine compared with
-        the standard deviation of the noise.
+        It is nearly normal if the grid is unbounded and its steps are small compared with the
+        standard deviation of the noise.
 
         Parameters
         ----------
@@ -200,7 +203,7 @@ class QDPSGD2(QDPSGD):
         Returns
         -------
         list of NoiseSite
-            Empty if the noise is cut or coarse.
+            Empty for a bounded or coarse grid.
         """
         deviation = float(np.max(self.sigma.scale)) * float(np.max(self.K))
         if self.grid == "clipped" or deviation < FINE * float(np.max(self.eta)):
@@ -210,7 +213,7 @@ class QDPSGD2(QDPSGD):
 
     @cached_property
     def variances(self) -> tuple[float, ...]:
-        """Variance of the discrete noise of each setting, in squared steps of its grid."""
+        """Variance of the noise of each setting, in squared steps of its grid."""
         deviations = (
             float(at(self.sigma.scale, s) * at(self.K, s)) for s in range(len(self.of_all))
         )
@@ -220,12 +223,12 @@ class QDPSGD2(QDPSGD):
         )
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+        """Compute one round of one run for all settings in one pass; models are overwritten.
 
         Parameters
         ----------
         models : BatchModels
-            Models and messages of one run, changed in place.
+            Models and messages of one run.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -246,36 +249,26 @@ class QDPSGD2(QDPSGD):
         rounding, discrete, noise = (
             keys(round_.keys[name], round_.counter) for name in ("rounding", "discrete", "noise")
         )
-        x, z, first = models.x, models.message, models.first
+        x, z, first, variances = models.x, models.message, models.first, self.variances
         if self.own == "exact":
             gradients, _ = self.sampled_gradients(models, problem, round_, False, clips)
-            cut, lost = round_and_step(
-                x,
-                gradients,
-                first,
-                steps,
-                grids,
-                rounding,
-                noise,
-                self.variances,
-                discrete,
-                z,
-            )
+            sent = steps, grids, rounding, noise, variances, discrete, z
+            clipped, lost = round_and_step(x, gradients, first, *sent)
         else:
-            cut = round_with_noise(x, z, first, agents, grids, self.variances, rounding, discrete)
+            clipped = round_with_noise(x, z, first, agents, grids, variances, rounding, discrete)
             gradients, _ = self.sampled_gradients(models, problem, round_, True, clips)
             lost = mix_and_step(x, z, z, gradients, first, steps, noise)
-        return np.minimum(cut / (agents * x.shape[1]), 1.0), lost
+        return np.minimum(clipped / (agents * x.shape[1]), 1.0), lost
 
     def advance(self, s, x, problem, round_):
-        """Perform one round of Algorithm 5 for one setting and one run, in place.
+        """Compute one round of Algorithm 5 for one setting and one run; models are overwritten.
 
         Parameters
         ----------
         s : int
             Index of the setting.
         x : ndarray, shape (agents, p)
-            Models, changed in place.
+            Models, overwritten.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -284,17 +277,17 @@ class QDPSGD2(QDPSGD):
         Returns
         -------
         float
-            Fraction of cut coordinates, at most 1.
+            Fraction of saturated coordinates, at most 1.
         """
         a, e, grid = self.of(s)
-        cut = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
+        clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         deviation = float(at(self.sigma.scale, s) * at(self.K, s))
         key = round_.keys["discrete"]
-        cut += grid.add_noise(round_.message, deviation, key, round_.counter)
+        clipped += grid.add_noise(round_.message, deviation, key, round_.counter)
         base = x if self.own == "exact" else round_.message
         gradient, sizes = self.sampled_gradient(s, base, problem, round_, float(at(self.K, s)))
         self.descend(x, base, e, a, gradient, np.zeros(len(sizes)), round_)
-        return min(cut / x.size, 1.0)
+        return min(clipped / x.size, 1.0)
 
 
 ALGORITHM = QDPSGD2

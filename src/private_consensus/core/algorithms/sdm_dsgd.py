@@ -4,13 +4,13 @@ r"""SDM-DSGD: sparse differential Gaussian masking (Zhang, Fang, Liu, Zhu, MobiH
           x_i \leftarrow x_i + S(y_i - x_i), \qquad
           S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
 
-as dissertation 4.5 describes it, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. Everybody keeps the
-same copies of all :math:`x_i`; they start from a common point. A round takes
-:math:`\max_i B/V_i + c\,T_c` seconds. S multiplies the noise's variance, too, by 1/c.
+as described in section 4.5 of the dissertation, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. All
+agents store equal copies of all :math:`x_i`, which start from a common point. A round takes
+:math:`\max_i B/V_i + c\,T_c` seconds. The sparsification S multiplies the variance of the noise by
+1/c as well.
 
-Recalled from the original, not checked: :math:`\theta < 2c/(1-\lambda_{\min}(W)+\alpha L)` for
-stability, on whose edge the printed :math:`\theta` lies. The original's privacy theorem credits the
-sparsification; here sigma is that of Q-DPSGD-1 for the number of its own rounds.
+The privacy theorem of the original paper counts the sparsification as amplification. Here, sigma is
+that of Q-DPSGD-1 for the number of rounds of this algorithm.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class SDMDSGD(DecentralizedSGD):
     Parameters
     ----------
     alpha : float
-        Step length.
+        Step size.
     theta : float
-        :math:`\theta`, how far an agent goes towards what it computed.
+        Relaxation :math:`\theta`: weight of the new model in its mean with the previous model.
     c : float
-        Probability with which a coordinate is sent. ``bits`` counts values, not their places.
+        Probability with which a coordinate is sent. ``bits`` counts the sent values, but not their
+        indices.
     """
 
     alpha: float = positive(0.2)
@@ -54,13 +55,11 @@ class SDMDSGD(DecentralizedSGD):
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
     lower_bound_because: ClassVar[str] = (
-        "opposite records of the clipping norm move each sampled mean by the sensitivity"
+        "two records with opposite gradients of norm K change a sampled mean by the sensitivity"
     )
 
     def releases(self, problem, network, horizon):
-        """Return the releases of the noisy batches.
-
-        Their attack observes only the coordinates that are sent.
+        """Return the releases of the noisy batches, with an attack on the sent coordinates only.
 
         Parameters
         ----------
@@ -81,8 +80,8 @@ class SDMDSGD(DecentralizedSGD):
             return batch_releases
         from scipy.stats import binom  # slow to import: a plan loads every algorithm
 
-        share = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
-        return [replace(release, attack=_in_part(release, share)) for release in batch_releases]
+        fraction = float(binom.ppf(MISSED, problem.dim, self.c)) / problem.dim
+        return [replace(release, attack=_on_sent(release, fraction)) for release in batch_releases]
 
     def seconds(self, speeds):
         return self.waiting(speeds) + np.reshape(np.multiply(self.c, self.T_c), (-1, 1))
@@ -91,12 +90,12 @@ class SDMDSGD(DecentralizedSGD):
         return np.multiply(self.c, float(FULL_BITS * dim))
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
-        """Compute a round of all settings of a run in one pass, as :meth:`advance` does one by one.
+        """Compute one round of one run for all settings in one pass; models are overwritten.
 
         Parameters
         ----------
         models : BatchModels
-            Models and messages of one run, changed in place.
+            Models and messages of one run.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -104,9 +103,8 @@ class SDMDSGD(DecentralizedSGD):
 
         Returns
         -------
-        tuple of ndarray, each of shape (settings,), or None
-            Fraction of saturated coordinates, and 0 if all models are finite, else NaN. None if
-            the pass does not support the arguments.
+        tuple of ndarray, each of shape (settings,)
+            Fraction of saturated coordinates, and 0 if all models are finite, else NaN.
         """
         settings, x = range(len(models.first)), models.x
         clips = [float(at(self.K, s)) for s in settings]
@@ -117,21 +115,21 @@ class SDMDSGD(DecentralizedSGD):
             scale=[self.noise_scale(s, sizes[s]) for s in settings],
             step=[float(at(self.alpha, s)) for s in settings],
         )
-        shares = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
-        drawn = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
-        sparse = Sparse(*np.array(shares, np.float32))
-        lost = mix_and_step(x, x, x, gradients, models.first, steps, *drawn, sparse)
+        factors = [[float(at(value, s)) for s in settings] for value in (self.theta, self.c)]
+        streams = (keys(round_.keys[name], round_.counter) for name in ("noise", "mask"))
+        sparse = Sparse(*np.array(factors, np.float32))
+        lost = mix_and_step(x, x, x, gradients, models.first, steps, *streams, sparse)
         return 0.0 * lost, lost
 
     def advance(self, s, x, problem, round_):
-        """Perform one round of one setting and one run, in place.
+        """Compute one round of one setting and one run; models are overwritten.
 
         Parameters
         ----------
         s : int
             Index of the setting.
         x : ndarray, shape (agents, p)
-            Models, changed in place.
+            Models, overwritten.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -140,7 +138,7 @@ class SDMDSGD(DecentralizedSGD):
         Returns
         -------
         float
-            Fraction of cut coordinates: 0, since values are not quantised.
+            Fraction of saturated coordinates: 0, since values are not quantised.
         """
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         sparsify(
@@ -161,7 +159,7 @@ class SDMDSGD(DecentralizedSGD):
 ALGORITHM = SDMDSGD
 
 
-def _in_part(release: Release, share: float) -> Release:
+def _on_sent(release: Release, fraction: float) -> Release:
+    """Return the attack on a fraction of the coordinates of a noisy batch."""
     batch = release.profile
-    sent = SentInPart(batch.noise, batch.sigma, share, MISSED)
-    return replace(release, profile=sent)
+    return replace(release, profile=SentInPart(batch.noise, batch.sigma, fraction, MISSED))

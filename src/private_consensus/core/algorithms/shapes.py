@@ -1,4 +1,4 @@
-"""Broadcasting of an algorithm's fields against the arrays of a batch."""
+"""Shapes in which the fields of an algorithm broadcast against the arrays of a batch."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def column(value: Any) -> Any:
 
 def per_agent(value: Any) -> Any:
     """Reshape a field so that it broadcasts against ``[settings, runs, agents]``."""
-    spread = column(value)
-    return spread[..., 0] if isinstance(spread, np.ndarray) else spread
+    array = column(value)
+    return array[..., 0] if isinstance(array, np.ndarray) else array

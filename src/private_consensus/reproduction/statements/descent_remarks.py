@@ -13,7 +13,10 @@ from itertools import product
 
 import numpy as np
 
-from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
+from private_consensus.core.algorithms.families.descent_theorems import (
+    theorem_1_allowance,
+    theorem_2_bound,
+)
 
 from .base import StatementResult, bound, conclude, equal, falls_as
 

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from private_consensus.core.algorithms.gradient_descent import theorem_1_allowance, theorem_2_bound
+from private_consensus.core.algorithms.families.descent_theorems import (
+    theorem_1_allowance,
+    theorem_2_bound,
+)
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import StatementResult, bound, conclude, grid

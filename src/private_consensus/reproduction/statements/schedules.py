@@ -12,7 +12,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from private_consensus.core.algorithms.gradient_descent import (
+from private_consensus.core.algorithms.families.descent_theorems import (
     advanced_composition_allowance,
     theorem_1_allowance,
 )

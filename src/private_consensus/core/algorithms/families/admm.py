@@ -1,7 +1,7 @@
-r"""Base iteration of decentralized ADMM, which its private versions extend.
+r"""Common base of decentralized ADMM and its private versions.
 
-With the dual in the form :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or
-:math:`a_i = -\lambda_i` (Xiao et al.), every version repeats
+The dual variable is :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or :math:`a_i = -\lambda_i`
+(Xiao et al.). An iteration is
 
 .. math::
     c_i &= w_i x_i + (1-w_i)\,\bar x_i \qquad \bar x_i = \tfrac1{|N_i|}\sum_{j\in N_i} x_j \\
@@ -10,10 +10,10 @@ With the dual in the form :math:`a_i = 2\lambda_i` (Ding, DVP, M-ADMM) or
 
 where :math:`x_i` is the message of agent i. The textbook algorithm
 :math:`\min f_i + 2\lambda_i^Tx + \eta\sum_j\|x - \frac{x_i+x_j}2\|^2` has :math:`w_i = 1/2`,
-:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. A version overrides the parts that it changes:
+:math:`D_i = 2\eta|N_i|` and :math:`\zeta = \eta`. A private version overrides
 
-* the position of its noise (:attr:`ADMMFamily.where`): ``dual`` adds to :math:`a_i` in the
-  minimisation, ``centre`` to :math:`c_i`, and ``output`` to :math:`\hat x_i`;
+* the quantity to which noise is added (:attr:`ADMMFamily.where`): ``dual`` for :math:`a_i` in the
+  minimisation, ``centre`` for :math:`c_i`, or ``output`` for :math:`\hat x_i`;
 * the distribution of the noise;
 * the centre, the penalty, the minimisation, the message, or the values received from neighbours.
 """
@@ -37,15 +37,15 @@ from ..parameters import noise_field, nonnegative, one_of, positive
 from .spending import CALIBRATIONS, largest_sum, least_noise, spent_after
 
 NOISES = (1e-15, 1e20)
-"""Limits of the noise scale in the search for a zCDP budget."""
+"""Limits of the search for the noise scale that meets a zCDP budget."""
 
 
 class State(NamedTuple):
     """State of the iteration.
 
-    Messages x, duals a, minimisers (starting points of the next solve) and sums of the values
-    received from neighbours are [settings, runs, agents, dim]. The accumulated privacy loss
-    ``total_loss`` is [settings, runs, agents].
+    Messages x, dual variables a, minimisers (starting points of the next minimisation) and sums of
+    the values received from neighbours are [settings, runs, agents, dim]. The accumulated privacy
+    loss ``total_loss`` is [settings, runs, agents].
     """
 
     x: np.ndarray
@@ -71,33 +71,34 @@ class Noises(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ADMMFamily(Iterative):
-    r"""Decentralized ADMM; a version overrides the parts in which it differs.
+    r"""Decentralized ADMM, with or without noise.
 
     Parameters
     ----------
     law : {"laplace", "gaussian", "gamma_norm"}
-        Independent Laplace or normal coordinates, or density proportional to exp(-zeta
-        ||b||_2).
+        Distribution of the noise: independent Laplace or normal coordinates, or a density
+        proportional to :math:`\exp(-\|b\|_2/s)` at the scale s.
     noise, growth : float
-        Scale ``noise / growth**t`` in iteration t = 1, 2, ... The :math:`\beta_k = 1.02^k` of
-        Xiao et al. is an INVERSE scale: ``noise=1, growth=1.02``.
+        Scale of the noise: ``noise / growth**t`` in iteration t = 1, 2, ... The inverse scale
+        :math:`\beta_k = 1.02^k` of Xiao et al. is ``noise=1, growth=1.02``.
     calibration : {"accountant", "formula", "given"}
-        How a budget sets the noise: the least noise that the accountant accepts; the noise
-        for which the paper's own formula gives the budget's epsilon; or not at all, as in
-        experiments with fixed noise.
+        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
+        noise at which the paper's formula equals the epsilon of the budget, or unchanged noise.
     eta : float
-        Penalty of an edge: :math:`D_i = 2\eta|N_i|`.
+        Penalty parameter :math:`\eta` of an edge; the penalty of agent i is
+        :math:`D_i = 2\eta|N_i|`.
     D : float, optional
-        The same penalty for all agents instead.
+        Penalty of every agent, which replaces :math:`2\eta|N_i|`.
     zeta : float, optional
-        Step of the dual; the default is :math:`\eta`.
+        Step size :math:`\zeta` of the dual variable; the default is :math:`\eta`.
     penalty_growth : float
         Factor by which penalties are multiplied in every iteration.
     init_std : float
-        Standard deviation of the coordinates of :math:`x_i^0`; 0 starts at the origin.
+        Standard deviation of the coordinates of :math:`x_i^0`; 0 to start at the origin.
     rho_conversion : {"shortcut", "safe", "cks"}, optional
-        If set, the formula is that of Ding for every version: the run's total in
-        zero-concentrated differential privacy (:meth:`rho_by_formula`), with this conversion.
+        Conversion from zero-concentrated differential privacy (zCDP) to (epsilon, delta). If it is
+        set, the epsilon by formula is that of :meth:`rho_by_formula`, as in the dissertation of
+        Ding.
     """
 
     law: str = one_of("laplace", SCALED)
@@ -116,10 +117,10 @@ class ADMMFamily(Iterative):
     where: ClassVar[str] = ""
     ranges: ClassVar = {"eta": Range(0.03, 3.0, 0.3, CURVATURE), "horizon": Range(2, 15, 8)}
 
-    # Parts that a version may override.
+    # Methods that a version may override.
 
     def penalty(self, network, t: int) -> np.ndarray:
-        """Return :math:`D_i` in iteration t.
+        """Return the penalties :math:`D_i` of iteration t.
 
         Parameters
         ----------
@@ -141,7 +142,7 @@ class ADMMFamily(Iterative):
 
     @property
     def dual_step(self) -> Any:
-        r"""Broadcastable dual step :math:`\zeta`, negative if the sign of the dual is reversed."""
+        r"""Step size :math:`\zeta` of the dual; negative for a dual of opposite sign."""
         return column(self.eta if self.zeta is None else self.zeta)
 
     def centre(self, state, network, draw: Draw) -> np.ndarray:
@@ -177,7 +178,7 @@ class ADMMFamily(Iterative):
         return bool(self.noise)
 
     def noises(self, unit: np.ndarray, network, t: int) -> Noises:
-        """Return the noise of an iteration at the position :attr:`where` of this version.
+        """Return the noise of an iteration on dual, centre and output, according to :attr:`where`.
 
         Parameters
         ----------
@@ -191,14 +192,14 @@ class ADMMFamily(Iterative):
         Returns
         -------
         Noises
-            Noise on dual, centre and output; 0 at positions without noise.
+            0 for quantities without noise.
         """
         if not self.where:
             return Noises()
         return Noises(**{self.where: self.scale(t) * unit})
 
     def added_curvature(self, problem) -> Any:
-        r"""Return :math:`\Phi_i` of the term :math:`\frac{\Phi_i}2\|x\|_2^2`; None without it."""
+        r"""Return :math:`\Phi_i` of an additional term :math:`\frac{\Phi_i}2\|x\|_2^2`, or None."""
         return None
 
     @property
@@ -240,7 +241,7 @@ class ADMMFamily(Iterative):
         return problem.proximal(linear, penalty, centre, state.minimiser, **ends)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
-        r"""Compute the message, and the resulting changes of the state.
+        r"""Compute the messages, and the fields of the state that they change.
 
         Parameters
         ----------
@@ -251,7 +252,7 @@ class ADMMFamily(Iterative):
         minimiser : ndarray, shape (settings, runs, agents, dim)
             :math:`\hat x_i`.
         noise : ndarray or float
-            Noise on the output, broadcastable to the minimiser.
+            Noise on the output, broadcastable to ``minimiser``.
         draw : Draw
             Unit draws of the iteration.
 
@@ -265,7 +266,7 @@ class ADMMFamily(Iterative):
         return minimiser + noise, {}
 
     def receive(self, state, network):
-        """Return the state with the sum of the values that agents use for their neighbours.
+        """Return the state with the sum over neighbours of the values that an agent uses.
 
         Parameters
         ----------
@@ -378,7 +379,7 @@ class ADMMFamily(Iterative):
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return minimisers, messages and, with noise and a formula, the mean accumulated loss.
+        """Return minimisers, messages and the mean accumulated privacy loss by the formula.
 
         Parameters
         ----------
@@ -392,12 +393,13 @@ class ADMMFamily(Iterative):
         Returns
         -------
         mapping
-            ``internal`` and ``released`` iterates; ``worst_case``, [settings, runs].
+            ``internal`` and ``released`` iterates. With noise and a formula, also the mean loss
+            over agents, ``worst_case`` [settings, runs].
         """
-        iterates = {"internal": state.minimiser, "released": state.x}
-        has_formula = type(self).loss_by_formula is not ADMMFamily.loss_by_formula
-        accumulated = self.noisy and has_formula
-        return iterates | {"worst_case": state.total_loss.mean(-1)} if accumulated else iterates
+        quantities = {"internal": state.minimiser, "released": state.x}
+        if self.noisy and type(self).loss_by_formula is not ADMMFamily.loss_by_formula:
+            quantities["worst_case"] = state.total_loss.mean(-1)
+        return quantities
 
     # Privacy.
 
@@ -457,7 +459,7 @@ class ADMMFamily(Iterative):
         return replace(self, noise=least_noise(self, budget, problem, network, horizon))
 
     def releases(self, problem, network, horizon):
-        """Return one exact release, since ADMM without noise is not private.
+        """Return one exact release, since messages have no noise.
 
         Parameters
         ----------
@@ -478,10 +480,10 @@ class ADMMFamily(Iterative):
     def releases_of_minimisers(
         self, problem, network, horizon: int, **attack_fields: Any
     ) -> list[Release]:
-        r"""Return the releases of exact minimisers with noise on them.
+        r"""Return the releases of messages that are exact minimisers plus noise.
 
-        Replacing a record moves a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
-        from the origin, the minimiser moves by the change of the gradient over the curvature.
+        A replaced record changes a minimiser by at most :math:`\Delta/(\mu + D_i)`. At points far
+        from the origin, the change is that of the gradient divided by the curvature.
 
         Parameters
         ----------
@@ -492,7 +494,7 @@ class ADMMFamily(Iterative):
         horizon : int
             Number of iterations.
         **attack_fields : Any
-            Replacements of the attained and reached fractions of that change.
+            Values that replace the fields ``attained`` and ``reached`` of the release.
 
         Returns
         -------
@@ -511,7 +513,7 @@ class ADMMFamily(Iterative):
         )
 
     def loss_by_formula(self, problem, network, t: int) -> Any:
-        """Return the privacy loss of iteration t by the paper's formula, per coordinate.
+        """Return the privacy loss of iteration t by the paper's formula.
 
         Parameters
         ----------
@@ -525,12 +527,12 @@ class ADMMFamily(Iterative):
         Returns
         -------
         ndarray
-            Broadcastable against [settings, runs, agents, 1]; infinite without a formula.
+            Broadcastable against [settings, runs, agents, 1]; infinite if the paper has no formula.
         """
         return np.full((1, 1, 1, 1), np.inf)
 
     def spend(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the total loss ``state.total_loss`` after iteration t; unchanged without noise.
+        """Return the accumulated privacy loss after iteration t; unchanged without noise.
 
         Parameters
         ----------
@@ -553,7 +555,7 @@ class ADMMFamily(Iterative):
         return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def rho_by_formula(self, problem, network, horizon: int) -> float:
-        """Return the total zCDP cost of the agent with the largest loss, by the paper's formula.
+        """Return the total privacy loss in zCDP of the agent with the largest loss, by formula.
 
         Parameters
         ----------
@@ -567,12 +569,15 @@ class ADMMFamily(Iterative):
         Returns
         -------
         float
-            Infinite without a formula.
+            Infinite if the paper has no formula.
         """
         return float("inf")
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the sum of the losses per coordinate, or the zCDP total under ``rho_conversion``.
+        """Return the epsilon of the run by the formula of the paper, or by that of Ding.
+
+        It is the sum of the losses of all iterations or, if ``rho_conversion`` is set, the epsilon
+        of the total in zCDP.
 
         Parameters
         ----------
@@ -605,18 +610,13 @@ class ADMMFamily(Iterative):
             noisy = replace(self, noise=float(np.exp(log_noise)))
             return np.log(noisy.rho_by_formula(problem, network, horizon) / rho)
 
-        log_noise_min, log_noise_max = np.log(NOISES)
-        expected = "a budget that some noise meets"
-        require(
-            excess(log_noise_max) < 0 < excess(log_noise_min),
-            "budget.epsilon",
-            budget.epsilon,
-            expected,
-        )
-        return float(np.exp(brentq(excess, log_noise_min, log_noise_max, xtol=1e-13)))
+        lowest, highest = np.log(NOISES)
+        has_root = excess(highest) < 0 < excess(lowest)
+        require(has_root, "budget.epsilon", budget.epsilon, "a budget that some noise meets")
+        return float(np.exp(brentq(excess, lowest, highest, xtol=1e-13)))
 
     def rho_of(self, budget) -> float:
-        """Convert a budget to zero-concentrated differential privacy by ``rho_conversion``."""
+        """Return the budget in zero-concentrated differential privacy (zCDP)."""
         require(budget.delta > 0, "budget.delta", budget.delta, "above 0 for a budget in zCDP")
         return zcdp_rho(budget.epsilon, budget.delta, conversion=self.rho_conversion)
 
@@ -638,7 +638,7 @@ class ADMMFamily(Iterative):
         return self.penalties(network, horizon).reshape(horizon, -1).min(1)
 
     def penalties(self, network, horizon: int) -> np.ndarray:
-        """Return :meth:`penalty` of all iterations.
+        """Return the penalties :math:`D_i` of all iterations.
 
         Parameters
         ----------
@@ -650,16 +650,16 @@ class ADMMFamily(Iterative):
         Returns
         -------
         ndarray, shape (horizon, ...)
-            Penalties.
+            One array of :meth:`penalty` per iteration.
         """
         return np.stack([self.penalty(network, t) for t in range(1, horizon + 1)])
 
     def convergent(self, problem, network) -> tuple[bool, str]:
-        r"""Return whether the mean iteration contracts, and the condition.
+        r"""Test a condition for convergence, and return the result with the condition as text.
 
-        For identical quadratic objectives of curvature h on a regular graph, every mode of the
-        iteration with :math:`w_i = 1/2` is stable if and only if
-        :math:`\zeta|N_i| < D_i + h`, at the mode with Laplacian eigenvalue :math:`2|N_i|`.
+        For equal quadratic objectives of curvature h on a regular graph, the iteration with
+        :math:`w_i = 1/2` is stable if and only if :math:`\zeta|N_i| < D_i + h`. The critical mode
+        has the Laplacian eigenvalue :math:`2|N_i|`.
 
         Parameters
         ----------
@@ -673,14 +673,14 @@ class ADMMFamily(Iterative):
         bool
             True if the condition holds.
         str
-            The condition.
+            Condition.
         """
-        links = np.abs(self.dual_step) * network.degrees[..., None]
-        fine = np.all(links < self.penalty(network, 1) + problem.strong_convexity)
-        return bool(fine), "zeta * degree < D + mu for every agent"
+        pull = np.abs(self.dual_step) * network.degrees[..., None]
+        is_stable = np.all(pull < self.penalty(network, 1) + problem.strong_convexity)
+        return bool(is_stable), "zeta * degree < D + mu for every agent"
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise on messages, with the scale of each iteration.
+        """Return the noise site: the messages, with one scale per iteration.
 
         Parameters
         ----------
@@ -700,7 +700,7 @@ class ADMMFamily(Iterative):
         return [self.noise.site_of(release, self.scales(horizon))]
 
     def check(self, problem, network) -> None:
-        """Warn if the setting violates the convergence condition.
+        """Warn if the penalty and the dual step violate the convergence condition.
 
         Parameters
         ----------
@@ -709,15 +709,15 @@ class ADMMFamily(Iterative):
         network : Network
             Communication graph with its mixing matrix.
         """
-        fine, condition = self.convergent(problem, network)
-        if not fine:
+        is_stable, condition = self.convergent(problem, network)
+        if not is_stable:
             warnings.warn(
-                f"{type(self).__name__}: outside the convergent range, {condition} does not hold",
+                f"{type(self).__name__} may diverge: the condition {condition} does not hold",
                 OutsideRange,
                 stacklevel=4,
             )
 
 
 def of_agents(penalty: np.ndarray) -> np.ndarray:
-    """Return the penalties of one setting, [agents, 1]."""
+    """Return the penalties of a single setting in the shape [agents, 1]."""
     return penalty.reshape(penalty.shape[-2:])

@@ -1,7 +1,7 @@
-"""ADMM with approximate minimisations, noise in each minimisation and noise on each message.
+"""Common base of PP-ADMM, its proven variant and IPP-ADMM: ADMM with approximate minimisations.
 
-This module is not an algorithm. PP-ADMM, its proven variant and IPP-ADMM share it. One of
-:data:`.approximate_minimisers.CHARGES` states the privacy cost of a message.
+This module is not an algorithm. Noise is added to the objective of each minimisation and to each
+message. A class of :data:`.approximate_minimisers.CHARGES` states the privacy cost of a message.
 """
 
 from __future__ import annotations
@@ -31,30 +31,26 @@ class ApproximateADMM(ADMMFamily):
     Parameters
     ----------
     noise : float
-        :math:`\sigma_1`.
+        Standard deviation :math:`\sigma_1` of the noise in the objective.
     beta : float
-        :math:`\beta`, a gradient norm in the units of :math:`f_i`, verified at every solve. A
-        solve begins at the last :math:`\hat x_i`, which a large :math:`\beta` accepts
+        Gradient norm :math:`\beta` at which a minimisation ends, in the units of :math:`f_i`. A
+        minimisation starts at the previous :math:`\hat x_i`, which a large :math:`\beta` leaves
         unchanged.
     splits : float
-        Fraction of an iteration's budget for the approximation: :math:`\rho_2`.
+        Fraction :math:`\rho_2/(\rho_1 + \rho_2)` of an iteration's budget for the approximation.
     e3 : float
-        :math:`\epsilon_3/\epsilon_1`.
+        Ratio :math:`\epsilon_3/\epsilon_1`.
     lam_rule : {"literal", "sharp"}
-        Condition on :math:`\hat\lambda`: as published, or as the proof needs it, with
-        :math:`\hat\lambda/N + 2\eta|V_i|` on the left. The ridge of the problem is the
-        minimum.
+        Condition on :math:`\hat\lambda`: as published, or the weaker condition that the proof
+        needs, on :math:`\hat\lambda/N + 2\eta|V_i|`. The ridge is at least that of the problem.
     delta_1 : float
-        :math:`\delta_{i1}`.
-    step_conversion : {"safe", "shortcut"}
-        Conversion between :math:`\rho_1` and :math:`\epsilon_1`: that of the experiments, or
-        that of Theorem 6.
+        Delta of the noise in the objective in one iteration, :math:`\delta_{i1}`.
     perturbed : {"objective", "output"}
         Noise that hides the data: both noises as published, or the output noise only.
     ridge : float
-        :math:`\hat\lambda/N`; a ridge of the problem is part of it and is not added again.
+        Ridge :math:`\hat\lambda/N`, which includes the ridge of the problem.
     output_noise : float
-        :math:`\sigma_2` times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
+        Standard deviation of the output noise times the curvature, :math:`\beta/\sqrt{2\rho_2}`.
     """
 
     law: str = one_of("gaussian", ("gaussian",))
@@ -67,7 +63,6 @@ class ApproximateADMM(ADMMFamily):
     e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
     lam_rule: str = one_of("sharp", RULES)
     delta_1: float = fraction(1e-4)
-    step_conversion: str = one_of("safe", CONVERSIONS[:2])
     perturbed: str = one_of("objective", CHARGES)
     ridge: float = nonnegative(0.0)
     output_noise: Noise = noise_field("output")
@@ -76,16 +71,13 @@ class ApproximateADMM(ADMMFamily):
 
     def __post_init__(self):
         super().__post_init__()
-        has_conversion = self.rho_conversion is not None
-        require(
-            has_conversion, "algorithm.rho_conversion", None, f"one of {', '.join(CONVERSIONS)}"
-        )
+        expected = f"one of {', '.join(CONVERSIONS)}"
+        require(self.rho_conversion is not None, "algorithm.rho_conversion", None, expected)
+        inner, output = self.noise.scale, self.output_noise.scale
         if self.perturbed == "output":
-            first = self.noise.scale
             expected = "0, since only the output is perturbed"
-            require(not np.any(first), "algorithm.noise", first, expected)
+            require(not np.any(inner), "algorithm.noise", inner, expected)
         else:
-            inner, output = self.noise.scale, self.output_noise.scale
             both = np.all((np.asarray(inner) > 0) == (np.asarray(output) > 0))
             expected = "above 0 if algorithm.noise is above 0, and 0 otherwise"
             require(bool(both), "algorithm.output_noise", output, expected)
@@ -138,7 +130,7 @@ class ApproximateADMM(ADMMFamily):
         Returns
         -------
         Noises
-            The output noise is ``output_noise`` over the curvature.
+            Noise on the dual, and on the output: ``output_noise`` divided by the curvature.
         """
         inner, output = unit
         scale = column(self.output_noise.scale) / (column(self.ridge) + self.penalty(network, t))
@@ -147,7 +139,7 @@ class ApproximateADMM(ADMMFamily):
     # Privacy.
 
     def charge(self, problem, network=None) -> Charge:
-        """Return the privacy cost of a message, which also gives the noise for a cost.
+        """Return the object that computes the privacy cost of a message.
 
         Parameters
         ----------
@@ -169,7 +161,7 @@ class ApproximateADMM(ADMMFamily):
     def spending(self, budget, problem, network, horizon):
         """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
 
-        The accountant scales both noises of the formula by the same factor.
+        With the accountant, both noises of the formula are scaled by the same factor.
 
         Parameters
         ----------
@@ -201,12 +193,12 @@ class ApproximateADMM(ADMMFamily):
         return scaled(factor_of_budget)
 
     def for_all(self, rho: float, problem, network, horizon: int) -> Self:
-        """Return a copy whose noises make the whole run cost rho.
+        """Return a copy whose noises and ridge meet a zCDP budget of the whole run.
 
         Parameters
         ----------
         rho : float
-            Cost of the whole run, in zCDP.
+            Privacy budget of the whole run, in zCDP.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
@@ -222,12 +214,12 @@ class ApproximateADMM(ADMMFamily):
         return self.for_one(rho / horizon, problem, network)
 
     def for_one(self, rho: float, problem, network) -> Self:
-        """Return a copy with the noises and the ridge for one message that costs rho.
+        """Return a copy whose noises and ridge meet a zCDP budget of one message.
 
         Parameters
         ----------
         rho : float
-            Cost of one message, in zCDP.
+            Privacy budget of one message, in zCDP.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
@@ -241,7 +233,7 @@ class ApproximateADMM(ADMMFamily):
         return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):
-        """Compute the privacy loss of a message by the paper's formula, in zCDP.
+        """Return the privacy loss of a message by the paper's formula, in zCDP.
 
         Parameters
         ----------
@@ -260,7 +252,7 @@ class ApproximateADMM(ADMMFamily):
         return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
 
     def rho_by_formula(self, problem, network, horizon):
-        r"""Return the total zCDP cost of Theorem 6: :math:`T(\rho_1 + \rho_2)`.
+        r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`.
 
         Parameters
         ----------
@@ -274,7 +266,7 @@ class ApproximateADMM(ADMMFamily):
         Returns
         -------
         float
-            Total cost, equal for all agents.
+            Total in zCDP, equal for all agents.
         """
         return float(horizon * sum(self.charge(problem).rhos()))
 
@@ -302,7 +294,7 @@ class ApproximateADMM(ADMMFamily):
     # Methods for audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the sites of the noise: in the minimisation, if it has noise, and on the message.
+        """Return the noise sites: the minimisation, if it has noise, and the message.
 
         Parameters
         ----------

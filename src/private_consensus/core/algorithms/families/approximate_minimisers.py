@@ -1,8 +1,8 @@
-r"""Privacy cost of one message of PP-ADMM, and the noise for a given cost.
+r"""Privacy cost of one message of PP-ADMM, and the noise that meets a budget.
 
-This module is not an algorithm. An agent's augmented objective has curvature m, and its
-approximate minimiser has a gradient of norm at most :math:`\beta`. Replacing a record
-moves the gradient by at most :math:`\Delta_2` (l2).
+This module is not an algorithm. The augmented objective of an agent has curvature m. At its
+approximate minimiser, the gradient has a norm of at most :math:`\beta`. A replaced record
+changes the gradient by at most :math:`\Delta_2` (l2).
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from private_consensus.privacy import Release, zcdp_epsilon, zcdp_rho
 from ..base import column
 from .objective_perturbation import jacobian_loss
 
-COARSE_SOLVER = "what the solver leaves open may outweigh what a record changes (2 beta)"
-UNPROVEN = "the shift of objective perturbation depends on the output (E4.3), taken as Gaussian"
+COARSE_SOLVER = "the error of the solver, 2 beta, may exceed the change by one record"
+UNPROVEN = "the shift of the noise depends on the output (E4.3), but is treated as constant"
 
 
 class MessageNoise(NamedTuple):
     r"""Noise scales and ridge of one message.
 
-    They are :math:`\sigma_1`, :math:`\sigma_2` times the curvature m, and :math:`\hat\lambda/N`.
+    The fields are :math:`\sigma_1`, :math:`\sigma_2` times the curvature m, and
+    :math:`\hat\lambda/N`.
     """
 
     noise: float
@@ -43,11 +44,11 @@ class Charge(ABC):
     Parameters
     ----------
     algorithm : ApproximateADMM
-        Algorithm with its noise; its fields may have the settings axis in :meth:`rhos`.
+        Algorithm with its noise. For :meth:`rhos` it may be a batch of settings.
     problem : Problem
         Objectives and sensitivities.
     network : Network or None
-        Not needed by :meth:`rhos`.
+        Communication graph; :meth:`rhos` does not use it.
     """
 
     algorithm: Any
@@ -56,11 +57,11 @@ class Charge(ABC):
 
     @abstractmethod
     def noise_for(self, rho: float) -> MessageNoise:
-        """Return the noise and the ridge of one message that costs rho, in zCDP."""
+        """Return the noise and the ridge that meet a budget of one message, rho in zCDP."""
 
     @abstractmethod
     def rhos(self) -> tuple[Any, Any]:
-        r"""Return :math:`\rho_1` and :math:`\rho_2` for the noise that is set, broadcastable."""
+        r"""Return :math:`\rho_1` and :math:`\rho_2` at the current noise, broadcastable."""
 
     @abstractmethod
     def releases(self, count: int) -> list[Release]:
@@ -73,9 +74,9 @@ class Charge(ABC):
 
     @property
     def attained_shift(self) -> float | None:
-        r"""Distance that some pair of records moves :math:`\hat x_i` in every iteration, times m.
+        r"""Change of :math:`\hat x_i` that a pair of records causes in every iteration, times m.
 
-        It is the shift of the exact minimiser times the curvature m, less :math:`2\beta`. None if
+        It is the change of the exact minimiser times the curvature m, minus :math:`2\beta`. None if
         the problem states no attained fraction.
         """
         convexity = np.min(self.problem.strong_convexity)
@@ -83,18 +84,18 @@ class Charge(ABC):
         fraction = self.problem.attained_minimiser_share("l2", curvature)
         if fraction is None:
             return None
-        moved = fraction * self.problem.record_change("l2")
-        return float(max(moved - 2.0 * self.algorithm.beta, 0.0))
+        change = fraction * self.problem.record_change("l2")
+        return float(max(change - 2.0 * self.algorithm.beta, 0.0))
 
     @property
     def attained_ratio(self) -> float | None:
-        r"""Attained ratio of shift to noise of a message, for every noise :math:`b_{i1}`.
+        r"""Ratio of shift to noise that a pair of records attains in a message.
 
-        A pair of records moves the minimiser by :math:`g/m` for every :math:`b_{i1}`. A message
-        is, along the row, :math:`1/m`-Lipschitz in :math:`b_{i1}` and adds :math:`b_{i2}`. By the
-        Gaussian isoperimetric inequality, a shift by :math:`g/m` is then distinguished at least
-        as well as a shift of a Gaussian with standard deviation :math:`\sqrt{\sigma_1^2 +
-        (m\sigma_2)^2}/m`.
+        The records change the minimiser by :math:`g/m` for every noise :math:`b_{i1}`. Along the
+        row, a message is :math:`1/m`-Lipschitz in :math:`b_{i1}`, and :math:`b_{i2}` is added. By
+        the Gaussian isoperimetric inequality, an attack then distinguishes the messages at least as
+        well as a shift by :math:`g/m` of a Gaussian with standard deviation
+        :math:`\sqrt{\sigma_1^2 + (m\sigma_2)^2}/m`.
         """
         shift = self.attained_shift
         if shift is None:
@@ -104,15 +105,15 @@ class Charge(ABC):
 
 
 class OutputAlone(Charge):
-    r"""Privacy cost if noise on the output hides both the data and the approximation.
+    r"""Privacy cost of messages whose output noise hides both the data and the approximation.
 
-    Two points with gradients of norm at most :math:`\beta` on neighbouring data are at most
-    :math:`(\Delta_2 + 2\beta)/m` apart.
+    On neighbouring data sets, two points at which the gradient norm is at most :math:`\beta` have
+    a distance of at most :math:`(\Delta_2 + 2\beta)/m`.
     """
 
     @property
     def moved(self) -> Any:
-        r"""Largest change times the curvature, :math:`\Delta_2 + 2\beta`."""
+        r"""Largest change of a message times the curvature, :math:`\Delta_2 + 2\beta`."""
         return self.problem.record_change("l2") + 2.0 * column(self.algorithm.beta)
 
     def noise_for(self, rho):
@@ -132,15 +133,15 @@ class OutputAlone(Charge):
 class BothNoises(Charge):
     r"""Privacy cost of Theorem 6 as published, with noise in the objective and on the output.
 
-    :math:`b_{i1}` hides the data and :math:`b_{i2}` the approximation. The releases state
-    that approximate minimisers are :math:`2\beta/m` apart, not :math:`\beta/m` (E4.4), and
-    that the loss of the perturbed objective is not proven (E4.3).
+    The noise :math:`b_{i1}` hides the data and :math:`b_{i2}` hides the approximation. In the
+    releases, the distance of approximate minimisers is :math:`2\beta/m` instead of
+    :math:`\beta/m` (E4.4), and the loss of the perturbed objective is not proven (E4.3).
     """
 
     def noise_for(self, rho):
         algorithm = self.algorithm
         rho_1, rho_2 = (1.0 - algorithm.splits) * rho, algorithm.splits * rho
-        epsilon_1 = zcdp_epsilon(rho_1, algorithm.delta_1, conversion=algorithm.step_conversion)
+        epsilon_1 = zcdp_epsilon(rho_1, algorithm.delta_1, conversion="safe")
         epsilon_3 = algorithm.e3 * epsilon_1
         ridge = self._ridge(epsilon_1 - epsilon_3)
         self.jacobian(ridge)  # the condition on kappa
@@ -156,36 +157,36 @@ class BothNoises(Charge):
 
     def _ridge(self, epsilon_difference: float) -> float:
         r"""Return the :math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` requires."""
-        needed = 2.8 * self.problem.record_curvature / epsilon_difference
+        required = 2.8 * self.problem.record_curvature / epsilon_difference
         if self.algorithm.lam_rule == "sharp":
-            needed -= float(self.penalty)
-        return float(max(needed, self.problem.least_convexity))
+            required -= float(self.penalty)
+        return float(max(required, self.problem.least_convexity))
 
     def rhos(self):
         algorithm = self.algorithm
         epsilon_3 = self.problem.record_change("l2") * self._tail / column(algorithm.noise.scale)
         epsilon_1 = epsilon_3 / column(algorithm.e3)
-        rho_1 = zcdp_rho(epsilon_1, column(algorithm.delta_1), conversion=algorithm.step_conversion)
+        rho_1 = zcdp_rho(epsilon_1, column(algorithm.delta_1), conversion="safe")
         return rho_1, (column(algorithm.beta) / column(algorithm.output_noise.scale)) ** 2 / 2
 
     def jacobian(self, ridge: float) -> float:
-        r"""Return :math:`2.8\kappa` for a ridge; :math:`\kappa \le 1/2` is required."""
+        r"""Return the Jacobian term :math:`2.8\kappa` for a ridge; requires :math:`\kappa \le 1/2`."""
         added_ridge = max(float(ridge) - self.problem.least_convexity, 0.0)
         return float(jacobian_loss(self.problem, self.penalty, "paper", added_ridge))
 
     def releases(self, count):
         algorithm, ratio = self.algorithm, self.attained_ratio
-        attack = None if ratio is None else _told_apart(ratio, count)
+        attack = None if ratio is None else _attack(ratio, count)
         common_fields: dict[str, Any] = {"count": count, "proven": False, "note": UNPROVEN}
-        moved = self.problem.record_change("l2")
+        change = self.problem.record_change("l2")
         return [
-            Release("gaussian", moved, algorithm.noise.scale, attack=attack, **common_fields),
+            Release("gaussian", change, algorithm.noise.scale, attack=attack, **common_fields),
             Release("pure", epsilon=self.jacobian(algorithm.ridge), **common_fields),
             Release("gaussian", 2.0 * algorithm.beta, algorithm.output_noise.scale, count=count),
         ]
 
 
-def _told_apart(ratio: float, count: int) -> Release:
+def _attack(ratio: float, count: int) -> Release:
     """Return the Gaussian attack on messages with the ratio :attr:`Charge.attained_ratio`."""
     return Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
 

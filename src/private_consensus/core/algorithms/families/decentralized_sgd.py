@@ -1,6 +1,6 @@
 r"""Common base of Q-DPSGD, DSGD and SDM-DSGD (Ding, 4.4 and 4.5).
 
-An agent samples records without replacement, clips their gradients to the norm K and averages,
+An agent samples records without replacement, clips their gradients to the norm K and averages them:
 
 .. math:: g_i = \frac{1}{|S_i|} \sum_{\theta \in S_i}
           \frac{\nabla\ell(x_i;\theta)}{\max(1, \|\nabla\ell(x_i;\theta)\|/K)},
@@ -11,12 +11,12 @@ sensitivity :math:`2K/|S_i|` of a batch of random size.
 
 Run time is simulated. An agent computes :math:`V \sim U(10, 90)` gradients per second, with V
 sampled again in every round. Sending an uncompressed vector of 16-bit numbers takes :math:`T_c`
-seconds. A round reports its costs as quantities with the metric ``value``: ``seconds`` since the
-start, ``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates of this
-round's messages that were clipped to the range of the grid.
+seconds. The observables of a round include its costs: ``seconds`` since the start of the run,
+``bits`` that one agent has broadcast, and ``saturated``, the fraction of coordinates in the
+messages of the round that were clipped to the range of the grid.
 
-``privacy.subsampling`` provides the distribution of batch sizes and the noisy batch with its
-accountant. ``.sgd_theorems`` provides sigma by rule and epsilon by Theorem 11.
+:mod:`private_consensus.privacy.subsampling` has the distribution of batch sizes and the accountant
+for noisy batches. :mod:`.sgd_theorems` has the noise and the epsilon of Theorem 11.
 
 The releases cover the quantity ``released`` of a round. If noise enters the model (Q-DPSGD-1, DSGD
 with noise, SDM-DSGD), it is the model after the round, a function of the noisy gradients of all
@@ -24,11 +24,11 @@ rounds so far. If noise enters the messages only (Q-DPSGD-2), it is the messages
 because the subsequent update has a gradient without noise. ``internal`` is the model after the
 round in both cases.
 
-A round updates models in place, because copies take noticeable time. An observer that stores the
-arrays passed to ``observe`` has to copy them. The computation after the gradients processes the
-models of all settings of a run in one pass (:mod:`.fast.rounds`). Without a compiler, with 64-bit
-numbers, and on sparse networks, it processes one setting at a time; the output is byte-identical.
-Threads divide the runs; linear algebra is single-threaded.
+A round updates models in place. An observer that stores the arrays passed to ``observe`` has to
+copy them. The computation after the gradients processes the models of all settings of a run in one
+pass (:mod:`...kernels.rounds`). For 64-bit models and on sparse networks, it processes one setting
+at a time; the output is byte-identical. Threads process different runs; linear algebra is
+single-threaded.
 """
 
 from __future__ import annotations
@@ -72,10 +72,10 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 class State(NamedTuple):
     """State of a batch of runs.
 
-    Models are [settings, runs, agents, p]. Messages have the same shape if the noise is on
-    them, else they are empty. The other fields are [settings, runs]: costs; the fraction of
-    saturated coordinates; ``lost``, which is 0 if a model is known to be finite, else NaN;
-    and whether messages are observed.
+    Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to
+    them; otherwise they are empty. The other fields are [settings, runs]: costs, the fraction
+    of saturated coordinates, and ``lost``, which is 0 if all models are known to be finite and
+    NaN otherwise.
     """
 
     x: np.ndarray
@@ -87,7 +87,12 @@ class State(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """Speeds [runs, agents], rows in random order [runs, agents, widest], keys [runs, 2]."""
+    """Random numbers of a round.
+
+    ``speeds`` [runs, agents] are in gradients per second. ``rows`` [runs, agents, largest batch
+    size] are the sampled records of each agent in random order. ``keys`` [runs, 2] are those of
+    the random streams, by purpose.
+    """
 
     speeds: np.ndarray
     rows: np.ndarray
@@ -96,10 +101,10 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class SampledRound:
-    """Round of one run: graph, random numbers and workspace arrays.
+    """Graph, random numbers and workspace arrays of one round of one run.
 
-    ``counter`` is the first number of this round in every stream of counters. ``mixing`` is a
-    dense or sparse matrix or, if messages may be lost, an object that replaces a matrix.
+    ``counter`` is the position of the round in every random stream. ``mixing`` is a dense or
+    sparse matrix or, if messages may be lost, an operator that can be multiplied like a matrix.
     """
 
     mixing: Any
@@ -112,7 +117,7 @@ class SampledRound:
     message: np.ndarray
 
     def mix(self, weights: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Compute ``weights @ x`` into the workspace.
+        """Return ``weights @ x``, computed in the workspace.
 
         Parameters
         ----------
@@ -132,12 +137,12 @@ class SampledRound:
         return self.mixed
 
     def mix_others(self, factor: float, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Split ``factor * mixing @ x`` into own weights and the part of the other agents.
+        """Return the self-weights, and the weighted sum of the messages of other agents.
 
         Parameters
         ----------
         factor : float
-            Factor of the mixing matrix.
+            Factor by which the weighted sum is multiplied.
         x : ndarray, shape (agents, p)
             Messages.
 
@@ -146,7 +151,7 @@ class SampledRound:
         ndarray, shape (agents,)
             Diagonal of the mixing matrix, without the factor.
         ndarray, shape (agents, p)
-            Part of the other agents, in the workspace.
+            Weighted sum of the messages of other agents, in the workspace.
         """
         if isinstance(self.mixing, np.ndarray):
             own_weights = np.diagonal(self.mixing)
@@ -158,9 +163,9 @@ class SampledRound:
 class BatchModels(NamedTuple):
     """Models and messages of all settings of one run.
 
-    ``x`` and ``message`` have the rows of all runs, [rows, p]. ``first`` is the first row of
-    each setting, ``agents`` the number of agents, ``mixing`` the mixing matrix of each
-    setting.
+    ``x`` and ``message`` have one row per setting, run and agent, [rows, p]. For each setting,
+    ``first`` is the row of its first agent and ``mixing`` its mixing matrix. ``agents`` is the
+    number of agents.
     """
 
     x: np.ndarray
@@ -170,15 +175,18 @@ class BatchModels(NamedTuple):
     mixing: list[np.ndarray]
 
     def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return model and message of a setting, [agents, p]."""
+        """Return the models and the messages of setting s, each [agents, p]."""
         rows = slice(self.first[s], self.first[s] + self.agents)
         return self.x[rows], self.message[rows]
 
 
 Pass = Callable[[Any, BatchModels, Any, SampledRound], tuple[np.ndarray, np.ndarray] | None]
-"""Round of all settings of a run. It maps algorithm, models, problem and round to the fraction of
-saturated coordinates, and to 0 if a model is finite, else NaN; each [settings]. It returns None if
-it does not support the arguments."""
+"""Function that computes one round of one run for all settings.
+
+Its arguments are the algorithm, the models, the problem and the round. It returns two arrays
+[settings]: the fraction of saturated coordinates; and 0 if all models are finite, NaN otherwise. It
+returns None if it does not support the arguments.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,19 +202,17 @@ class DecentralizedSGD(Iterative):
     K : float
         Clipping norm.
     init : {"random", "zero", "u05"}
-        Common starting point. 0 is as published; all hidden units then stay equal until noise
-        separates them.
+        Common starting point of all agents, see :meth:`.Perceptron.initial`. ``zero`` is as
+        published; without noise, all hidden units then remain equal.
     sigma : float
-        :math:`\sigma`, noise in units of the clipping norm: its standard deviation is
-        :math:`\sigma K` on the quantity that ``noise_on`` names. :meth:`calibrate` sets it
-        unless the rule is ``given``.
+        Noise multiplier :math:`\sigma`: the standard deviation of the noise is :math:`\sigma K`.
     sigma_rule : {"thm11", "proof11", "accountant", "given"}
-        Theorem 11 with Remark 6, the version of its proof, the numerical accountant, or a
-        fixed ``sigma`` for every budget.
+        Rule by which a budget sets sigma: Theorem 11 with Remark 6, the formula in the proof of
+        Theorem 11, the numerical accountant, or a fixed sigma for every budget.
     noise_on : {"mean", "sum"}
-        Quantity to which the noise is added.
+        Quantity to which the noise is added: the mean or the sum of the clipped gradients.
     negative_weights : bool
-        Whether W may have a negative diagonal, against Assumption 1.
+        Whether W may have negative self-weights, which Assumption 1 excludes.
     """
 
     B: int = positive(20)
@@ -222,23 +228,28 @@ class DecentralizedSGD(Iterative):
     ranges: ClassVar = {"K": Range(0.1, 3.0, 1.0, GRADIENT), "horizon": Range(10, 60, 30)}
     needs: ClassVar[tuple[str, ...]] = ("clipped_gradient", "rows_of", "initial", "records")
     noised_messages: ClassVar[bool] = False
-    """True if noise is on the messages and not in the model."""
+    """True if noise is added to the messages instead of the gradients."""
     advance_all: ClassVar[Pass | None] = None
-    """Round of all settings in one pass, with byte-identical output, if there is one."""
+    """Round of all settings in one pass; None if each setting is computed by :meth:`advance`."""
 
     def __init_subclass__(cls, **options: Any):
         super().__init_subclass__(**options)
         if "advance" in vars(cls) and "advance_all" not in vars(cls):
-            cls.advance_all = None  # the pass of a parent has another round
+            cls.advance_all = None  # that of the parent computes a different round
 
     # --- Privacy ----------------------------------------------------------------------------------
+
+    @property
+    def calibration(self) -> str:
+        """Rule by which a budget sets sigma."""
+        return self.sigma_rule
 
     def batches(self) -> Batches:
         """Return the distribution of an agent's batch size."""
         return fixed_batches(self.B)
 
     def sampled(self, problem, horizon: int) -> SampledNoise:
-        """Return the noisy batch of one agent in the form of the accountant.
+        """Return the noisy batch of one agent, as input of the accountant.
 
         Parameters
         ----------
@@ -281,7 +292,7 @@ class DecentralizedSGD(Iterative):
         return replace(self, sigma=float(sigma))
 
     def sigma_for(self, budget, problem, horizon: int) -> float:
-        r"""Return the sigma of the rule for a finite budget.
+        r"""Return the sigma for a finite budget, by the rule ``sigma_rule``.
 
         The formulas state noise on the mean. Noise on the sum is B times as large.
 
@@ -323,7 +334,7 @@ class DecentralizedSGD(Iterative):
         return self.sampled(problem, int(horizon)).releases(self.sigma.scale, int(horizon))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Theorem 11 for the noise that is set.
+        """Return the epsilon of Theorem 11 at the current noise.
 
         Parameters
         ----------
@@ -346,7 +357,7 @@ class DecentralizedSGD(Iterative):
         return theorem11_epsilon(sigma, delta, problem.records, horizon, proof=proof)
 
     def noise_scale(self, s: int, sizes: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of the noise on each agent's mean.
+        """Return the standard deviation of the noise on the mean gradient of each agent.
 
         Parameters
         ----------
@@ -358,7 +369,7 @@ class DecentralizedSGD(Iterative):
         Returns
         -------
         ndarray
-            With the shape of ``sizes``; 0 without a gradient.
+            With the shape of ``sizes``; 0 for empty batches.
         """
         sigma, K = at(self.sigma.scale, s), at(self.K, s)
         if sigma == 0:
@@ -369,9 +380,9 @@ class DecentralizedSGD(Iterative):
     # --- Methods for audits -----------------------------------------------------------------------
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise on each agent's mean gradient.
+        """Return the noise site: the mean gradient of each agent.
 
-        It is in units of its own standard deviation.
+        The scale of the site is 1: the noise is in units of its standard deviation.
 
         Parameters
         ----------
@@ -394,7 +405,7 @@ class DecentralizedSGD(Iterative):
 
     # --- Rounds -----------------------------------------------------------------------------------
 
-    def widest(self) -> int:
+    def max_batch_size(self) -> int:
         """Return the largest possible batch size."""
         return int(np.max(self.B))
 
@@ -428,7 +439,7 @@ class DecentralizedSGD(Iterative):
 
     @abstractmethod
     def advance(self, s: int, x: np.ndarray, problem, round_: SampledRound) -> float:
-        """Compute one round of setting s and one run in place.
+        """Compute one round of one setting and one run; models are overwritten.
 
         Parameters
         ----------
@@ -475,7 +486,7 @@ class DecentralizedSGD(Iterative):
         return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
-        """Check the requirements on problem and network.
+        """Raise an error if the batch size or the mixing matrix is not supported.
 
         Parameters
         ----------
@@ -487,23 +498,22 @@ class DecentralizedSGD(Iterative):
         Raises
         ------
         InvalidInput
-            For a negative weight against Assumption 1, and for batches that exceed the
-            records.
+            For negative self-weights without ``negative_weights``, and for batches that are
+            larger than the number of records.
         """
         smallest = float(network.own_weights.min())
         require(
             self.negative_weights or smallest >= -1e-12,
             "network.scale",
-            f"a mixing matrix with {smallest:.3g} on its diagonal",
-            "no negative weight (Assumption 1), or algorithm.negative_weights: true",
+            f"a mixing matrix with the self-weight {smallest:.3g}",
+            "no negative self-weight (Assumption 1), or algorithm.negative_weights: true",
         )
-        widest = self.widest()
-        require(
-            widest <= problem.records, "algorithm.B", self.B, f"batches of <= {problem.records}"
-        )
+        expected = f"a batch of at most {problem.records} records, those of an agent"
+        fits = self.max_batch_size() <= problem.records
+        require(fits, "algorithm.B", self.B, expected)
 
     def draws(self, problem, streams):
-        """Yield speeds, sampled rows and keys of each round.
+        """Yield the speeds, the sampled records and the random keys of each round.
 
         Parameters
         ----------
@@ -517,20 +527,21 @@ class DecentralizedSGD(Iterative):
         Draw
             Random numbers of one round.
         """
-        n, m, widest = problem.n_agents, problem.records, self.widest()
+        n, m = problem.n_agents, problem.records
         speeds = streams.sequence("sampling", "uniform", (n,), "speeds")
         numbers = streams.sequence("sampling", "uniform", (n, m), "records")
         keys = {name: keys_of(streams, name) for name in KEYS}
         agent_rows = np.stack([problem.rows_of(run) for run in range(len(streams.runs))])
         for unit, uniform in zip(speeds, numbers, strict=True):
             # The rows with the smallest numbers are a uniform ordered sample without replacement.
-            order = np.argsort(uniform, axis=-1)[..., :widest]
+            order = np.argsort(uniform, axis=-1)[..., : self.max_batch_size()]
             rows = np.take_along_axis(agent_rows, order, -1)
             yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
-        # With several threads, linear algebra sums in another order: other rounding errors.
         """Run a batch of settings with single-threaded linear algebra.
+
+        With several threads, sums have another order and therefore other rounding errors.
 
         Parameters
         ----------
@@ -549,7 +560,7 @@ class DecentralizedSGD(Iterative):
             super().run(problem, network, streams, horizon, observe)
 
     def step(self, state, problem, network, draw, t):
-        """Compute one round of all settings and runs; models are updated in place.
+        """Compute one round of all settings and runs; models are overwritten.
 
         Parameters
         ----------
@@ -560,7 +571,7 @@ class DecentralizedSGD(Iterative):
         network : Network
             Communication graph with its mixing matrix.
         draw : Draw
-            Unit draws of the iteration.
+            Random numbers of the round.
         t : int
             Iteration, counted from 1.
 
@@ -573,17 +584,9 @@ class DecentralizedSGD(Iterative):
         saturated, lost = np.empty((settings, runs)), np.full((settings, runs), np.nan)
         mixing_of = network.exchange()
 
-        def part(begin, end):
-            """Compute the round of a range of runs.
-
-            Parameters
-            ----------
-            begin : int
-                First run.
-            end : int
-                Run after the last one.
-            """
-            of_a_model = workspace("a model", (3, agents, dim), state.x.dtype)
+        def _compute_runs(begin, end):
+            """Compute the round for the runs from ``begin`` to ``end - 1``."""
+            gradient, mixed, message = workspace("a model", (3, agents, dim), state.x.dtype)
             for run in range(begin, end):
                 round_ = SampledRound(
                     mixing_of(0, run),
@@ -591,7 +594,9 @@ class DecentralizedSGD(Iterative):
                     draw.rows[run],
                     {name: keys[run] for name, keys in draw.keys.items()},
                     (t - 1) * agents,
-                    *of_a_model,
+                    gradient,
+                    mixed,
+                    message,
                 )
                 mixing = [mixing_of(s, run) for s in range(settings)]
                 pass_result = self._in_one_pass(state, run, problem, round_, mixing)
@@ -604,13 +609,13 @@ class DecentralizedSGD(Iterative):
                         round_ = replace(round_, message=state.message[s, run])
                     saturated[s, run] = self.advance(s, state.x[s, run], problem, round_)
 
-        share_out(part, runs)
+        share_out(_compute_runs, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
         return State(state.x, state.message, seconds, bits, saturated, lost)
 
     def _in_one_pass(self, state: State, run: int, problem, round_: SampledRound, mixing: list):
-        """Compute a round of all settings of a run in one pass; None if there is no such pass."""
+        """Compute a round of one run for all settings in one pass; None if it is not supported."""
         dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
         if self.advance_all is None or not dense or state.x.dtype != np.float32:
             return None
@@ -628,7 +633,7 @@ class DecentralizedSGD(Iterative):
         at_message: bool,
         clips: Sequence[float],
     ) -> tuple[Gradients, np.ndarray]:
-        """Compute the sampled gradients of all settings.
+        """Return the gradients of the sampled batches of all settings.
 
         Parameters
         ----------
@@ -639,14 +644,14 @@ class DecentralizedSGD(Iterative):
         round_ : SampledRound
             Graph, random numbers and workspace.
         at_message : bool
-            Whether gradients are evaluated at the messages instead of the models.
+            Whether the gradients are evaluated at the messages instead of the models.
         clips : sequence of float, length settings
             Clipping norms.
 
         Returns
         -------
         Gradients
-            Gradients in factors if the problem is a perceptron, else in full.
+            Factors of the gradients if the problem is a perceptron, else the gradients.
         ndarray of int, shape (settings, agents)
             Batch sizes.
         """
@@ -660,9 +665,12 @@ class DecentralizedSGD(Iterative):
         return self._in_full(points, problem, round_, clips), sizes
 
     def _has_factors(self, problem) -> bool:
-        """Return True if gradients are those of perceptrons, and neither method is overridden."""
-        kinds = type(self).sampled_gradient, getattr(type(problem), "clipped_gradient", None)
-        return kinds == (DecentralizedSGD.sampled_gradient, Perceptron.clipped_gradient)
+        """Return True if the gradients are those of a perceptron, and no method is overridden."""
+        return (
+            type(self).sampled_gradient is DecentralizedSGD.sampled_gradient
+            and isinstance(problem, Perceptron)
+            and type(problem).clipped_gradient is Perceptron.clipped_gradient
+        )
 
     def _in_full(self, points, problem, round_: SampledRound, clips) -> Gradients:
         gradients = workspace("gradients", (len(clips), *points[0].shape), points[0].dtype)
@@ -674,7 +682,7 @@ class DecentralizedSGD(Iterative):
         return in_full(gradients.reshape(-1, gradients.shape[-1]))
 
     def observables(self, state, problem, t):
-        """Return models, costs and messages; known to be finite if no value is lost.
+        """Return the models, the costs, and the models or messages that are released.
 
         Parameters
         ----------
@@ -688,29 +696,26 @@ class DecentralizedSGD(Iterative):
         Returns
         -------
         mapping
-            ``released`` is missing if noise is on the messages and they are not observed.
+            Quantities by name; of the type :class:`..base.Finite` if all are known to be finite.
         """
         quantities = {
             "internal": state.x,
             "seconds": state.seconds,
             "bits": state.bits,
             "saturated": state.saturated,
+            "released": state.message if self.noised_messages else state.x,
         }
-        if not self.noised_messages:
-            quantities["released"] = state.x
-        else:
-            quantities["released"] = state.message
         return Finite(quantities) if not state.lost.any() else quantities
 
     def sampled_gradient(self, s: int, x: np.ndarray, problem, round_: SampledRound, clip: float):
-        """Compute the clipped mean gradients of a round's batches at ``x``.
+        """Return the mean of the clipped gradients of each agent's batch.
 
         Parameters
         ----------
         s : int
             Index of the setting.
         x : ndarray, shape (agents, p)
-            Points of the gradients.
+            Points at which the gradients are evaluated.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         round_ : SampledRound
@@ -760,14 +765,14 @@ def _without_diagonal(matrix):
 
 
 def keys_of(streams, name: str) -> np.ndarray:
-    """Sample two 32-bit words per run, as keys of the counters of one purpose.
+    """Sample the key of a counter-based random stream for each run: two 32-bit words.
 
     Parameters
     ----------
     streams : Streams
         Random streams of all runs.
     name : str
-        Purpose.
+        Name of the stream.
 
     Returns
     -------

@@ -283,7 +283,7 @@ class GradientSteps(Iterative):
         dict
             Fields ``attained`` and ``reached`` of :class:`.Release`, or empty.
         """
-        if np.isfinite(getattr(problem, "box", np.inf)):
+        if problem.offers("box") and np.isfinite(problem.box):
             return {}
         attained = problem.attained_gradient_share(self.noise.norm)
         first = problem.attained_gradient_share("l2")

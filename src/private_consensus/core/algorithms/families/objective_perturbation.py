@@ -1,9 +1,8 @@
-"""ADMM with noise in the linear term of its local problem: DVP, M-ADMM and R-ADMM.
+"""Common base of ADMM with noise in the linear term of the local objective: DVP, M-ADMM, R-ADMM.
 
-A version states the position and the scale of its noise, and the iterations that have a
-privacy cost. The cost of an iteration has the same form for all versions. It is the
-change of the gradient over the noise, plus a term for the Jacobian of the map from the
-noise to the minimiser.
+The privacy loss of an iteration is the change of the gradient by one record over the scale of
+the noise, plus a term for the Jacobian of the map from the noise to the minimiser. The methods
+differ in the position and the scale of the noise, and in the iterations that use private data.
 """
 
 from __future__ import annotations
@@ -27,32 +26,33 @@ CURVATURES = ("none", "half", "deficit")
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectivePerturbed(ADMMFamily):
-    r"""ADMM with noise in the linear term of its objective, which releases the exact minimiser.
+    r"""ADMM that releases exact minimisers of objectives with noise in their linear term.
 
-    Replacing a record moves the noise that leads to a specific minimiser by the change of the
-    gradient, and changes the Jacobian. The loss of an iteration is
+    A minimiser determines the noise. On neighbouring data sets, the noises that lead to the same
+    minimiser differ by the change of the gradient, and the Jacobians differ. The privacy loss of
+    an iteration is
 
     .. math:: \frac{\Delta}{s} + J, \qquad J = 2.8\kappa \ \text{or}\ \ln(1+\kappa),
         \quad \kappa = \frac{w c_1}{\mu + D_i}
 
-    with s the scale of the noise as it enters the gradient, w the weight of a record and
-    :math:`c_1` the largest second derivative of its loss. :math:`2.8\kappa` needs
-    :math:`\kappa \le 1/2` (Chaudhuri, Monteleoni, Sarwate 2011; Zhang, Khalili, Liu 2018);
-    :math:`\ln(1+\kappa)` always holds, since the Hessian's change has one positive eigenvalue.
+    where s is the scale of the noise in the gradient, w the weight of a record and :math:`c_1` the
+    largest second derivative of its loss. The form :math:`2.8\kappa` requires
+    :math:`\kappa \le 1/2` (Chaudhuri, Monteleoni, Sarwate 2011; Zhang, Khalili, Liu 2018). The form
+    :math:`\ln(1+\kappa)` always holds, since the change of the Hessian has one positive eigenvalue.
 
-    No noise meets a budget below the Jacobian terms. The authors of DVP then add
-    :math:`\frac\Phi2\|x\|_2^2` to the objective, which makes :math:`\kappa` smaller. The
-    authors of the other methods require a larger penalty or ridge.
+    No noise meets a budget below the sum of the Jacobian terms. The authors of DVP then add
+    :math:`\frac\Phi2\|x\|_2^2` to the objective, which reduces :math:`\kappa`. The authors of the
+    other methods require a larger penalty or ridge.
 
     Parameters
     ----------
     jacobian : {"paper", "tight"}
-        Form of J: :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
+        Form of the Jacobian term J: :math:`2.8\kappa` or :math:`\ln(1+\kappa)`.
     curvature : {"none", "half", "deficit"}
-        Condition for adding :math:`\Phi`. ``none``: never, so that such a budget is an error.
-        ``half``: the least :math:`\Phi` with which J takes at most half of an iteration's
-        budget. ``deficit``: only if J leaves nothing for the noise, and then so that J takes
-        half (DVP as published).
+        Rule for adding :math:`\Phi`. ``none``: never; a budget below the Jacobian terms is an
+        error. ``half``: the smallest :math:`\Phi` for which J uses at most half of the budget of an
+        iteration. ``deficit``: only if J exceeds the budget of an iteration; J then uses half of
+        it (DVP as published).
     Phi : float
         Added curvature :math:`\Phi`.
     """
@@ -68,7 +68,7 @@ class ObjectivePerturbed(ADMMFamily):
         return column(self.Phi) if np.any(self.Phi) else None
 
     def spending(self, budget, problem, network, horizon):
-        """Return a copy with added curvature, if required, and the noise for a finite budget.
+        """Return a copy with the added curvature and the noise for a finite budget.
 
         Parameters
         ----------
@@ -111,15 +111,15 @@ class ObjectivePerturbed(ADMMFamily):
         if self.curvature == "none":
             return self
         charged = self.charged(horizon)
-        least = float(self.least_penalties(network, horizon)[charged - 1].min())
-        share = self.share_of(budget, len(charged))
-        jacobian_cost = self.jacobian_terms * jacobian_loss(problem, least, self.jacobian)
-        if jacobian_cost < (share if self.curvature == "deficit" else share / 2):
+        min_penalty = float(self.least_penalties(network, horizon)[charged - 1].min())
+        budget_share = self.share_of(budget, len(charged))
+        jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
+        if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
             return self
-        cost_per_term = share / 2 / self.jacobian_terms
+        cost_per_term = budget_share / 2 / self.jacobian_terms
         kappa = np.expm1(cost_per_term) if self.jacobian == "tight" else cost_per_term / 2.8
-        needed = problem.record_curvature / kappa
-        return replace(self, Phi=float(needed - problem.least_convexity - least))
+        required = problem.record_curvature / kappa
+        return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
 
     def share_of(self, budget, count: int) -> float:
         """Return the largest equal loss of ``count`` pure mechanisms that together meet a budget.
@@ -142,24 +142,24 @@ class ObjectivePerturbed(ADMMFamily):
         return 1.0 / scale
 
     def linear_scale(self, penalty: Any, scale: Any) -> Any:
-        """Return the scale of the noise in the gradient.
+        """Return the scale of the noise in the gradient, for noise on the centre of the penalty.
 
         Parameters
         ----------
         penalty : float or ndarray
-            :math:`D_i`, which multiplies noise on the centre.
+            Penalty :math:`D_i`.
         scale : float or ndarray
-            Scale of the noise at its position.
+            Scale of the noise on the centre.
 
         Returns
         -------
         float or ndarray
-            Broadcast product.
+            Product of both.
         """
         return penalty * scale
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise in the gradient of the minimised objective.
+        """Return the noise site: the gradient of the minimised objective.
 
         The scale is NaN in iterations without noise.
 
@@ -208,11 +208,11 @@ class ObjectivePerturbed(ADMMFamily):
         return moved + 2.8 * printed_change(problem) / penalty
 
     def charged(self, horizon: int) -> np.ndarray:
-        """Return the iterations that use private data."""
+        """Return the iterations that use private data, counted from 1."""
         return np.arange(1, horizon + 1)
 
     def losses(self, problem, network, horizon):
-        r"""Return :math:`\Delta`, scales s and terms J of the iterations with a privacy cost.
+        r"""Return :math:`\Delta`, and s and J of the iterations that use private data.
 
         Parameters
         ----------
@@ -228,18 +228,20 @@ class ObjectivePerturbed(ADMMFamily):
         float
             :math:`\Delta` in the norm of the noise.
         ndarray
-            Smallest scale s of any agent, per such iteration.
+            Smallest scale s of any agent, per iteration.
         ndarray
-            Terms J, per such iteration.
+            Sum of the Jacobian terms, per iteration.
         """
         charged = self.charged(horizon) - 1
         penalties = self.least_penalties(network, horizon)[charged]
-        paid = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
+        jacobians = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
         scales = self.linear_scale(penalties, self.scales(horizon)[charged])
-        return problem.record_change(self.noise.norm), scales, paid
+        return problem.record_change(self.noise.norm), scales, jacobians
 
     def rho_by_formula(self, problem, network, horizon):
-        r"""Return :math:`\sum_t \epsilon_t^2/2`, with every iteration as a pure mechanism.
+        r"""Return the total privacy loss :math:`\sum_t \epsilon_t^2/2` in zCDP.
+
+        Each iteration is :math:`\epsilon_t`-differentially private.
 
         Parameters
         ----------
@@ -253,17 +255,17 @@ class ObjectivePerturbed(ADMMFamily):
         Returns
         -------
         float
-            Total zCDP cost.
+            Total in zCDP.
         """
-        moved, scales, paid = self.losses(problem, network, horizon)
-        return float(((moved / scales + paid) ** 2).sum() / 2)
+        change, scales, jacobians = self.losses(problem, network, horizon)
+        return float(((change / scales + jacobians) ** 2).sum() / 2)
 
     def releases(self, problem, network, horizon):
-        """Return one pure mechanism per iteration.
+        """Return one purely differentially private mechanism per iteration.
 
-        Its loss is that of the noise plus the Jacobian term. Gaussian noise has no such bound,
-        and its Jacobian term depends on the sampled noise (E4.3). The two terms are then
-        separate releases, and nothing is proven.
+        Its loss is that of the noise plus the Jacobian term. For Gaussian noise, whose Jacobian
+        term depends on the sampled noise (E4.3), the two terms are separate releases, and the
+        latter is not proven.
 
         Parameters
         ----------
@@ -279,42 +281,42 @@ class ObjectivePerturbed(ADMMFamily):
         list of Release
             Releases of the agent with the largest privacy loss.
         """
-        moved, scales, paid = self.losses(problem, network, horizon)
+        change, scales, jacobians = self.losses(problem, network, horizon)
         attack_fields = self.known_of_gradient(problem, len(scales))
         if self.noisy and self.law != "gaussian":
-            attack = Release(self.law, moved, scales, dim=problem.dim, **attack_fields)
-            return [Release("pure", epsilon=moved / scales + paid, attack=attack)]
+            attack = Release(self.law, change, scales, dim=problem.dim, **attack_fields)
+            return [Release("pure", epsilon=change / scales + jacobians, attack=attack)]
         note = "the Jacobian term of Gaussian objective perturbation depends on the noise"
-        jacobian = Release("pure", epsilon=paid, proven=False, note=note)
-        return [*self.noise.releases(moved, scales, **attack_fields), jacobian]
+        jacobian = Release("pure", epsilon=jacobians, proven=False, note=note)
+        return [*self.noise.releases(change, scales, **attack_fields), jacobian]
 
     def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
-        r"""Return the fractions of the gradient's change that an attack attains.
+        r"""Return the fractions of the gradient's sensitivity that an attack attains.
 
-        If the label of a row z changes, the Hessians are equal at every point. Then :math:`v(x) =
-        -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z` is a one-to-one function of the minimiser. It
-        equals the noise b or :math:`b + wz`, so that nothing is lost and no Jacobian remains.
+        If only the label of a row z differs, the Hessians are equal at every point. Then
+        :math:`v(x) = -(a + D(x-c) + \mu x) + w\sigma(-x^Tz)z` is a one-to-one function of the
+        minimiser. It equals the noise b on one data set and :math:`b + wz` on the other one, so
+        that the attack has the full loss of the noise and no Jacobian term.
 
-        At delta 0, two nearly opposite rows attain the whole change at points far from the
-        origin, where the Jacobians are equal again. Laplace noise can be large there in all
-        coordinates, with the required signs. Noise of ``gamma_norm`` has to point along the
-        change. In iteration 1 it leads back to points at which half of the change is attained.
+        At delta 0, two nearly opposite rows attain the whole sensitivity at points far from the
+        origin, where the Jacobians are equal as well. Laplace noise leads to such points with
+        positive density. Noise of ``gamma_norm`` has to point along the change; in iteration 1 it
+        leads to points at which half of the sensitivity is attained.
 
         Parameters
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         count : int
-            Number of iterations with a privacy cost.
+            Number of iterations that use private data.
 
         Returns
         -------
         dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if nothing is
-            known.
+            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
         """
-        if np.isfinite(getattr(problem, "box", np.inf)):
-            return {}  # the map to projected minimisers is not one to one
+        if problem.offers("box") and np.isfinite(problem.box):
+            return {}  # the map from noise to projected minimisers is not one-to-one
         norm = self.noise.norm
         attained = problem.attained_gradient_share(norm)
         first = 1.0 if self.law == "laplace" else problem.attained_gradient_share("l2")
@@ -324,7 +326,7 @@ class ObjectivePerturbed(ADMMFamily):
 
 
 def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
-    r"""Return the Jacobian term J of an iteration.
+    r"""Return the Jacobian term J of the privacy loss of an iteration.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-r"""Common base of Q-DPSGD-1 and Q-DPSGD-2: steps, deadline and grid (Ding, 4.4).
+r"""Common base of Q-DPSGD-1 and Q-DPSGD-2: step sizes, deadline and grid (Ding, 4.4).
 
-This module is not an algorithm. With the published constants, :math:`e > 1` for :math:`T
-< 121`. The recursion is nevertheless stable as long as :math:`e(1-\lambda_{\min}(W)) <
-2`.
+This module is not an algorithm. With the published constants, the mixing step :math:`e` is above 1
+for :math:`T < 121` rounds. The iteration is nevertheless stable as long as
+:math:`e(1-\lambda_{\min}(W)) < 2`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from .decentralized_sgd import (
 
 GRIDS = ("clipped", "open")
 MEAN_SPEED = (SLOWEST + FASTEST) / 2
-MOST_KNOWN = 8
-"""Largest number of matrices in the cache, of runs that are computed simultaneously."""
+MAX_CACHED = 8
+"""Largest number of entries in the cache of coefficients per mixing matrix."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,16 +45,18 @@ class QDPSGD(DecentralizedSGD):
     Parameters
     ----------
     a0, e0 : float
-        Constants of the steps :math:`a` and :math:`e`.
+        Constants of the gradient step :math:`a` and the mixing step :math:`e`, see :meth:`steps`.
     rate : float, optional
-        :math:`\tilde\delta` in (0, 1/2), of the steps for strongly convex objectives.
+        Exponent :math:`\tilde\delta` in (0, 1/2) of the steps for strongly convex objectives;
+        None for the steps for other objectives.
     eta : float
-        Resolution of the grid; the dissertation states none. 3 bits suffice for 0.1 to 0.2.
+        Resolution of the grid, which the dissertation does not state. The range of 3 bits suffices
+        for 0.1 to 0.2.
     s : int
-        Bits per coordinate.
+        Number of bits per coordinate.
     grid : {"clipped", "open"}
-        Whether the grid ends at the range of s bits or is unbounded (with an ``eta`` of
-        0.001, the code of the predecessor).
+        Whether values are clipped to the range of s bits, or the grid is unbounded. The code of
+        the preceding paper has an unbounded grid with ``eta`` 0.001.
     T : float
         Number of rounds of the run; set by :meth:`run`.
     """
@@ -87,16 +89,16 @@ class QDPSGD(DecentralizedSGD):
         """Return the distribution of the batch size at the deadline."""
         return deadline_batches(float(self.deadline()), SLOWEST, FASTEST)
 
-    def widest(self) -> int:
+    def max_batch_size(self) -> int:
         """Return the largest batch size at the deadline."""
-        return self._widest
+        return self._max_batch_size
 
     @cached_property
-    def _widest(self) -> int:
+    def _max_batch_size(self) -> int:
         return max(deadline_batches(float(np.max(self.deadline())), SLOWEST, FASTEST).sizes)
 
     def sizes(self, s, speeds):
-        """Return the number of gradients that each agent computes until the deadline.
+        """Return the number of gradients that each agent computes before the deadline.
 
         Parameters
         ----------
@@ -111,26 +113,26 @@ class QDPSGD(DecentralizedSGD):
             With the shape of ``speeds``.
         """
         sizes = np.floor(speeds * at(self.deadline(), s)).astype(int)
-        return np.minimum(sizes, self._widest)
+        return np.minimum(sizes, self._max_batch_size)
 
     def seconds(self, speeds):
-        """Return the deadline plus the time to send a message, [settings, 1]."""
+        """Return the duration of a round: the deadline plus the time to send, [settings, 1]."""
         duration = np.add(self.deadline(), np.multiply(self.T_c, self.s) / FULL_BITS)
         return np.reshape(duration, (-1, 1))
 
     def bits(self, dim):
-        """Return the size of a message in bits: s bits for each of ``dim`` coordinates."""
+        """Return the number of bits of a message with ``dim`` coordinates."""
         return np.multiply(self.s, float(dim))
 
     def steps(self, T):
-        """Return :math:`a` and :math:`e` of a run of T rounds."""
-        slow, root = 1 / 6, np.sqrt(T)
+        """Return the gradient step :math:`a` and the mixing step :math:`e` of a run of T rounds."""
+        exponent, divisor = 1 / 6, np.sqrt(T)
         if self.rate is not None:
-            slow, root = self.rate / 2, np.power(T, 1.5 * self.rate)
-        return self.a0 / np.power(T, slow), self.e0 / root
+            exponent, divisor = self.rate / 2, np.power(T, 1.5 * self.rate)
+        return self.a0 / np.power(T, exponent), self.e0 / divisor
 
     def run(self, problem, network, streams, horizon, observe):
-        """Run a batch of settings with the steps for their horizons.
+        """Run a batch of settings, with the step sizes for their horizons.
 
         Warns if :math:`e > 1`.
 
@@ -149,95 +151,85 @@ class QDPSGD(DecentralizedSGD):
         """
         T = np.asarray(horizon, float)
         self._warn(T)
-        ready = replace(self, T=T)
-        DecentralizedSGD.run(ready, problem, network, streams, horizon, observe)
+        DecentralizedSGD.run(replace(self, T=T), problem, network, streams, horizon, observe)
 
     def _warn(self, T: np.ndarray) -> None:
         above = np.broadcast_to(self.steps(T)[1], T.shape) > 1 + 1e-12
         if above.any():
             warnings.warn(
-                f"e = e0/sqrt(T) is above 1 for T = {int(T[above].max())}: (1-e)I + eW then weighs "
-                "an agent's own model negatively; e0 = 11 requires T >= 121",
+                f"e = e0/sqrt(T) is above 1 for T = {int(T[above].max())}: (1-e)I + eW then has "
+                "negative self-weights; e0 = 11 requires T >= 121",
                 OutsideRange,
                 stacklevel=3,
             )
 
     def of(self, s: int) -> tuple[float, float, Grid]:
-        """Return a, e and the grid of setting s."""
+        """Return the steps a and e and the grid of setting s."""
         a, e = (float(at(step, s)) for step in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
     @cached_property
     def of_all(self) -> list[tuple[float, float, Grid]]:
-        """Steps a, e and grids of all settings, which are equal in all rounds of a run."""
+        """Steps a and e and grid of each setting, for all rounds of a run."""
         return [self.of(s) for s in range(np.size(self.T))]
 
     def pass_of(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids] | None:
-        """Return the steps and grids of all settings for a round in one pass.
+        """Return the coefficients of all settings for a round in one pass.
 
         Parameters
         ----------
         models : BatchModels
-            Models of one run with the mixing matrices.
+            Models of one run, with the mixing matrices.
         scales : ndarray, shape (settings, agents)
             Standard deviations of the noise.
 
         Returns
         -------
         tuple of (Steps, Grids), or None
-            None if a grid is of a subclass, which may round differently.
+            None if a grid is of a subclass of Grid, which may round differently.
         """
         if any(type(grid) is not Grid for _, _, grid in self.of_all):
             return None
         matrices = np.array(models.mixing)
-        name = matrices.tobytes()
-        cached = self._known.get(name)
-        if cached is None:
-            cached = self._parts(matrices)
-            if len(self._known) >= MOST_KNOWN:
-                self._known.clear()
-            self._known[name] = cached
-        steps, grids = cached
+        key = matrices.tobytes()
+        if key not in self._cached:
+            if len(self._cached) >= MAX_CACHED:
+                self._cached.clear()
+            self._cached[key] = self._coefficients(matrices)
+        steps, grids = self._cached[key]
         return steps._replace(scale=scales.astype(np.float32)), grids
 
     @cached_property
-    def _known(self) -> dict[bytes, tuple[Steps, Grids]]:
-        """Cache of steps and grids by matrices, which are equal in all rounds of most networks."""
+    def _cached(self) -> dict[bytes, tuple[Steps, Grids]]:
+        """Coefficients by mixing matrices, which are equal in all rounds on most networks."""
         return {}
 
-    def _parts(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
-        step_settings = self.of_all
-        own_weights = [np.diagonal(matrix) for matrix in matrices]
+    def _coefficients(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
+        a, e = (np.array([setting[k] for setting in self.of_all]) for k in (0, 1))
+        own_weights = np.diagonal(matrices, axis1=1, axis2=2)
+        off_diagonal = matrices * (1.0 - np.eye(matrices.shape[1]))
         steps = steps_of(
-            weights=[
-                e * (matrix - np.diag(weight))
-                for (_, e, _), matrix, weight in zip(
-                    step_settings, matrices, own_weights, strict=True
-                )
-            ],
-            keep=[
-                1.0 - e + e * weight
-                for (_, e, _), weight in zip(step_settings, own_weights, strict=True)
-            ],
-            scale=np.zeros(matrices.shape[:2]),
-            step=[a * e for a, e, _ in step_settings],
+            weights=e[:, None, None] * off_diagonal,
+            keep=(1.0 - e)[:, None] + e[:, None] * own_weights,
+            scale=np.zeros(own_weights.shape),
+            step=a * e,
         )
-        ends = [(grid.resolution, *grid.ends) for _, _, grid in step_settings]
+        ends = [(grid.resolution, *grid.ends) for _, _, grid in self.of_all]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
     def descend(self, x, base, e: float, a: float, gradient, scale, round_: SampledRound) -> None:
-        """Update the models from the messages, in place.
+        """Compute the new models from the messages; models are overwritten.
 
         Parameters
         ----------
         x : ndarray, shape (agents, p)
             Models, overwritten.
         base : ndarray, shape (agents, p)
-            Value that each agent uses for its own model.
+            Value that each agent uses in place of its own model.
         e : float
-            Step :math:`e` of the mixing.
+            Mixing step.
         a : float
-            Step :math:`a` of the gradient.
+            Gradient step.
         gradient : ndarray, shape (agents, p)
             Clipped mean gradients.
         scale : ndarray, shape (agents,)

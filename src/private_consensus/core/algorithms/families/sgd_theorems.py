@@ -1,4 +1,4 @@
-"""Noise and releases of Q-DPSGD as Ding states them: Theorems 11 and 15, and (28)."""
+"""Noise and epsilon of Q-DPSGD by Theorems 11 and 15 of Ding, and releases of eq. (28)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def reused_state_releases(
     dim: int,
     clip: float,
 ) -> list[Release]:
-    r"""Return the releases of Q-DPSGD-2 as published, (28) of Ding: the exact model is used again.
+    r"""Return the releases of Q-DPSGD-2 as published, where agents continue from exact models.
 
-    One record in one batch shifts the model permanently. By the next message, the fraction
-    :math:`c = 1-\varepsilon+\varepsilon w_{ii}` (``keep``) of the shift remains, and all
-    later gradients are evaluated at other points. The only certain bound is that two clipped
-    means differ by at most 2K. The models therefore differ by at most :math:`\Delta_t =
-    2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and no amplification by sampling applies.
+    In eq. (28) of Ding, one record in one batch changes the model in all later rounds. In each
+    round, the fraction :math:`c = 1-\varepsilon+\varepsilon w_{ii}` of a change remains, and the
+    next gradients are evaluated at different points. Two clipped means differ by at most 2K. The
+    models therefore differ by at most :math:`\Delta_t = 2\alpha\varepsilon K\,(1-c^t)/(1-c)`, and
+    no amplification by sampling applies.
 
     Parameters
     ----------
     sigma, step, resolution, dim, clip
-        As in :func:`private_consensus.privacy.noisy_message`.
+        See :func:`private_consensus.privacy.noisy_message`.
     horizon : int
         Number of rounds.
     keep : float
-        c, in [0, 1]; that of the agent with the largest c.
+        Largest c of any agent, in [0, 1].
 
     Returns
     -------
@@ -50,7 +50,7 @@ def reused_state_releases(
         t if keep == 1 else -np.expm1(t * np.log(keep)) / (1 - keep) if keep else np.ones(horizon)
     )
     sensitivity = 2 * step * clip * remaining_shift + resolution * math.sqrt(dim)
-    note = "the exact model is used again: every message depends on all earlier batches"
+    note = "every message depends on all earlier batches, since agents continue from exact models"
     return [
         Release("discrete_gaussian", sensitivity / resolution, sigma * clip / resolution, note=note)
     ]
@@ -68,9 +68,9 @@ def theorem11_sigma(
     budget : Budget
         Epsilon and delta of the whole run.
     records, horizon : int
-        m and T.
+        Number of records m of an agent and number of rounds T.
     proof : bool
-        Whether :math:`m^2` is replaced by m, as in the proof.
+        Whether m replaces :math:`m^2`, as in the proof.
     factor : float
         c: 1 for Q-DPSGD-1, :func:`theorem15_factor` for Q-DPSGD-2.
 
@@ -96,7 +96,7 @@ def theorem11_epsilon(
     proof: bool = False,
     factor: float = 1.0,
 ) -> float:
-    r"""Return the epsilon of Theorem 11 at a given sigma; the inverse of :func:`theorem11_sigma`.
+    r"""Return the epsilon of Theorem 11 for a sigma; the inverse of :func:`theorem11_sigma`.
 
     :math:`\epsilon = T\,8\rho c^2/(m^2\sigma^2) + \ln(1/\delta)/(\rho-1)` with
     :math:`\rho = 2\ln(1/\delta)/\epsilon+1`, solved for epsilon.
@@ -104,17 +104,17 @@ def theorem11_epsilon(
     Parameters
     ----------
     sigma : float
-        Noise in units of the clipping norm.
+        Standard deviation of the noise over the clipping norm.
     delta : float
         Delta at which epsilon is stated.
     records : int
-        m.
+        Number of records m of an agent.
     horizon : int
-        T.
+        Number of rounds T.
     proof : bool
-        Whether :math:`m^2` is replaced by m, as in the proof.
+        Whether m replaces :math:`m^2`, as in the proof.
     factor : float
-        c, as in :func:`theorem11_sigma`.
+        Factor c of :func:`theorem11_sigma`.
 
     Returns
     -------
@@ -135,42 +135,42 @@ def theorem15_factor(
     Parameters
     ----------
     step : float
-        :math:`\alpha\varepsilon`.
+        Product of gradient step and mixing step, :math:`\alpha\varepsilon`.
     resolution : float
-        :math:`\eta`; 0 drops the second term.
+        Resolution :math:`\eta` of the grid; 0 to omit the second term.
     dim : int
-        p.
+        Number p of coordinates.
     clip : float
-        K.
+        Clipping norm K.
     size : float
         Batch size :math:`|S|`.
 
     Returns
     -------
     float
-        c of :func:`theorem11_sigma`.
+        Factor c of :func:`theorem11_sigma`.
     """
     return step + resolution * math.sqrt(dim) * size / clip
 
 
 def sgd_sigma(rule: str, budget: Budget, noise: SampledNoise, horizon: int) -> float:
-    """Return the sigma of a noisy batch by a named rule; 0 for an infinite budget.
+    """Return the sigma that meets a budget by a named rule; 0 for an infinite budget.
 
     Parameters
     ----------
     rule : {"thm11", "proof11", "accountant"}
-        Theorem 11 with Remark 6, its proof's version, or :meth:`SampledNoise.sigma`.
+        Theorem 11 with Remark 6, the formula in its proof, or :meth:`SampledNoise.sigma`.
     budget : Budget
         Epsilon and delta of the whole run.
     noise : SampledNoise
-        Noisy batch in the form of the accountant.
+        Noisy batch, as input of the accountant.
     horizon : int
         Number of rounds.
 
     Returns
     -------
     float
-        Noise in units of the clipping norm.
+        Standard deviation of the noise over the clipping norm.
     """
     expected = f"one of {', '.join(SIGMA_RULES)}"
     require(rule in SIGMA_RULES, "algorithm.sigma_rule", rule, expected)

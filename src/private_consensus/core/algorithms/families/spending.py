@@ -1,4 +1,4 @@
-"""Calibration of scheduled noise to a budget, and the privacy losses that papers state for it.
+"""Calibration of noise with a geometric schedule, and accumulated losses by the papers' formulas.
 
 This module is not an algorithm. An algorithm with such noise has the fields ``law``,
 ``noise``, ``growth`` and ``calibration``.
@@ -21,12 +21,12 @@ CALIBRATIONS = ("accountant", "formula", GIVEN)
 
 
 def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
-    """Return a copy with the noise for a budget, for an algorithm with one noise.
+    """Return a copy of an algorithm with one noise, calibrated to a budget.
 
     Parameters
     ----------
     algorithm : Algorithm
-        Algorithm with the fields listed above.
+        Algorithm with the fields ``law``, ``noise``, ``growth`` and ``calibration``.
     budget : Budget
         Privacy budget of the whole run.
     problem : Problem
@@ -49,12 +49,12 @@ def calibrated(algorithm: Any, budget, problem, network, horizon: int) -> Any:
 
 
 def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float:
-    """Return the noise scale that meets a finite budget, by the accountant or by the formula.
+    """Return the smallest noise scale that meets a finite budget, by accountant or formula.
 
     Parameters
     ----------
     algorithm : Algorithm
-        Algorithm with the fields listed above.
+        Algorithm whose field ``calibration`` names the rule.
     budget : Budget
         Privacy budget of the whole run.
     problem : Problem
@@ -72,16 +72,16 @@ def least_noise(algorithm: Any, budget, problem, network, horizon: int) -> float
     if algorithm.calibration == "formula":
         return _by_formula(algorithm, budget, problem, network, horizon)
 
-    def made(noise):
+    def releases_at(noise):
         return replace(algorithm, noise=noise).releases(problem, network, horizon)
 
-    return calibrate(made, budget)
+    return calibrate(releases_at, budget)
 
 
 def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float:
-    """Return the noise scale at which the paper's formula gives the budget's epsilon.
+    """Return the noise scale at which the paper's formula equals the epsilon of the budget.
 
-    The formulas have the form a / noise + b.
+    All formulas have the form a / noise + b, which two values determine.
     """
     at_1, at_2 = (
         replace(algorithm, noise=s).epsilon_by_formula(budget.delta, problem, network, horizon)
@@ -94,9 +94,9 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
 
 
 def largest_sum(losses: Iterable[Any]) -> float:
-    """Return the sum over iterations of the losses of the agent with the largest sum.
+    """Sum the losses of an agent over iterations, and return the largest sum.
 
-    Losses of an iteration are [settings, runs, agents, 1].
+    ``losses`` has one array [settings, runs, agents, 1] per iteration.
     """
     return float(np.max(sum(losses)))
 
@@ -120,9 +120,10 @@ def spent_after(accumulated: np.ndarray, loss: Any) -> np.ndarray:
 
 
 def printed_change(problem) -> float:
-    r"""Return the :math:`\mathcal B_\infty = 1/b_i` of Xiao et al., the weight of one record.
+    r"""Return the published sensitivity :math:`\mathcal B_\infty = 1/b_i` of Xiao et al.
 
-    It is right only for labels in {0, 1} and features in [0, 1] (errata E1.3). The bound that
-    holds in general is ``problem.record_change("linf")``.
+    It is the weight of one record. It bounds the change of a gradient per coordinate only for
+    labels in {0, 1} and features in [0, 1] (errata E1.3). ``problem.record_change("linf")`` is a
+    bound in general.
     """
-    return getattr(problem, "weight", None) or problem.record_change("linf")
+    return problem.weight if problem.offers("weight") else problem.record_change("linf")

@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from private_consensus.core import networks
-from private_consensus.core.algorithms.gradient_descent import GradientDescent, theorem_1_allowance
+from private_consensus.core.algorithms.families.descent_theorems import theorem_1_allowance
+from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon, gaussian_mu

@@ -1,0 +1,146 @@
+r"""Theorems 1 and 2 of Showkatbakhsh et al. (paper 000), and other privacy conditions on the noise.
+
+Step t of T noisy gradient steps has the sensitivity :math:`\Delta_t` and Gaussian noise of
+standard deviation :math:`M_t`. A privacy condition bounds :math:`\sum_t \Delta_t^2/M_t^2`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from scipy.optimize import brentq
+
+from private_consensus.privacy import gaussian_mu, zcdp_rho
+
+CALIBRATIONS = ("theorem_1", "gaussian_dp", "advanced_composition", "zcdp")
+"""Names of the privacy conditions."""
+
+
+@cache
+def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> float:
+    r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that a privacy condition permits.
+
+    Parameters
+    ----------
+    calibration : {"theorem_1", "gaussian_dp", "zcdp", "advanced_composition"}
+        Privacy condition, see :class:`..gradient_descent.GradientDescent`.
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+    horizon : int
+        Number of iterations.
+
+    Returns
+    -------
+    float
+        Sum of squared ratios of sensitivity to noise.
+    """
+    if calibration == "theorem_1":
+        return theorem_1_allowance(epsilon, delta)
+    if calibration == "zcdp":
+        return 2.0 * float(zcdp_rho(epsilon, delta, conversion="cks"))
+    if calibration == "advanced_composition":
+        return advanced_composition_allowance(epsilon, delta, horizon)
+    return float(gaussian_mu(epsilon, delta)) ** 2
+
+
+def theorem_1_allowance(epsilon: float, delta: float) -> float:
+    r"""Return :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+
+    Returns
+    -------
+    float
+        Largest :math:`\sum_t \Delta_t^2/M_t^2`.
+    """
+    squared = epsilon**2 if epsilon < 1e150 else np.inf
+    return squared / (epsilon + 2.0 * np.log(2.0 / delta))
+
+
+def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:
+    r"""Return :math:`\sum_t \Delta_t^2/M_t^2` of equally private steps by advanced composition.
+
+    One half of delta is charged to the composition (Dwork and Roth, Theorem 3.20), the other half
+    to the steps. A step then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))`
+    (Proposition 2).
+
+    Parameters
+    ----------
+    epsilon : float
+        Epsilon of the budget.
+    delta : float
+        Delta of the budget.
+    steps : int
+        Number of composed steps.
+
+    Returns
+    -------
+    float
+        Sum over all steps.
+    """
+    root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
+    step_epsilon = brentq(
+        lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2
+    )
+    return steps * step_epsilon**2 / (2.0 * np.log(1.25 * 2 * steps / delta))
+
+
+def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
+    r"""Return the epsilon for which eq. (14) is an equality.
+
+    Parameters
+    ----------
+    squared_ratio_sum : float
+        :math:`\sum_t \Delta_t^2/M_t^2`.
+    delta : float
+        Delta of the guarantee.
+
+    Returns
+    -------
+    float
+        Epsilon of Theorem 1.
+    """
+    return (
+        squared_ratio_sum
+        + np.sqrt(squared_ratio_sum**2 + 8.0 * squared_ratio_sum * np.log(2.0 / delta))
+    ) / 2.0
+
+
+def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
+    r"""Return the right side of Theorem 2, an upper bound on the squared error.
+
+    Parameters
+    ----------
+    T : int
+        Number of steps.
+    inverse_kappa : float or ndarray
+        :math:`1/\kappa = m^2/(2\sqrt T)`.
+    G : float
+        Lipschitz constant of the local sum.
+    first : float
+        First step size :math:`\eta_1`.
+    p : int
+        Number of coordinates.
+    beta : float or ndarray
+        Second largest absolute eigenvalue of the mixing matrix.
+    distance : float or ndarray
+        :math:`\|x_i(0) - x^*\|_2^2`.
+
+    Returns
+    -------
+    float or ndarray
+        In the broadcast shape of the arguments.
+    """
+    gap = 1.0 - beta
+    slow = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
+    steps = G**2 * (1.0 + 1.0 / gap) * first**2
+    floor = 2.0 * p * inverse_kappa * first**2
+    return distance / T + steps * np.log(T) / T + slow / T**0.25 + floor
