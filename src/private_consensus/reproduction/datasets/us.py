@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from private_consensus.common.errors import InvalidInput
-from private_consensus.common.readable import SIGNS
+from private_consensus.common.readable import DAMAGE_ERRORS
 
 from . import ipums, surrogates
 from .catalogue import Publisher, aggregates
@@ -229,7 +229,7 @@ def _member(
         # One member is read by name and nothing is unpacked to a path.
         with zipfile.ZipFile(path) as opened:
             text = unzipped(opened, member)
-    except SIGNS as error:
+    except DAMAGE_ERRORS as error:
         raise InvalidInput(archive, type(error).__name__, f"an archive with {member}") from None
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
