@@ -13,7 +13,7 @@ from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.problems.base import Problem
 from private_consensus.reproduction.claims.schema import Test
 from private_consensus.reproduction.claims.statements import logarithmic
-from private_consensus.reproduction.report.page import EXTRA
+from private_consensus.reproduction.report.page import TOPICS
 
 DOCS = Path(__file__).parents[2] / "docs"
 GENERATED = ("tutorials/", "results/", "api/algorithms/", "reference/generated/")
@@ -189,7 +189,7 @@ def test_the_listed_families_are_those_of_the_package():
 def test_the_page_on_the_report_describes_each_of_its_pages():
     text = (DOCS / "getting-started/read_the_report.md").read_text()
     described = set(re.findall(r"^\| ([^|]+) \| .+ \|$", text, re.MULTILINE))
-    assert set(EXTRA.values()) <= described
+    assert set(TOPICS.values()) <= described
 
 
 def test_the_block_on_observers_runs():

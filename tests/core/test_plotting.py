@@ -402,7 +402,7 @@ def test_a_repair_is_one_arrow_at_the_claim_closest_to_one():
 
 def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
     frame = repairs().with_columns(
-        value_repaired=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
+        value_corrected=pl.when(pl.col("epsilon_claimed") == 1.0).then(float("inf")).otherwise(0.4)
     )
     ends, arrows, _ = repaired(frame)
     assert arrows[0]["claimed"] == 20.0 and ends[1]["exact"] == 2.0
@@ -410,7 +410,7 @@ def test_the_other_setting_is_taken_where_the_first_has_no_finite_mean():
 
 def test_no_repairs_say_so():
     empty = draw_repairs(repairs().clear(), "data")
-    assert "nothing" in str(empty["datasets"])
+    assert "no method ran both" in str(empty["datasets"])
 
 
 def test_a_picture_with_a_palette_shows_the_same():

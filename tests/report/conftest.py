@@ -45,7 +45,7 @@ def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
     test = {"kind": "below", "tolerance": 0.0}
     return {
         "paper": {"key": key, "number": number, "title": f"On {key}", "authors": ["A", "B"],
-                  "where": "somewhere", "summary": "In short."},
+                  "venue": "somewhere", "summary": "In short."},
         "experiments": {names[0]: experiment},
         "figures": {
             name: {"title": f"Paper {number}, Figure {i + 1}: error", "caption": "What is seen.",

@@ -28,8 +28,8 @@ def test_the_front_page_opens_with_the_counts_of_claims_and_settings(results):
     # Ten primary claims, two of each verdict; six settings, of which two literal ones are violated.
     assert counted == (
         "Of 10 claims, 2 hold, 2 hold in part, 2 do not hold, 2 are undecided and 2 cannot be "
-        "tested; of 6 settings that promise a finite ε, 2 deliver less privacy than they promise "
-        "and 0 have no proof of it."
+        "tested; of 6 settings with a finite claimed ε, 2 deliver less privacy than claimed, and 0 "
+        "have no proof of the claim."
     )
     assert advice == "Use A at ε = 1."
     assert page(whole).index(counted) < page(whole).index('class="counts"')
@@ -43,20 +43,20 @@ def test_ablations_audits_and_settings_without_a_claim_are_not_counted():
         privacy_row("first", "a", math.inf, 2.0),
         privacy_row("first", "a", 1.0, 2.0, algorithm="canary_audit"),
     ]
-    assert answer.privacy_in_words(rows).startswith(
-        "of 2 settings that promise a finite ε, 1 deliver less"
+    assert answer.privacy_clause(rows).startswith(
+        "of 2 settings with a finite claimed ε, 1 deliver less"
     )
 
 
 def test_one_claim_has_a_singular_verb(results):
-    assert answer.claims_in_words(results.claims[:1]) == "of 1 claim, 1 holds"
-    assert answer.claims_in_words([]) == answer.privacy_in_words([]) == ""
+    assert answer.claims_clause(results.claims[:1]) == "of 1 claim, 1 holds"
+    assert answer.claims_clause([]) == answer.privacy_clause([]) == ""
 
 
 def test_a_small_scale_answers_nothing(results):
     small = replace(results, comparison={"headline": ["Use A at ε = 1."]})
     (sentence,) = answer.sentences(small)
-    assert sentence.startswith("The smoke scale decides nothing")
+    assert sentence.startswith("The smoke scale decides no claim")
     assert "Use A" not in page(small)
 
 
@@ -70,7 +70,7 @@ def test_a_small_scale_answers_nothing(results):
     ],
 )
 def test_papers_are_called_by_their_authors(authors, where, expected):
-    info = {"authors": authors, "where": where, "title": "A title", "short": "In short"}
+    info = {"authors": authors, "venue": where, "title": "A title", "short_title": "In short"}
     assert cited(info) == expected
 
 
@@ -83,6 +83,6 @@ def test_errata_name_papers_by_their_authors():
 def test_the_readme_states_the_privacy_of_the_published_settings():
     root = Path(__file__).parents[2]
     rows = rows_of(root / "results" / "reference" / "privacy.parquet").to_dicts()
-    sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_in_words(rows))
-    sentence = sentence.replace("of ", "Of ", 1).replace("finite ε", "finite epsilon")
+    sentence = re.sub(r"(\d) (\d{3})\b", r"\1,\2", answer.privacy_clause(rows))
+    sentence = sentence.replace("of ", "Of ", 1).replace("claimed ε", "claimed epsilon")
     assert f"{sentence}." in " ".join((root / "README.md").read_text(encoding="utf-8").split())

@@ -56,7 +56,7 @@ def test_the_search_covers_the_text_of_pages(results):
     rows = {row["href"]: row for row in search.entries(results, made)}
     words = ["which", "algorithm", "is", "best"]
     found = rows["comparison.html"]
-    assert all(word in f"{found['text']} {found['more']}".lower() for word in words)
+    assert all(word in f"{found['text']} {found['names']}".lower() for word in words)
     # A word of the caption, of the reason of a test, and of a page without an entry of its own.
     assert "seen" in rows["papers/first.html#first_fig1"]["words"]
     assert "ordering" in rows["papers/first.html#first_c01"]["words"]

@@ -3,7 +3,7 @@
 import json
 
 from private_consensus.reproduction.datasets.origin import Provenance
-from private_consensus.reproduction.report.closing import FOR_REAL_DATA, closing_lines
+from private_consensus.reproduction.report.closing import REAL_DATA_HINT, closing_lines
 
 
 def kept(folder, dataset, source, because):
@@ -24,5 +24,5 @@ def test_a_run_ends_with_its_report_and_with_what_is_no_real_data(tmp_path):
     assert str(tmp_path / "report" / "index.html") in report
     kept(tmp_path / "raw", "brazil", "surrogate", "no key was given")
     assert closing_lines(tmp_path) == [
-        report, "brazil is SURROGATE DATA: no key was given", FOR_REAL_DATA,
+        report, "brazil is SURROGATE DATA: no key was given", REAL_DATA_HINT,
     ]  # fmt: skip

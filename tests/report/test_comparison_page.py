@@ -14,7 +14,7 @@ from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.reproduction.report import page as front
 from private_consensus.reproduction.report import write_site
 from private_consensus.reproduction.report.page import pages
-from private_consensus.reproduction.report.views.comparison import ENDS, RUNS, scripts
+from private_consensus.reproduction.report.views.comparison import GOALS, RUNS, scripts
 
 from . import chromium
 from .checking import LARGEST_PAGE
@@ -141,9 +141,10 @@ def test_mean_ranks_say_over_how_many_cells_and_who_is_not_compared(text):
     assert found[0] == ["talks", "1 [0.5, 1.5]", *["1"] * 4]
     assert found[2] == ["local training", *["in 1"] * 5]
     assert found[3:] == [
-        ["cells, of all", *["2 of 3"] * 5], ["problems", *["2"] * 5], ["Friedman's p", *["–"] * 5]
+        ["Cells, of all cells", *["2 of 3"] * 5], ["Problems", *["2"] * 5],
+        ["Friedman's p", *["–"] * 5],
     ]  # fmt: skip
-    assert "talks does not differ significantly over the problems from the rank of: hopes" in text
+    assert "talks does not differ significantly from the ranks of: hopes" in text
     assert "tuning counted: 1 of 3; parameters known: 1 of 3" in text
 
 
@@ -155,7 +156,7 @@ def test_a_search_that_fails_its_check_is_named(results):
 
 
 def test_what_is_learned_checked_and_at_a_border_is_told(text):
-    assert rows_after(text, "learned") == [[
+    assert rows_after(text, "largest-budget") == [[
         "the lasso", "tuning counted", "1", "talks", "2", "8", "4 (local training)", "0.5", "80 %"
     ]]  # fmt: skip
     assert rows_after(text, "check") == [[
@@ -194,9 +195,9 @@ def test_tuning_that_is_paid_for_stands_beside_what_is_free(text):
 
 
 def test_what_is_not_proven_stands_apart_with_its_bracket(text):
-    assert rows_after(text, "apart")[0] == ["hopes", "the lasso", "0.1", "[7.5, ∞]", "0.001"]
+    assert rows_after(text, "unproven")[0] == ["hopes", "the lasso", "0.1", "[7.5, ∞]", "0.001"]
     assert rows_after(text, "absent") == [
-        ["hopes", "missing 0.2, 3 times", "It needs every agent."]
+        ["hopes", "missing = 0.2, 3 times", "It needs every agent."]
     ]
 
 
@@ -253,7 +254,7 @@ def whole_design() -> dict:
                "low": [LONG] * len(names), "high": [LONG] * len(names),
                "indistinguishable": names, "left_out": {}}  # fmt: skip
     goals = [{"end": end, "epsilon": 1.0, "goal": LONG, "needed": dict.fromkeys(names, [LONG] * 3)}
-             for end in ENDS]  # fmt: skip
+             for end in GOALS]  # fmt: skip
     gains = {name: {tuning: [LONG] * 3 + [5] for tuning in TUNINGS[:2]} for name in names}
     return {
         **FOUND, **{key: told[key] for key in REPEATED},
@@ -300,7 +301,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             tab.until("document.querySelectorAll('#compared-ranking tbody tr').length === 2")
             says = "document.getElementById('compared-says').innerText"
             assert "talks is best" in tab.value(says) and "75 %" in tab.value(says)
-            assert "worse by at least 0.25" in tab.value(says)
+            assert "larger by at least 0.25" in tab.value(says)
             hidden = "document.getElementById('compared-nearest').hidden"
             assert tab.value(hidden) is True
             assert "local training is best" in tab.value(f"({PICK})('epsilon', '0.1')")
@@ -312,9 +313,9 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
             # Of two cells that each differ in one axis the nearer budget decides: none has fewer.
             tab.value(f"({PICK})('graph', 'ring')")
             assert "edges failing 0.2, ε = 1" in tab.value(f"({PICK})('links', '0.2')")
-            assert "hopes" in tab.value("document.getElementById('compared-apart').innerText")
+            assert "hopes" in tab.value("document.getElementById('compared-unranked').innerText")
             tab.value(f"({PICK})('tuning', 'tuned')")
-            tab.until(f"{says}.startsWith('Nothing was run')")
+            tab.until(f"{says}.startsWith('No cell of this problem')")
             assert tab.value("document.documentElement.scrollWidth") <= width
         assert tab.complaints() == []
 
@@ -322,7 +323,7 @@ def test_a_reader_picks_a_cell_and_is_told_the_nearest_where_it_was_not_run(
 def test_a_small_scale_shows_the_numbers_and_decides_nothing(results):
     small = replace(results, comparison=FOUND)
     text = pages(small)["comparison.html"]
-    assert "The smoke scale decides nothing" in text
+    assert "The smoke scale decides no claim" in text
     assert not [word for word in ("did not hold", ">held", "best private") if word in text]
     verdicts = {row["verdict"] for row in small.comparison["advice"]}
     assert verdicts <= {"undecided", "cannot be tested"}

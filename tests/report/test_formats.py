@@ -37,9 +37,9 @@ def test_region_says_which_side_is_open():
 
 
 def test_spread_of_what_looks_equal_is_one_number():
-    assert formats.spread([1.0, 1.0000001]) == "1"
-    assert formats.spread([0.5, None, math.nan, 2.0]) == "0.5 to 2"
-    assert formats.spread([]) == "–"
+    assert formats.value_range([1.0, 1.0000001]) == "1"
+    assert formats.value_range([0.5, None, math.nan, 2.0]) == "0.5 to 2"
+    assert formats.value_range([]) == "–"
 
 
 def test_exponential_does_not_overflow():

@@ -11,10 +11,10 @@ from private_consensus.audits.views import NOT_LINEAR
 from private_consensus.reproduction.experiments.schema import Views
 from private_consensus.reproduction.report import page as front
 from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.names import called
+from private_consensus.reproduction.report.names import algorithm_title
 from private_consensus.reproduction.report.page import pages
 from private_consensus.reproduction.report.views.figures import VIEWS
-from private_consensus.reproduction.report.views.observers import learned, sentence
+from private_consensus.reproduction.report.views.observers import script_data, sentence
 
 from . import checking, chromium
 
@@ -57,7 +57,7 @@ def test_a_sentence_says_what_an_agent_two_hops_away_learns(watched):
     assert "The privacy loss is ε = 0.61, against 4 to the eavesdropper" in text
     assert "; to a neighbour, 3.9." in text
     for name, reason in NOT_LINEAR.items():
-        assert reason.replace("'", "&#39;") in text and called(name) in text
+        assert reason.replace("'", "&#39;") in text and algorithm_title(name) in text
 
 
 @pytest.mark.parametrize(
@@ -77,27 +77,27 @@ def test_the_sentence_follows_the_numbers(value, label, said):
 
 def test_without_numbers_the_page_says_so(results):
     text = pages(results)["observers.html"]
-    assert "contain no observers" in text and "<table" not in text
-    assert learned([]) == {}
+    assert "contain no privacy losses to observers" in text and "<table" not in text
+    assert script_data([]) == {}
 
 
 def test_the_script_is_given_every_pair_and_no_number_that_json_lacks(watched):
     rows = watched.audit["observers"]
     rows.append(pair(0, 2, float("inf"), algorithm="zip_dl", formula=float("nan"), label="refused"))
-    found = json.loads(json.dumps(learned(rows), allow_nan=False))["path"]
-    assert found["links"] == [[0, 1], [1, 2]] and found["agents"] == 3
-    cells = found["of"]["descent"]["4"]["agent"]
+    found = json.loads(json.dumps(script_data(rows), allow_nan=False))["path"]
+    assert found["edges"] == [[0, 1], [1, 2]] and found["agents"] == 3
+    cells = found["losses"]["descent"]["4"]["agent"]
     assert cells["guarantee"] == [[None, 3.9, 0.61], [3.9, None, 3.9], [0.61, 3.9, None]]
-    zip_dl = found["of"]["zip_dl"]["4"]["agent"]
+    zip_dl = found["losses"]["zip_dl"]["4"]["agent"]
     assert (zip_dl["guarantee"][0][2], zip_dl["formula"][0][2]) == (-1, None)
-    assert found["of"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
+    assert found["losses"]["descent"]["4"]["secure sums"]["formula"][0] == [None, 0.5, 0.5]
 
 
 def test_scripts_are_files_and_no_others_are_allowed(watched):
     text = pages(watched)["observers.html"]
     assert "unsafe-eval" not in text
     assert re.findall(r"<script src=\"([^\"]+)\" defer></script>", text) == [
-        "assets/report.js", "assets/observers.js", "assets/learned.js"
+        "assets/report.js", "assets/observers.js", "assets/losses.js"
     ]  # fmt: skip
     assert len(re.findall("<script", text)) == 3
     plain = pages(watched)["data.html"]
@@ -117,12 +117,12 @@ CUT = (
 @pytest.mark.skipif(chromium.find() is None, reason="no browser is installed")
 def test_the_map_in_a_window(watched, made, tmp_path):
     write_site(watched, made, tmp_path / "report")
-    says = "document.getElementById('learned-says').innerText"
+    says = "document.getElementById('losses-says').innerText"
     with chromium.browser(tmp_path / "profile") as tab:
         for width in (1280, 390, 375):
             tab.look(width, 812, "light")
             tab.open(tmp_path / "report" / "observers.html")
-            tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
+            tab.until("document.querySelectorAll('#losses-graph circle').length === 3")
             assert "2 edges away ε 0.61" in tab.value(says)
             tab.value("const s = document.getElementById('pick-agent'); s.value = '1';"
                       "s.dispatchEvent(new Event('change')); 1")  # fmt: skip
@@ -134,7 +134,7 @@ def test_the_map_in_a_window(watched, made, tmp_path):
             assert tab.value("document.getElementById('pick-agent').value") == "2"
             assert tab.value("document.activeElement.dataset.agent") == "2"
         tab.open(tmp_path / "report" / "observers.html")
-        tab.until("document.querySelectorAll('#learned-graph circle').length === 3")
+        tab.until("document.querySelectorAll('#losses-graph circle').length === 3")
         assert list(checking.accessible(tab)) == []
         assert tab.complaints() == []
 

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from private_consensus.reproduction.report import page
-from private_consensus.reproduction.report.page import context, pages, paper_view
+from private_consensus.reproduction.report.page import pages, paper_view, shared_content
 from private_consensus.reproduction.report.reading import with_outcomes
 from private_consensus.reproduction.report.views import privacy, verdicts
 
@@ -78,7 +78,7 @@ def test_a_table_is_shown_with_its_claims():
 
 
 def test_logarithms_of_ratios_are_shown_as_ratios(results):
-    row = verdicts.judged(results.claims[0])
+    row = verdicts.formatted(results.claims[0])
     assert (row["measure"], row["shown"], row["interval"]) == ("ratio", "0.5", "[0.25, 1]")
     assert row["accepted"] == "at most 1"
 
@@ -90,16 +90,16 @@ def test_logarithms_of_ratios_are_shown_as_ratios(results):
          "the verdict would change if the bound were 25 % stricter"),
         ("did not hold",
          {"contradicted": 1, "value": math.log(1.5), "tied": 2, "verdict_margin": 1e-15},
-         "by at most 50 %; 2 exactly equal"),
+         "50 % beyond the bound; exactly equal values: 2"),
         ("did not hold",
          {"contradicted": 1, "value": 3.0, "kind": "difference", "verdict_margin": 3.0},
-         "by at most 3; the verdict would change if the bound were 3 looser"),
+         "3 beyond the bound; the verdict would change if the bound were 3 looser"),
         ("undecided", {"runs_needed": 1234.0, "verdict_margin": None},
          "about 1 234 runs would decide"),
         ("undecided", {"runs_needed": 5.0, "runs": 2, "verdict_margin": None},
          "not enough runs by design: 2, and an interval needs 5"),
         ("undecided", {"runs_needed": math.inf, "verdict_margin": None},
-         "no affordable number of runs would decide: an estimate is at the bound"),
+         "more than 100 000 runs are needed: the estimate is close to the bound"),
         ("undecided", {"kind": "private", "verdict_margin": None}, "neither proven nor refuted"),
         ("cannot be tested", {}, "by construction"),
     ],
@@ -109,13 +109,13 @@ def test_a_verdict_says_why_by_how_much_and_what_would_flip_it(verdict, changes,
 
 
 def test_slopes_are_shown_as_they_are(results):
-    row = verdicts.judged({**results.claims[0], "kind": "slope", "value": -2.0})
+    row = verdicts.formatted({**results.claims[0], "kind": "slope", "value": -2.0})
     assert (row["measure"], row["shown"]) == ("slope", "−2")
 
 
 def test_a_claim_without_a_number_is_shown(results):
     nothing = dict.fromkeys(("value", "low", "high", "accept_low", "accept_high"), float("nan"))
-    empty = claim("first", 0, "cannot be tested", elements=0, statistic="", **nothing)
+    empty = claim("first", 0, "cannot be tested", parts=0, statistic="", **nothing)
     assert "cannot be tested" in page(replace(results, claims=[empty]))
 
 
@@ -161,11 +161,11 @@ def test_real_data_are_not_called_a_surrogate(results):
 
 
 def test_what_pages_share_is_made_once_and_anew_for_other_results(results):
-    assert context(results) is context(results)
-    assert paper_view("first", results) is context(results)["papers"][0]
+    assert shared_content(results) is shared_content(results)
+    assert paper_view("first", results) is shared_content(results)["papers"][0]
     other = replace(results, commit="another")
-    assert context(other)["commit"] == "another"
-    assert context(results)["commit"] == results.commit
+    assert shared_content(other)["commit"] == "another"
+    assert shared_content(results)["commit"] == results.commit
 
 
 def test_nothing_is_fetched_from_elsewhere(results):
@@ -215,7 +215,10 @@ def test_a_card_shows_the_mean_picture_of_each_class(results):
     tree = Tree(pages(replace(results, cards=[card(), image_card()]))["data.html"])
     shown = [found for tag, found in tree.elements if tag == "img" and "src" in found]
     shown = [found for found in shown if found["src"].startswith("data:image/png;base64,")]
-    assert [found["alt"] for found in shown] == ["Mean of the class 0", "Mean of the class cat"]
+    assert [found["alt"] for found in shown] == [
+        "Mean image of the class 0",
+        "Mean image of the class cat",
+    ]
     assert [(found["width"], found["height"]) for found in shown] == [("2", "2"), ("1", "1")]
     assert {"card-adult-onehot104", "card-mnist-pixels"} <= set(tree.all("id"))
 
@@ -283,15 +286,19 @@ def test_a_grid_of_settings_is_one_row_until_it_is_opened(results):
     assert shown["groups"][0]["claimed"] == "1 to 4"
     assert shown["groups"][0]["settings"] == 2
     assert shown["axes"] == ["epsilon"]
-    assert [row["point"] for row in shown["settings"]] == [["1"], ["4"], ["4"]]
+    assert [row["parameters"] for row in shown["settings"]] == [["1"], ["4"], ["4"]]
 
 
 def test_the_worst_setting_speaks_for_a_variant():
     rows = [privacy_row("first", "v", 1.0, found) for found in (0.5, 2.0, 0.5)]
-    promised = privacy.promises(results_of({"first": paper("first", "000")}, privacy=rows))
+    promised = privacy.privacy_by_variant(
+        results_of({"first": paper("first", "000")}, privacy=rows)
+    )
     assert promised[0]["verdict"] == "violated"
     assert (promised[0]["count"], promised[0]["settings"], promised[0]["excess"]) == (1, 3, "2")
-    assert privacy.kept(promised) == {"variants": 1, "held": 0, "broken": 1, "silent": 0}
+    assert privacy.privacy_counts(promised) == {
+        "variants": 1, "delivered": 0, "not_delivered": 1, "without_claim": 0,
+    }  # fmt: skip
 
 
 def test_what_is_not_proven_says_so():

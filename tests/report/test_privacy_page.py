@@ -8,14 +8,14 @@ import pytest
 from private_consensus.privacy import AUDIT_VERDICTS
 from private_consensus.reproduction.report.page import pages
 from private_consensus.reproduction.report.views.errata import audits as audit_table
-from private_consensus.reproduction.report.views.mutants import bench
+from private_consensus.reproduction.report.views.mutants import audit_counts
 from private_consensus.reproduction.report.views.privacy import (
-    MOST_SETTINGS,
+    MAX_LISTED_SETTINGS,
     _bounded,
-    _furthest,
+    _most_violated,
     _with_audits,
     of_experiments,
-    promises,
+    privacy_by_variant,
     settings_table,
 )
 
@@ -29,7 +29,7 @@ def row(bound, claimed, how="transcript", computed=None):
     }  # fmt: skip
 
 
-def test_the_bound_that_is_furthest_above_its_claim_is_shown():
+def test_the_bound_that_is_most_violated_above_its_claim_is_shown():
     found = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
     assert (found["bound"], found["how"]) == ("3 (claimed 1)", "strong")
     found = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
@@ -43,7 +43,7 @@ def test_a_bound_that_says_nothing_is_not_shown(rows):
 
 def test_of_the_bounds_of_several_variants_the_one_that_says_most_is_shown():
     silent, heard = _bounded([row(None, 1.0)]), _bounded([row(0.5, 1.0)])
-    assert _furthest([silent, heard]) is heard
+    assert _most_violated([silent, heard]) is heard
 
 
 def test_where_a_claim_is_violated_a_bound_above_it_stands_on_the_page(results):
@@ -77,8 +77,8 @@ def test_what_an_audit_found_stands_on_the_page_instead_of_holds(results, verdic
     assert verdict in table and text in table and ">holds" not in table
     papers = [page for name, page in shown.items() if name.startswith("settings/")]
     assert any(verdict in page and text in page for page in papers)
-    (promised,) = promises(replace(results, privacy=[row]))
-    assert (promised["look"], promised["verdict"]) == ("part", verdict)
+    (promised,) = privacy_by_variant(replace(results, privacy=[row]))
+    assert (promised["icon"], promised["verdict"]) == ("part", verdict)
 
 
 def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
@@ -89,17 +89,19 @@ def test_the_outcome_of_an_audit_is_its_verdict_with_findings_notes_and_gaps():
     texts = {"findings": "f", "notes": "n", "untested": "u"}
     for verdict in AUDIT_VERDICTS:
         (shown,) = audit_table([{**row, "verdict": verdict, **texts}])
-        assert shown["word"] == verdict
-        assert (shown["look"] == "held") == (verdict == "not contradicted")
+        assert shown["verdict"] == verdict
+        assert (shown["icon"] == "held") == (verdict == "not contradicted")
         assert shown["texts"] == ["f", "note: n", "not tested: u"]
 
 
 def test_all_settings_are_in_a_file_whatever_the_page_shows(results):
-    many = [privacy_row("first", "v", 1.0, 0.5, delta_power=-i) for i in range(MOST_SETTINGS + 1)]
+    many = [
+        privacy_row("first", "v", 1.0, 0.5, delta_power=-i) for i in range(MAX_LISTED_SETTINGS + 1)
+    ]
     shown, *_ = of_experiments(many, results.papers["first"]["experiments"])
-    assert (shown["settings"], shown["count"]) == ([], MOST_SETTINGS + 1)
+    assert (shown["settings"], shown["count"]) == ([], MAX_LISTED_SETTINGS + 1)
     table = settings_table(many, results.papers["first"]["experiments"])
-    assert table.height == MOST_SETTINGS + 1
+    assert table.height == MAX_LISTED_SETTINGS + 1
     assert {"variant", "delta_power", "epsilon_claimed", "lower", "verdict"} <= set(table.columns)
 
 
@@ -121,10 +123,10 @@ def test_where_no_setting_was_audited_a_part_or_a_small_setting_is_shown():
     ]
     shown = [row["audit"] for row in _with_audits(rows, audits)]
     assert shown == [
-        "at least 2 (claimed 0.5), release of d zoa at δ = 0.001",
+        "at least 2 (claimed 0.5), audit of release of d zoa at δ = 0.001",
         "not audited",
-        "at least 0.25 (claimed 0.5), a small setting at δ = 0.001; noise as declared",
-        "audited on a small setting: no privacy loss found; noise not recovered",
+        "at least 0.25 (claimed 0.5), audit of a small setting at δ = 0.001; noise as declared",
+        "audit of a small setting: no privacy loss detected; noise not tested",
     ]
 
 
@@ -156,7 +158,7 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
             "caught": bool(how), "runs": runs,
         }  # fmt: skip
 
-    shown = bench(
+    shown = audit_counts(
         [
             broken("a_b", "none", 1.0, "", 1000),
             broken("a_b", "no noise", 2.0, "contradicted; differs from its declaration", 250),
@@ -167,12 +169,12 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
     )
     (noise, less, told), (first, second) = shown["faults"], shown["algorithms"]
     assert (noise["caught"], noise["contradicted"], noise["runs"]) == ("2 of 2", 1, 500)
-    assert (less["caught"], less["others"]) == ("0 of 0", "1 of 1")
-    assert not told["all"] and shown["missed"] == ["c: told"]
+    assert (less["caught"], less["other_faults"]) == ("0 of 0", "1 of 1")
+    assert not told["all_caught"] and shown["missed"] == ["c: told"]
     assert (first["name"], second["caught"]) == ("a b", "1 of 2")
     assert (shown["correct"], shown["alarms"]) == (1, 0)
     assert "Of 3 faults that the authors of this repository" in shown["sentence"]
-    assert bench([]) == {}
+    assert audit_counts([]) == {}
 
 
 def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(results):
@@ -189,12 +191,12 @@ def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(re
         audited("z", True, "inconclusive"),
         audited("w", True, "violated", correct=True),
     ]
-    shown = bench(rows)
+    shown = audit_counts(rows)
     assert "Of 1 faults that the authors of this repository" in shown["sentence"]
     assert (
         "Of 2 broken algorithms of a package written without knowledge of the audit's "
-        "implementation, 0 were caught, 1 ended inconclusive with the faulty item named, and 1 "
-        "were missed."
+        "implementation, 0 were caught. In 1 cases the audit was inconclusive and named the faulty "
+        "item, and 1 faults were missed."
     ) in shown["sentence"]
     assert shown["missed"] == ["a: z"]
     assert (shown["correct"], shown["alarms"]) == (1, 1)

@@ -16,7 +16,7 @@ from scipy.stats import t
 from private_consensus import algorithms as registry
 from private_consensus.common import spreadsheets
 from private_consensus.reproduction.report import write_site
-from private_consensus.reproduction.report.page import context, page, pages, scored
+from private_consensus.reproduction.report.page import page, pages, scored, shared_content
 from private_consensus.reproduction.report.views import (
     algorithms,
     delivered,
@@ -40,12 +40,12 @@ def test_verdicts_fall_back_once_they_are_asked_together(results):
     found = with_p(results, *[1e-9, 0.02, 1e-9, 1, 1] * 2)
     rows = {(row["paper"], row["id"]): row for row in scored(found)}
     assert len(rows) == 10
-    assert rows["first", "first_c01"]["stands"]
+    assert rows["first", "first_c01"]["is_significant"]
     assert rows["first", "first_c02"]["verdict_holm"] == "undecided"
     assert rows["first", "first_c05"]["verdict_holm"] == "cannot be tested"
     first = rows["first", "first_c01"]
     assert first["high_holm"] > first["high"]
-    counts = {item["verdict"]: item["standing"] for item in scorecard.counts(scored(found))}
+    counts = {item["verdict"]: item["count_after_holm"] for item in scorecard.counts(scored(found))}
     assert counts == {"held": 2, "held in part": 0, "did not hold": 2, "undecided": 2,
                       "cannot be tested": 2}  # fmt: skip
 
@@ -86,9 +86,9 @@ def test_wall_time_is_that_of_the_cells_a_figure_needs(results):
 
 
 def test_words_on_a_paper_follow_the_verdicts(results):
-    for paper in context(results)["papers"]:
-        for look, rows in paper["outcome"].items():
-            assert [row["look"] for row in rows] == [look]
+    for paper in shared_content(results)["papers"]:
+        for look, rows in paper["claims_by_icon"].items():
+            assert [row["icon"] for row in rows] == [look]
     held = (
         pages(results)["papers/first.html"].partition("Claims that hold (")[2].partition("</ul>")[0]
     )
@@ -168,18 +168,18 @@ def test_a_number_that_is_missing_is_not_adjusted(results):
 
 
 @pytest.mark.parametrize(
-    "rows, look, shown, kept",
+    "rows, icon, multiple",
     [
-        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8", 1),
+        ([("a", "resolved", 0.8, "holds")], "held", "at most 0.8"),
         ([("a", "resolved", 0.8, "holds"), ("b", "literal", 9.0, "violated")],
-         "held", "at most 0.8", 1),
+         "held", "at most 0.8"),
         ([("a", "resolved", 0.8, "holds"), ("b", "resolved", 2.0, "not proven")],
-         "part", "at most 2", 1),
+         "part", "at most 2"),
         ([("a", "literal", math.inf, "violated"), ("a", "literal", 3.0, "violated")],
-         "not", "∞", 0),
+         "not", "∞"),
     ],
 )  # fmt: skip
-def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, look, shown, kept):
+def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, icon, multiple):
     made = [
         privacy_row("first", variant, 1.0, found, interpretation=reading, verdict=verdict,
                     epsilon_lower=found if found == math.inf else None)
@@ -187,7 +187,7 @@ def test_an_algorithm_is_judged_by_the_worst_of_its_resolved_settings(rows, look
     ]  # fmt: skip
     papers = {"first": conftest.paper("first", "000")}
     [row] = delivered.rows(conftest.results_of(papers, privacy=made))
-    assert (row["look"], row["shown"], row["kept"]) == (look, shown, kept)
+    assert (row["icon"], row["multiple"]) == (icon, multiple)
 
 
 def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
@@ -203,7 +203,7 @@ def test_audits_and_what_claims_nothing_are_no_algorithms_that_could_deliver():
      ((0.0, math.inf), "not known"), ((math.inf, math.inf), "∞"), ((1.0, 1.0), "1")],
 )  # fmt: skip
 def test_a_bound_that_says_nothing_is_not_written(ends, shown):
-    assert delivered.in_words(*ends) == shown
+    assert delivered.multiple_in_words(*ends) == shown
 
 
 def test_what_is_claimed_stands_in_the_middle_of_the_bars():

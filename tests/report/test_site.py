@@ -15,8 +15,8 @@ from private_consensus.reproduction.report import (
     ASSETS,
     CHECKSUMS,
     DOWNLOADS,
-    EXTRA,
     FILES,
+    TOPICS,
     assets_hash,
     described_commit,
     read_results,
@@ -43,7 +43,7 @@ def test_folder_is_whole(site, results):
         "report.pdf",
         CHECKSUMS,
         *FILES,
-        *(f"{name}.html" for name in EXTRA),
+        *(f"{name}.html" for name in TOPICS),
     }
     settings = {f"settings/{key}.{kind}" for key in results.papers for kind in ("html", "csv")}
     papers = {f"papers/{key}.html" for key in results.papers}
@@ -66,7 +66,7 @@ def test_all_that_the_page_names_is_in_the_folder(site):
 def test_the_search_finds_figures_claims_and_algorithms_where_they_are(site, results):
     text = (site / "assets" / "search.js").read_text()
     rows = json.loads(text.removeprefix("searchable(").removesuffix(");\n"))
-    assert {"first fig1", "second c02", "privacy"} <= {row["more"] for row in rows}
+    assert {"first fig1", "second c02", "privacy"} <= {row["names"] for row in rows}
     for row in rows:
         path, _, name = row["href"].partition("#")
         assert not name or name in Tree((site / path).read_text()).all("id")

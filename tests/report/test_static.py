@@ -50,7 +50,7 @@ def test_a_published_report_needs_no_specifications_and_names_no_missing_file(
     for file in [*(made / "figures").glob("*.json"), *(made / "figures").glob("*.pdf")]:
         file.unlink()
     published = replace(results, is_reference=True)
-    entry = {"href": "../../docs/a.html", "text": "A", "more": "", "words": "b"}
+    entry = {"href": "../../docs/a.html", "text": "A", "names": "", "words": "b"}
     report = tmp_path / "report"
     write_site(published, made, report, documentation=[entry])
     assert list(static.dead_links(report)) == []

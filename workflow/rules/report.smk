@@ -99,7 +99,7 @@ rule write_report:
     params:
         commit=lambda w: pages.described_commit(HOME),
         looks=pages.assets_hash(),
-        beside=lambda w: files_hash(pages.made_beside("results", w.scale).values()),
+        beside=lambda w: files_hash(pages.optional_parts("results", w.scale).values()),
         code=lambda w: code_of("write_report.py"),
     message:
         "Report"

@@ -17,7 +17,7 @@ from ..experiments.results import rows_of
 from ..plotting.drawings import png_of, small_svg
 from ..report.page import scored
 from ..report.reading import Results, svg_size
-from ..report.site import REPAIRS
+from ..report.site import CORRECTIONS
 from ..report.views.scorecard import files as scorecard_files
 from .aggregates import require_aggregates
 from .manifest import manifest
@@ -150,7 +150,7 @@ def _surrogates(results: Results) -> str:
 
 def _write(results: Results, run: Path, folder: Path) -> None:
     figures = [run / "figures" / f"{name}.svg" for name in results.facts]
-    repairs = run / "audit" / f"{REPAIRS}.svg"
+    repairs = run / "audit" / f"{CORRECTIONS}.svg"
     for file in [*figures, *filter(Path.is_file, [repairs])]:
         svg = file.read_text(encoding="utf-8")
         write_text(folder / "figures" / file.name, small_svg(svg))
@@ -215,7 +215,7 @@ def gallery(results: Results) -> str:
         "with what, `scorecard.md` has the verdicts."
     )
     lines = ["# Reference results", "", introduction, ""]
-    lines += [f"- {c['verdict']}: {c['count']} ({c['standing']} after Holm's adjustment)"
+    lines += [f"- {c['verdict']}: {c['count']} ({c['count_after_holm']} after Holm's adjustment)"
               for c in counts(scored(results))]  # fmt: skip
     for paper in results.papers.values():
         lines += [

@@ -1,13 +1,13 @@
-"""Write the report of a reproduction as one folder of pages that open offline.
+"""Write the report of a reproduction: a folder of HTML pages that can be read offline.
 
-``reading`` loads files, ``views`` prepares the content of pages, ``page`` renders them, and
-``site`` writes the folder.
+``reading`` loads the results, ``views`` prepares the content of the pages, ``page`` renders them,
+and ``site`` writes the folder.
 """
 
 from ..experiments.commands import described_commit
 from ..experiments.results import CHECKSUMS
-from .page import EXTRA, page
-from .reading import Results, made_beside, read_results
+from .page import TOPICS, page
+from .reading import Results, optional_parts, read_results
 from .site import ASSETS, DOWNLOADS, assets_hash, write_site
 from .views.scorecard import FILES
 
@@ -15,12 +15,12 @@ __all__ = [
     "ASSETS",
     "CHECKSUMS",
     "DOWNLOADS",
-    "EXTRA",
     "FILES",
+    "TOPICS",
     "Results",
     "assets_hash",
     "described_commit",
-    "made_beside",
+    "optional_parts",
     "page",
     "read_results",
     "write_site",

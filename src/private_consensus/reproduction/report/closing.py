@@ -1,4 +1,4 @@
-"""The last lines of a run: the path of the report, and the surrogate data sets."""
+"""Compose the last lines of a run: the path of the report, and the surrogate data sets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 
 from ..datasets.acquisition import read_provenance
 
-FOR_REAL_DATA = "To use real data, name a mirror (make reproduce MIRROR=folder) or go online."
+REAL_DATA_HINT = (
+    "To use real data, set a mirror (make reproduce MIRROR=folder) or connect to the internet."
+)
 
 
 def closing_lines(results: str | Path) -> list[str]:
@@ -20,17 +22,19 @@ def closing_lines(results: str | Path) -> list[str]:
     Returns
     -------
     list of str
-        Path of the report if it exists, one line with a reason per surrogate, and a line on real
-        data if there are surrogates.
+        Path of the report if it exists, one line with the reason per surrogate data set, and, if
+        there are surrogates, how to use real data.
     """
     results = Path(results)
     page = results / "report" / "index.html"
     lines = [f"Report: {page}"] if page.is_file() else []
-    files = sorted((results / "raw").glob("*.provenance.json"))
+    provenance_files = sorted((results / "raw").glob("*.provenance.json"))
     surrogates = [
-        provenance for provenance in map(read_provenance, files) if provenance.is_surrogate
+        provenance
+        for provenance in map(read_provenance, provenance_files)
+        if provenance.is_surrogate
     ]
     lines += [
         f"{provenance.dataset} is SURROGATE DATA: {provenance.because}" for provenance in surrogates
     ]
-    return [*lines, FOR_REAL_DATA] if surrogates else lines
+    return [*lines, REAL_DATA_HINT] if surrogates else lines

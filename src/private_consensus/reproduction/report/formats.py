@@ -1,4 +1,4 @@
-"""Numbers, intervals and durations as text for a reader, and rows in groups."""
+"""Format numbers, intervals and durations for readers, and group the rows of tables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def number(value: float | int | None, digits: int = 3) -> str:
-    """Format a number with three significant digits, or with a power of ten.
+    """Format a number with a few significant digits, or with a power of ten.
 
     Parameters
     ----------
     value : float, int or None
         None and NaN are formatted as a dash.
     digits : int, default 3
-        Number of significant digits. Integers and integral floats below 10^6 are exact.
+        Number of significant digits. Integers, and integral floats below 10^6, have all digits.
 
     Returns
     -------
@@ -42,10 +42,8 @@ def number(value: float | int | None, digits: int = 3) -> str:
     return power if mantissa == "1" else f"{mantissa}×{power}"
 
 
-def spread(values: Iterable[float | None]) -> str:
-    """Return one number if all values look equal to the reader, else the smallest and the
-    largest.
-    """
+def value_range(values: Iterable[float | None]) -> str:
+    """Format the smallest and the largest value, or one number if both have the same format."""
     finite = [value for value in values if value is not None and not math.isnan(value)]
     if not finite:
         return NONE
@@ -54,7 +52,7 @@ def spread(values: Iterable[float | None]) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Format an interval in brackets, or return an empty text if an end is missing.
+    """Format an interval as ``[low, high]``; empty if an end is missing.
 
     Parameters
     ----------
@@ -71,7 +69,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def region(low: float | None, high: float | None) -> str:
-    """Describe the values that a claim accepts, or return a dash if an end is missing.
+    """Describe the values for which a claim is true; a dash if an end is missing.
 
     Parameters
     ----------
@@ -92,13 +90,13 @@ def region(low: float | None, high: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in seconds, or in minutes and seconds."""
+    """Format a duration as seconds, or as minutes and seconds."""
     if seconds < 60:
         return f"{seconds:.1f} s"
     return f"{int(seconds // 60)} min {round(seconds % 60):02d} s"
 
 
-def share(value: float) -> str:
+def percentage(value: float) -> str:
     """Format a fraction as a percentage."""
     return f"{100 * value:.1f} %"
 
@@ -109,23 +107,24 @@ def words(name: str) -> str:
 
 
 def exponential(value: float) -> float:
-    """Return exp(value), and infinity instead of an overflow."""
+    """Return exp(value); infinity instead of an overflow."""
     return math.inf if value > 700 else math.exp(value)
 
 
 def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
-    """Group rows by a key, in the order of their first rows.
+    """Group rows by a key; groups are ordered by their first row.
 
     Parameters
     ----------
     rows : iterable of mapping
         Rows of a table.
     key : callable
-        Key of a row.
+        Function from a row to the key of its group.
 
     Returns
     -------
     dict
+        Key to the rows of the group.
     """
     groups: dict[Any, list[Row]] = {}
     for row in rows:
@@ -134,7 +133,7 @@ def grouped(rows: Iterable[Row], key: Callable[[Row], Any]) -> dict[Any, list[Ro
 
 
 def code(text: str) -> Markup:
-    """Escape a text and mark the parts between backticks as code."""
+    """Escape a text for HTML, and mark the parts between backticks as code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

@@ -1,4 +1,4 @@
-"""Names of papers and algorithms for readers, and links to the papers."""
+"""Displayed names of algorithms and figures, and links to the papers."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ LINKS = {
     ),
     "wang": ("doi:10.1007/s11424-022-2012-9", "https://doi.org/10.1007/s11424-022-2012-9"),
 }
-"""Key of a paper to its identifier and address; absent without a verified identifier."""
+"""Key of a paper to its identifier and web address, if the identifier was verified."""
 
 
-def called(algorithm: str) -> str:
-    """Return the printed name of an algorithm; algorithms of other packages keep their names."""
+def algorithm_title(algorithm: str) -> str:
+    """Return the displayed name of an algorithm, e.g. "DP-ADMM" for ``dp_admm``."""
     return ALGORITHMS.get(algorithm, words(algorithm))
 
 
 def figure_name(name: str) -> str:
-    """Return the printed name of a figure or table: ``ding_fig13_us`` becomes "Figure 13 us"."""
+    """Return the displayed name of a figure or table, e.g. "Figure 13 us" for ``ding_fig13_us``."""
     short = name.partition("_")[2] or name
-    return words(re.sub(r"^(fig|table)", lambda kind: _KINDS[kind[1]], short))
+    return words(re.sub(r"^(fig|table)", lambda match: _KINDS[match[1]], short))
 
 
 _KINDS = {"fig": "Figure ", "table": "Table "}

@@ -1,4 +1,4 @@
-"""Rendering of results to HTML pages."""
+"""Render the pages of the report as HTML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from private_consensus.common.symbols import typeset
 
 from ..experiments.commands import command
 from .formats import code, words
-from .names import LINKS, called, figure_name
+from .names import LINKS, algorithm_title, figure_name
 from .reading import Results
 from .views import (
     algorithms,
@@ -28,7 +28,7 @@ from .views import (
     verdicts,
 )
 
-EXTRA = {
+TOPICS = {
     "comparison": "Which algorithm?",
     "scorecard": "Scorecard: all claims",
     "privacy": "Privacy of each algorithm",
@@ -39,55 +39,56 @@ EXTRA = {
     "data": "Data",
     "run": "This run",
 }
-"""Titles of the pages of the first level, in the order of the table of contents.
+"""Name to title of each topic page, in the order of the table of contents.
 
-Each has a template ``<name>_page.html.j2`` and a function ``page(results)`` in ``views/<name>.py``
-that returns the variables of the template.
+Each page has a template ``<name>_page.html.j2`` and a function ``page(results)`` in
+``views/<name>.py`` that returns the variables of the template.
 """
 
 
 def page(results: Results) -> str:
-    """Render the front page: the answer, the papers, and the delivered privacy."""
-    variables = {**navigation(results), "here": "", "root": "", "home": "", **context(results)}
+    """Render the front page: the result in words, the papers, and the delivered privacy."""
+    location = {"here": "", "root": "", "home": ""}
+    variables = {**navigation(results), **location, **shared_content(results)}
     return environment().get_template("index.html.j2").render(variables)
 
 
 def pages(results: Results) -> dict[str, str]:
-    """Render the other pages: one per paper, algorithm, topic and document."""
-    around = {"scale": results.scale, "decides": results.decides, **navigation(results)}
+    """Render the other pages, one per paper, algorithm, topic and document, by file name."""
+    shared = {"scale": results.scale, "decides": results.decides, **navigation(results)}
     papers = {key: paper_view(key, results) for key in results.papers}
-    rendered = {f"papers/{key}.html": _other("paper_page", around, f"papers/{key}.html", paper=view)
+    texts = {f"papers/{key}.html": _rendered("paper_page", shared, f"papers/{key}.html", paper=view)
             for key, view in papers.items()}  # fmt: skip
     for algorithm in algorithms.pages(algorithms_used(results), results):
         name = f"algorithms/{algorithm['name']}.html"
-        rendered[name] = _other("algorithm", around, name, algorithm=algorithm)
+        texts[name] = _rendered("algorithm", shared, name, algorithm=algorithm)
     for key in private_papers(results):
         name = f"settings/{key}.html"
-        rendered[name] = _other("settings", around, name, paper=papers[key])
-    for extra, title in EXTRA.items():
-        name = f"{extra}.html"
-        rendered[name] = _other(
-            f"{extra}_page",
-            around,
+        texts[name] = _rendered("settings", shared, name, paper=papers[key])
+    for topic, title in TOPICS.items():
+        name = f"{topic}.html"
+        texts[name] = _rendered(
+            f"{topic}_page",
+            shared,
             name,
             title=title,
-            **import_module(f"{__package__}.views.{extra}").page(results),
+            **import_module(f"{__package__}.views.{topic}").page(results),
         )
     for document, title in documents.titles(results.documents).items():
         name = f"docs/{document}.html"
         content = documents.html(results.documents[document])
-        rendered[name] = _other("document", around, name, title=title, content=content)
-    return rendered
+        texts[name] = _rendered("document", shared, name, title=title, content=content)
+    return texts
 
 
 def navigation(results: Results) -> dict[str, Any]:
-    """Return the entries of the table of contents, which all pages share."""
+    """Return the entries of the table of contents, which is on every page."""
     return {
         "contents": [{"key": key, "short": short} for key, short in results.names.items()],
         "algorithms": algorithms_used(results),
         "documents": documents.titles(results.documents),
         "library": results.library,
-        "extra": EXTRA,
+        "topics": TOPICS,
     }
 
 
@@ -97,60 +98,60 @@ def private_papers(results: Results) -> list[str]:
     return [key for key in results.papers if key in private]
 
 
-def _other(template: str, around: dict[str, Any], name: str, **values: Any) -> str:
-    """Render a page of the folder, with links relative to its location."""
+def _rendered(template: str, shared: dict[str, Any], name: str, **values: Any) -> str:
+    """Render one page; its links are relative to its location in the folder."""
     root = "../" * name.count("/")
     links = {"here": name, "root": root, "home": f"{root}index.html"}
-    return environment().get_template(f"{template}.html.j2").render(**around, **links, **values)
+    return environment().get_template(f"{template}.html.j2").render(**shared, **links, **values)
 
 
 def algorithms_used(results: Results) -> list[str]:
-    """Return the algorithms of the experiments that the registry contains; each has a page."""
+    """Return the registered algorithms of the experiments; each has a page."""
     names = {name for spec in results.experiments.values() for name in spec["algorithms"]}
-    return sorted(names & set(algorithms.known()))
+    return sorted(names & set(algorithms.registered_names()))
 
 
 def scored(results: Results) -> list[dict[str, Any]]:
-    """Return the rows of the scorecard."""
+    """Return the rows of the scorecard, with wall times."""
     seconds = run.seconds_of_figures(results.papers, results.timings)
     return scorecard.rows(results.claims, results.papers, seconds, results.scale)
 
 
 @cache
 def environment() -> Environment:
-    """Templates, with everything escaped and nothing silently missing."""
-    environment_of_pages = Environment(
+    """Return the templates; all values are escaped, and an undefined variable is an error."""
+    templates = Environment(
         loader=PackageLoader("private_consensus.reproduction.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment_of_pages.filters["words"] = words
-    environment_of_pages.filters["code"] = code
-    environment_of_pages.filters["called"] = called
-    environment_of_pages.filters["typeset"] = typeset
+    templates.filters["words"] = words
+    templates.filters["code"] = code
+    templates.filters["algorithm_title"] = algorithm_title
+    templates.filters["typeset"] = typeset
     # Jinja declares the types of its own globals only.
-    environment_of_pages.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
-    environment_of_pages.filters["paper_of"] = lambda name: name.partition("_")[0]
-    environment_of_pages.filters["figure_name"] = figure_name
-    return environment_of_pages
+    templates.globals["headings"] = verdicts.HEADINGS  # ty: ignore[invalid-assignment]
+    templates.filters["paper_of"] = lambda name: name.partition("_")[0]
+    templates.filters["figure_name"] = figure_name
+    return templates
 
 
-def _once_made(kind: str, results: Results, compute: Callable[[], Any]) -> Any:
-    if kind not in results.views:
-        results.views[kind] = compute()
-    return results.views[kind]
+def _cached(key: str, results: Results, compute: Callable[[], Any]) -> Any:
+    if key not in results.views:
+        results.views[key] = compute()
+    return results.views[key]
 
 
-def context(results: Results) -> dict[str, Any]:
+def shared_content(results: Results) -> dict[str, Any]:
     """Return the variables of the front page and of the PDF."""
-    return _once_made("context", results, lambda: _context(results))
+    return _cached("shared content", results, lambda: _shared_content(results))
 
 
-def _context(results: Results) -> dict[str, Any]:
+def _shared_content(results: Results) -> dict[str, Any]:
     papers = results.papers
-    promised = privacy.promises(results)
+    by_variant = privacy.privacy_by_variant(results)
     claims = scored(results)
     first = next((name for paper in papers.values() for name in paper["figures"]), "")
     return {
@@ -161,13 +162,13 @@ def _context(results: Results) -> dict[str, Any]:
         "one_figure": command(first, results.scale),
         "counts": verdicts.counts(results.claims),
         "scorecard": claims,
-        "standing": scorecard.counts(claims),
-        "promises": promised,
+        "adjusted_counts": scorecard.counts(claims),
+        "privacy_by_variant": by_variant,
         "delivered": [
             {**row, "short": results.names[row["paper"]]} for row in delivered.rows(results)
         ],
         "as_claimed": delivered.AS_CLAIMED,
-        "kept": privacy.kept(promised),
+        "privacy_counts": privacy.privacy_counts(by_variant),
         "papers": [paper_view(key, results) for key in papers],
         "surrogates": surrogates(results),
         "commit": results.commit,
@@ -175,7 +176,7 @@ def _context(results: Results) -> dict[str, Any]:
 
 
 def paper_view(key: str, results: Results) -> dict[str, Any]:
-    """Collect the content of a paper's page: figures and tables with claims, choices, privacy.
+    """Collect the content of a paper's page: figures and tables with claims, details, privacy.
 
     Parameters
     ----------
@@ -189,14 +190,14 @@ def paper_view(key: str, results: Results) -> dict[str, Any]:
     dict
         Variables of the page template.
     """
-    return _once_made(f"paper {key}", results, lambda: _paper_view(key, results))
+    return _cached(f"paper {key}", results, lambda: _paper_view(key, results))
 
 
 def _paper_view(key: str, results: Results) -> dict[str, Any]:
     paper = results.papers[key]
     claims = [row for row in results.claims if row["paper"] == key]
     rows = [row for row in results.privacy if row["experiment"] in paper["experiments"]]
-    figures_shown = [
+    paper_figures = [
         {
             **figures.figure(
                 name,
@@ -211,8 +212,8 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
         }
         for name in paper["figures"]
     ]
-    _once(figures_shown)
-    tabled = [
+    _link_descriptions(paper_figures)
+    paper_tables = [
         {
             **tables.table(name, paper, results.tables[name], results.scale),
             "claims": verdicts.of_figure(claims, name),
@@ -225,25 +226,25 @@ def _paper_view(key: str, results: Results) -> dict[str, Any]:
         "short": results.names[key],
         "link": LINKS.get(key),
         "counts": verdicts.counts(claims),
-        "outcome": scorecard.in_words(claims, results.papers),
-        "figures": figures_shown,
-        "tables": tabled,
-        "choices": figures.choices(paper),
+        "claims_by_icon": scorecard.by_icon(claims, results.papers),
+        "figures": paper_figures,
+        "tables": paper_tables,
+        "unspecified_details": figures.unspecified_details(paper),
         "privacy": privacy.of_experiments(rows, paper["experiments"]),
     }
 
 
-def _once(figures_of_paper: list[dict[str, Any]]) -> None:
-    """Link each experiment to the first figure that shows it, where it is described."""
+def _link_descriptions(paper_figures: list[dict[str, Any]]) -> None:
+    """Link each experiment to the first figure that shows it, which has its description."""
     first: dict[str, dict[str, str]] = {}
-    for figure in figures_of_paper:
+    for figure in paper_figures:
         for experiment in figure["experiments"]:
             target = {"name": figure["name"], "heading": figure["heading"]}
-            experiment["told"] = first.setdefault(experiment["name"], target)
+            experiment["described_at"] = first.setdefault(experiment["name"], target)
 
 
 def surrogates(results: Results) -> list[str]:
-    """Sources that are not the real data, each once."""
+    """List the sources that are surrogate data, without duplicates."""
     descriptions = [fact["source"] for fact in results.facts.values()]
     origins = [
         origin for source in descriptions for origin in source.split("; ") if "surrogate" in origin

@@ -1,4 +1,4 @@
-"""Typeset the report as a PDF, from the same content as the pages."""
+"""Typeset the report as PDF, with the content of the front page and of the papers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 from private_consensus.common.provenance import atomic_write
 
-from .page import context
+from .page import shared_content
 from .reading import Results
 from .views.verdicts import HEADINGS
 
@@ -20,20 +20,20 @@ TEMPLATE = "report.typ"
 
 
 def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
-    """Typeset the report; equal results of one commit give byte-identical output.
+    """Typeset the report as PDF; equal results of one commit give byte-identical files.
 
     Parameters
     ----------
     results : Results
         Results of one scale.
     source : path
-        Folder with ``figures`` of this scale.
+        Folder of the scale, which contains the subfolder ``figures``.
     path : path
         Target file.
     """
     import typst
 
-    content = as_text({**context(results), "headings": HEADINGS})
+    content = as_text({**shared_content(results), "headings": HEADINGS})
     template = files("private_consensus.reproduction.report") / "templates" / TEMPLATE
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -48,7 +48,7 @@ def write_pdf(results: Results, source: str | Path, path: str | Path) -> None:
 
 
 def as_text(content: Any) -> Any:
-    """Convert all values of nested mappings and lists to text, which is never markup."""
+    """Convert all values of nested mappings and lists to text, so that none is read as markup."""
     if isinstance(content, Mapping):
         return {str(key): as_text(value) for key, value in content.items()}
     if isinstance(content, list | tuple):

@@ -1,4 +1,4 @@
-"""Small images inside a page."""
+"""Encode small images for pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ import numpy as np
 from PIL import Image
 
 
-def data_uri(rows: Sequence) -> str:
-    """Encode grey values [height, width] or RGB values [height, width, 3], 0 to 255, as an address.
+def data_uri(pixels: Sequence) -> str:
+    """Encode an image as a ``data:`` address in PNG format.
 
-    The image is not compressed, so that its bytes do not depend on the compressor.
+    ``pixels`` contains grey values [height, width] or RGB values [height, width, 3] from 0 to 255.
+    The image is not compressed, so that its bytes do not depend on the compression library.
     """
     content = BytesIO()
-    Image.fromarray(np.asarray(rows, np.uint8)).save(content, "PNG", compress_level=0)
+    Image.fromarray(np.asarray(pixels, np.uint8)).save(content, "PNG", compress_level=0)
     return f"data:image/png;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -1,4 +1,4 @@
-"""Estimated remaining time of a run, printed while it runs."""
+"""Estimate and print the remaining time of a run."""
 
 from __future__ import annotations
 
@@ -11,47 +11,48 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 
 INTERVAL_S = 60.0
-"""Seconds between two lines."""
+"""Seconds between two printed lines."""
 PRIOR_S = 60.0
-"""Weight of the published seconds against the seconds of finished jobs."""
+"""Weight of the published durations against the durations of finished jobs, in seconds."""
 
 
 class Job(NamedTuple):
-    """A running job: expected seconds, and when it began."""
+    """A running job: expected duration, and start time on the monotonic clock, both in seconds."""
 
-    expected: float
-    began: float
+    expected_s: float
+    start_s: float
 
 
 class RemainingTime(logging.Handler):
-    """Estimate the remaining time from the events of Snakemake's log.
+    """Estimate the remaining time of a run from the events of Snakemake's log.
 
-    A job costs the seconds that the published run of the same scale took for it. A job that has not
-    begun has an unknown name: it costs the mean of its rule's published jobs that have not begun.
-    Seconds are multiplied by the ratio of measured and published seconds of finished jobs. Without
-    published seconds all jobs cost the same.
+    The expected duration of a job is its duration in the published run of the same scale. The log
+    does not name jobs before they start. Their expected duration is the mean over the published
+    jobs of their rule that have not started. Expected durations are multiplied by the ratio of
+    measured and published durations of finished jobs. Without a published run, all jobs have the
+    same expected duration.
 
     Parameters
     ----------
     published : mapping
-        For each rule, seconds by name of a job. The name of a job is that of its log file.
-    say : callable
-        Receives each line.
+        Rule to the durations of its jobs, in seconds. Jobs are named by their log files.
+    print_line : callable
+        Function that prints a line.
     interval_s : float
-        Seconds between two lines.
+        Seconds between two printed lines.
     """
 
     def __init__(
         self,
         published: Mapping[str, Mapping[str, float]],
-        say: Callable[[str], None],
+        print_line: Callable[[str], None],
         interval_s: float = INTERVAL_S,
     ) -> None:
         super().__init__()
         self._published = {rule: dict(seconds) for rule, seconds in published.items()}
-        all_costs = [cost for costs in published.values() for cost in costs.values()]
-        self._mean_s = fmean(all_costs) if all_costs else 0.0
-        self._say = say
+        durations = [s for seconds in published.values() for s in seconds.values()]
+        self._mean_s = fmean(durations) if durations else 0.0
+        self._print_line = print_line
         self._interval_s = interval_s
         self._cores = 1
         self._number_of_jobs = 0
@@ -60,14 +61,14 @@ class RemainingTime(logging.Handler):
         self._finished = 0
         self._expected_s = 0.0
         self._measured_s = 0.0
-        self._began = 0.0
+        self._start_s = 0.0
         self.ended = Event()
 
     def emit(self, record: logging.LogRecord) -> None:
         """Record an event of Snakemake; ignore other records."""
         try:
             self._record(vars(record))
-        except Exception:  # A message about an estimate must not end a run.
+        except Exception:  # An error in the estimate must not end the run.
             self.handleError(record)
 
     def _record(self, fields: Mapping[str, Any]) -> None:
@@ -82,12 +83,12 @@ class RemainingTime(logging.Handler):
             self._finish(fields["job_id"])
 
     def line(self, now: float) -> str:
-        """Return the line at a time, or an empty text before the first job or after the last.
+        """Describe finished jobs and remaining time; empty before the first and after the last job.
 
         Parameters
         ----------
         now : float
-            Seconds of the monotonic clock.
+            Present time on the monotonic clock, in seconds.
         """
         remaining_s = self.remaining_s(now)
         if remaining_s is None:
@@ -101,49 +102,49 @@ class RemainingTime(logging.Handler):
         return f"{counts}; about {minutes / 60:.1f} h left"
 
     def remaining_s(self, now: float) -> float | None:
-        """Return the estimated remaining seconds, or None if there is no estimate.
+        """Return the estimated remaining time in seconds, or None if no estimate is possible.
 
         Parameters
         ----------
         now : float
-            Seconds of the monotonic clock.
+            Present time on the monotonic clock, in seconds.
         """
         remaining = self._number_of_jobs - self._finished
         if remaining <= 0 or (not self._published and not self._finished):
             return None
         if not self._published:
-            return (now - self._began) * remaining / self._finished
+            return (now - self._start_s) * remaining / self._finished
         ratio = (self._measured_s + PRIOR_S) / (self._expected_s + PRIOR_S)
         running = [
-            max(job.expected * ratio - (now - job.began), 0.0) for job in self._running.values()
+            max(job.expected_s * ratio - (now - job.start_s), 0.0) for job in self._running.values()
         ]
         waiting = sum(count * self._mean_of(rule) for rule, count in self._waiting.items())
         return max((waiting * ratio + sum(running)) / self._cores, *running, 0.0)
 
     def _mean_of(self, rule: str) -> float:
-        costs = self._published.get(rule)
-        return fmean(costs.values()) if costs else self._mean_s
+        durations = self._published.get(rule)
+        return fmean(durations.values()) if durations else self._mean_s
 
     def _start(self, stats: Mapping[str, int]) -> None:
         counts = dict(stats)
         self._number_of_jobs = counts.pop("total")
         self._waiting = counts
-        self._began = time.monotonic()
+        self._start_s = time.monotonic()
         Thread(target=self._repeat, daemon=True).start()
 
     def _begin(self, jobid: int, rule: str, log: list[str]) -> None:
         name = PurePath(log[0]).stem if log else ""
-        expected = self._published.get(rule, {}).pop(name, None)
-        if expected is None:
-            expected = self._mean_of(rule)
+        expected_s = self._published.get(rule, {}).pop(name, None)
+        if expected_s is None:
+            expected_s = self._mean_of(rule)
         self._waiting[rule] = max(self._waiting.get(rule, 0) - 1, 0)
-        self._running[jobid] = Job(expected, time.monotonic())
+        self._running[jobid] = Job(expected_s, time.monotonic())
 
     def _finish(self, jobid: int) -> None:
         self._finished += 1
         if job := self._running.pop(jobid, None):
-            self._expected_s += job.expected
-            self._measured_s += time.monotonic() - job.began
+            self._expected_s += job.expected_s
+            self._measured_s += time.monotonic() - job.start_s
 
     def _repeat(self) -> None:
         while not self.ended.wait(self._interval_s):
@@ -153,4 +154,4 @@ class RemainingTime(logging.Handler):
             finally:
                 self.release()
             if text:
-                self._say(text)
+                self._print_line(text)

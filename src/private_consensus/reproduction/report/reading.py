@@ -1,4 +1,4 @@
-"""Results read from files, for the pages of the report."""
+"""Read the results of a run from its files, for the pages of the report."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S
 
 REFERENCE = "reference"
 """Folder of the published results."""
-BESIDE = {
+OPTIONAL_PARTS = {
     "comparison": "{scale}/comparison/answers.json",
     "mutants": "{scale}/audit/mutants.parquet",
     "faults": "reference/faults.json",
     "docs": "docs/index.html",
 }
-"""Optional parts of a report: target of ``make`` to its file in the folder of all results."""
+"""Optional parts of a report: target of ``make`` to the path of its result, in ``results``."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """All results that the report shows.
+    """All results that the report shows, at one scale.
 
     Parameters
     ----------
@@ -48,34 +48,36 @@ class Results:
     claims, privacy : list of rows
         Rows of ``claims.parquet`` and ``privacy.parquet``.
     facts : mapping
-        Figure to ``source``, ``runs``, ``intervals``, ``width``, ``height``.
+        Figure to its data source, range of numbers of runs, kinds of intervals, and size:
+        ``source``, ``runs``, ``intervals``, ``width``, ``height``.
     tables : mapping
-        Table to its numbers, the result of
+        Table to its numbers, as returned by
         :func:`~private_consensus.reproduction.experiments.tables.table_numbers`.
     cards : list of mapping
         Data cards.
     faults : list of mapping
         Tested faults, from ``docs/faults.yaml``.
     audit : mapping
-        ``audits``, ``errata`` and ``repairs``: rows of the privacy audit.
+        Rows of the tables in ``audit``, by name: ``audits``, ``errata``, ``repairs``, ``observers``
+        and ``mutants``.
     theorems : list of rows
         Rows of ``theorems.parquet``.
     comparison : mapping
-        As :func:`private_consensus.comparison.answers.answers` gives it; empty if nothing was
-        compared.
+        Answers of the comparison, the result of
+        :func:`private_consensus.comparison.answers.answers`; empty without a comparison.
     labels : mapping
-        ``algorithm.variant`` to the name of its curve.
+        ``algorithm.variant`` to the label of its curves.
     documents : mapping
         Name to the Markdown of a page of ``docs``.
     library : bool
         True if the documentation of the library exists in ``results/docs``.
     is_reference : bool
-        True for the published reference, which has figures and numbers but no PDF of single
-        figures, no specifications, and no drawing of the corrected variants.
+        True for the published reference. It has no PDF files and no specifications of figures, and
+        no figure of the corrected variants.
     seed : int
         Seed of all random streams.
     commit, versions, timings
-        Facts that differ between runs with equal results; the page of the run shows them.
+        Commit, library versions and job durations; they may differ between runs with equal results.
     """
 
     scale: str
@@ -98,10 +100,10 @@ class Results:
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Sequence[Row] = field(default_factory=list)
     views: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Cache of content that several pages show; replaced results have an empty cache."""
+    """Cache of content that several pages show; ``dataclasses.replace`` starts an empty one."""
 
     def __post_init__(self) -> None:
-        """Remove the decisions of a comparison that this scale must not make."""
+        """Remove the decisions of a comparison at a reduced scale."""
         computed_here = self.comparison and "published" not in self.comparison
         if computed_here and not self.decides:
             undecided = without_decisions(self.comparison, self.scale)
@@ -124,7 +126,7 @@ class Results:
 
     @property
     def decides(self) -> bool:
-        """Return True if these results may decide claims, advice and rankings."""
+        """Return True if the scale is large enough to decide claims, advice and rankings."""
         return may_decide(self.scale)
 
 
@@ -163,7 +165,8 @@ def read_results(
     claims, privacy : str
         Parquet files with all claims, and with the privacy of all settings.
     numbers, images, tables : iterable of str
-        The Parquet and the SVG of each figure, and the Parquet of each table, named by it.
+        Files named by a figure or table: Parquet of each figure, SVG of each figure, and Parquet of
+        each table.
     cards : iterable of str
         JSON files of the data cards.
     timings : iterable of str
@@ -177,8 +180,7 @@ def read_results(
     documents : iterable of str
         Markdown files of the documentation.
     folder : path, optional
-        Folder of the results of all scales. The parts in :data:`BESIDE` that exist there are
-        shown; without a folder there are none.
+        Folder of the results of all scales, which may contain the :data:`OPTIONAL_PARTS`.
     seed : int, optional
         Seed of all random streams.
 
@@ -186,7 +188,7 @@ def read_results(
     -------
     Results
     """
-    optional_files = made_beside(folder, scale) if folder else {}
+    parts = optional_parts(folder, scale) if folder else {}
     sizes = {Path(path).stem: svg_size(Path(path).read_text(encoding="utf-8")) for path in images}
     facts = {Path(path).stem: figure_facts(path) for path in numbers}
     return Results(
@@ -196,19 +198,17 @@ def read_results(
         commit=commit,
         versions=versions(),
         documents={Path(path).stem: Path(path).read_text(encoding="utf-8") for path in documents},
-        library="docs" in optional_files,
+        library="docs" in parts,
         seed=seed,
         claims=rows_of(claims).to_dicts(),
         privacy=rows_of(privacy).to_dicts(),
         facts={name: {**fact, **sizes[name]} for name, fact in facts.items()},
         tables={Path(path).stem: rows_of(path) for path in tables},
         cards=[read_json(path) for path in sorted(set(cards))],
-        faults=with_outcomes(yamls.read(faults), _json(optional_files.get("faults")))
-        if faults
-        else [],
+        faults=with_outcomes(yamls.read(faults), _json(parts.get("faults"))) if faults else [],
         audit={
             Path(path).stem: rows_of(path).to_dicts()
-            for path in [*audit, *filter(None, [optional_files.get("mutants")])]
+            for path in [*audit, *filter(None, [parts.get("mutants")])]
         },
         theorems=rows_of(theorems).to_dicts() if theorems else [],
         comparison=comparison_of(folder, scale) if folder else {},
@@ -217,7 +217,7 @@ def read_results(
 
 
 def comparison_of(folder: str | Path, scale: str) -> dict[str, Any]:
-    """Return the answers of the comparison of this run, or the published ones.
+    """Return the answers of the comparison of this run; without one, the published answers.
 
     Parameters
     ----------
@@ -251,8 +251,8 @@ def _published(path: Path) -> str:
     return str(read_json(path)["date"]) if path.is_file() else "an unknown date"
 
 
-def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
-    """Return the files of :data:`BESIDE` that exist.
+def optional_parts(folder: str | Path, scale: str) -> dict[str, Path]:
+    """Return the paths of the :data:`OPTIONAL_PARTS` that exist.
 
     Parameters
     ----------
@@ -266,7 +266,9 @@ def made_beside(folder: str | Path, scale: str) -> dict[str, Path]:
     dict of str to Path
         Target of ``make`` to its file.
     """
-    candidates = {name: Path(folder, file.format(scale=scale)) for name, file in BESIDE.items()}
+    candidates = {
+        name: Path(folder, file.format(scale=scale)) for name, file in OPTIONAL_PARTS.items()
+    }
     return {name: path for name, path in candidates.items() if path.is_file()}
 
 
@@ -274,28 +276,28 @@ def _json(path: Path | None) -> Any:
     return read_json(path) if path else []
 
 
-def with_outcomes(faults: Iterable[Row], tried: Iterable[Row]) -> list[Row]:
+def with_outcomes(faults: Iterable[Row], tests: Iterable[Row]) -> list[Row]:
     """Add to each fault the outcome of its most recent test.
 
     Parameters
     ----------
     faults : iterable of rows
         Faults with the column ``fault``.
-    tried : iterable of rows
+    tests : iterable of rows
         Test results with the column ``fault``; the last row of a fault counts.
 
     Returns
     -------
     list of rows
-        The outcome is ``not tried`` for untested faults.
+        Faults with their outcome, which is ``not tried`` without a test.
     """
-    outcome_of = {row["fault"]: row for row in tried}
-    nothing = {"outcome": "not tried"}
-    return [{**row, **nothing, **outcome_of.get(row["fault"], {})} for row in faults]
+    outcome_by_fault = {row["fault"]: row for row in tests}
+    untested = {"outcome": "not tried"}
+    return [{**row, **untested, **outcome_by_fault.get(row["fault"], {})} for row in faults]
 
 
 def figure_facts(path: str | Path) -> dict[str, Any]:
-    """Return source, smallest and largest number of runs, and kinds of intervals of a figure."""
+    """Return data source, range of numbers of runs, and kinds of intervals of a figure."""
     frame = rows_of(path)
     counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
     kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
@@ -317,6 +319,6 @@ def svg_size(text: str) -> dict[str, float]:
 
 
 def timing(path: Path) -> dict[str, Any]:
-    """Read the seconds and the peak memory (MB) of a job."""
-    used = read_usage(path)
-    return {"job": path.stem, "seconds": used["s"], "memory": used["max_rss"]}
+    """Read the wall time in seconds and the peak memory in MB of a job."""
+    usage = read_usage(path)
+    return {"job": path.stem, "seconds": usage["s"], "memory": usage["max_rss"]}

@@ -1,4 +1,4 @@
-"""The entries of the search: titles with addresses, and the words of each page."""
+"""Build the entries of the search: titles with addresses, and the words of each page."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from html import unescape
 
 from ..experiments.citations import cited
 from .formats import words
-from .names import called
-from .page import EXTRA, algorithms_used, paper_view
+from .names import algorithm_title
+from .page import TOPICS, algorithms_used, paper_view
 from .reading import Results
 from .views import documents
 
 MAIN = re.compile(r"<main.*?</main>", re.S)
 SKIPPED = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
 WORD = re.compile(r"[^\W\d_][\w-]+")
-QUESTION = {"comparison": "which algorithm is best to use recommended recommendation advice choose"}
-"""Words of questions that a page answers and may not contain, by name of the page."""
+QUESTION_WORDS = {
+    "comparison": "which algorithm is best to use recommended recommendation advice choose"
+}
+"""Additional search words of a page: words of the question that it answers."""
 
 
 def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
@@ -28,12 +30,13 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
     results : Results
         Results of one scale.
     pages : mapping of str to str
-        Address of each page from the front page, and its HTML.
+        Address of each page relative to the front page, to the HTML of the page.
 
     Returns
     -------
     list of dict
-        ``href``, ``text`` (title), ``more`` (other names), and ``words`` (all words of a page).
+        Keys ``href``, ``text`` (title), ``names`` (other names) and ``words`` (all words of the
+        page).
     """
     rows = [*_papers(results), *_pages(results)]
     return [
@@ -54,24 +57,28 @@ def _papers(results: Results) -> Iterator[dict[str, str]]:
     for paper in (paper_view(key, results) for key in results.papers):
         page = f"papers/{paper['key']}.html"
         other_names = " ".join((paper["key"], paper["number"], cited(paper)))
-        yield {"href": page, "text": paper["title"], "more": other_names}
+        yield {"href": page, "text": paper["title"], "names": other_names}
         for item in (*paper["figures"], *paper["tables"]):
-            yield _part(page, item["name"], item["title"], item["caption"])
+            yield _item(page, item["name"], item["title"], item["caption"])
             for claim in item["claims"]:
-                yield _part(page, claim["id"], claim["claim"], claim["because"])
+                yield _item(page, claim["id"], claim["claim"], claim["because"])
 
 
-def _part(page: str, name: str, title: str, text: str) -> dict[str, str]:
+def _item(page: str, name: str, title: str, text: str) -> dict[str, str]:
     other_names = name.replace("_", " ")
-    return {"href": f"{page}#{name}", "text": title, "more": other_names, "words": text}
+    return {"href": f"{page}#{name}", "text": title, "names": other_names, "words": text}
 
 
 def _pages(results: Results) -> Iterator[dict[str, str]]:
     """Yield the pages of algorithms, topics and documents."""
     for name in algorithms_used(results):
-        yield {"href": f"algorithms/{name}.html", "text": called(name), "more": words(name)}
-    for name, title in EXTRA.items():
-        other_names = " ".join(filter(None, (name, QUESTION.get(name))))
-        yield {"href": f"{name}.html", "text": title, "more": other_names}
+        yield {
+            "href": f"algorithms/{name}.html",
+            "text": algorithm_title(name),
+            "names": words(name),
+        }
+    for name, title in TOPICS.items():
+        other_names = " ".join(filter(None, (name, QUESTION_WORDS.get(name))))
+        yield {"href": f"{name}.html", "text": title, "names": other_names}
     for name, title in documents.titles(results.documents).items():
-        yield {"href": f"docs/{name}.html", "text": title, "more": name}
+        yield {"href": f"docs/{name}.html", "text": title, "names": name}

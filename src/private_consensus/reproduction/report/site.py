@@ -1,4 +1,4 @@
-"""Write the folder of the report: pages, assets and downloads."""
+"""Write the folder of the report: pages, style, scripts and downloads."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from .reading import Results
 from .views import comparison, observers, privacy, scorecard
 from .views.tables import LINKS as TABLE_LINKS
 
-WRITTEN = ("report.css", "report.js", "observers.js", "comparison.js")
-ASSETS = (*WRITTEN, "search.js", "learned.js", "vega.js")
+PAGE_ASSETS = ("report.css", "report.js", "observers.js", "comparison.js")
+ASSETS = (*PAGE_ASSETS, "search.js", "losses.js", "vega.js")
 """Files of ``report/assets``: style, scripts, entries of the search, privacy losses to observers,
-and the Vega runtime. A report with a comparison has further files."""
+and the Vega library. A report with a comparison has additional data files."""
 
-REPAIRS = "repairs"
+CORRECTIONS = "repairs"
 """Name of the figure of corrected variants, which belongs to no paper."""
 
-COPIED = ("svg", "png", "pdf")
-DOWNLOADS = (*COPIED, "parquet", "csv.zip", "js")
-"""Kinds of files of ``report/figures``. CSV is compressed to a tenth of its size. ``js`` contains
-the specification as a script, since a page on a disk can load scripts but not JSON."""
+IMAGE_KINDS = ("svg", "png", "pdf")
+DOWNLOADS = (*IMAGE_KINDS, "parquet", "csv.zip", "js")
+"""Kinds of files of ``report/figures``. ``js`` is the specification of the chart as a script, since
+a page that is opened from a disk can load scripts but no JSON."""
 DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
 
@@ -52,18 +52,18 @@ def write_site(
     *,
     documentation: Iterable[Mapping[str, str]] = (),
 ) -> None:
-    """Write the report.
+    """Write the report as a folder.
 
     Parameters
     ----------
     results : Results
         Results of one scale.
     source : path
-        Folder with ``figures``, ``tables`` and ``data`` of this scale.
+        Folder of the scale, with subfolders ``figures``, ``tables`` and ``data``.
     folder : path
         Target folder.
     documentation : iterable of mapping, optional
-        Entries of the search for pages outside the report.
+        Search entries of pages outside the report.
     """
     source, folder = Path(source), Path(folder)
     _write_pages(results, source, folder, documentation)
@@ -83,11 +83,11 @@ def _write_pages(
     """Write the pages, their scripts, and the downloads."""
     rendered = pages(results)
     entries = json.dumps([*search.entries(results, rendered), *documentation])
-    pairs = json.dumps(observers.learned(results.audit.get("observers", [])), allow_nan=False)
+    losses = json.dumps(observers.script_data(results.audit.get("observers", [])), allow_nan=False)
     scripts = {
-        **own_assets(),
+        **page_assets(),
         "search.js": f"searchable({entries});\n",
-        "learned.js": f"learned({pairs});\n",
+        "losses.js": f"losses({losses});\n",
         **comparison.scripts(results.comparison),
     }
     for name, text in scripts.items():
@@ -100,17 +100,19 @@ def _write_pages(
             _copy(source / "tables" / f"{name}.{kind}", folder / "tables" / f"{name}.{kind}")
     for key in private_papers(results):
         numbers = privacy.settings_table(results.privacy, results.papers[key]["experiments"])
-        write_text(folder / "settings" / f"{key}.csv", csv(in_short(numbers)))
+        write_text(folder / "settings" / f"{key}.csv", csv(rounded(numbers)))
     front = {"index.html": page(results)}
     for name, text in {**front, **rendered, **scorecard.files(scored(results))}.items():
         write_text(folder / name, text)
-    drawn = results.audit.get("repairs") is not None and not results.is_reference
-    for kind in COPIED if drawn else ():
-        _copy(source / "audit" / f"{REPAIRS}.{kind}", folder / "figures" / f"{REPAIRS}.{kind}")
+    has_figure = results.audit.get("repairs") is not None and not results.is_reference
+    for kind in IMAGE_KINDS if has_figure else ():
+        _copy(
+            source / "audit" / f"{CORRECTIONS}.{kind}", folder / "figures" / f"{CORRECTIONS}.{kind}"
+        )
 
 
 def write_runtime(path: Path) -> None:
-    """Write the Vega runtime, which draws the interactive charts."""
+    """Write the Vega library, which draws the interactive charts."""
     import vl_convert
 
     # The stub lacks the default of the snippet.
@@ -120,25 +122,25 @@ def write_runtime(path: Path) -> None:
 def write_downloads(
     figures: Iterable[str], source: Path, folder: Path, *, is_reference: bool = False
 ) -> None:
-    """Copy figures and numbers, and write the numbers as zipped CSV, for download.
+    """Copy the files of figures, and write their numbers as zipped CSV, for download.
 
     Parameters
     ----------
     figures : iterable of str
         Names of figures.
     source : Path
-        Folder with the subfolders ``figures`` and ``data``.
+        Folder with subfolders ``figures`` and ``data``.
     folder : Path
         Target folder.
     is_reference : bool, default False
-        True if ``source`` is the published reference, without PDF and specifications.
+        True if ``source`` is the published reference, which has no PDF and no specifications.
     """
     for name in figures:
-        for kind in COPIED[:2] if is_reference else COPIED:
+        for kind in IMAGE_KINDS[:2] if is_reference else IMAGE_KINDS:
             _copy(source / "figures" / f"{name}.{kind}", folder / f"{name}.{kind}")
         numbers = source / "data" / f"{name}.parquet"
         _copy(numbers, folder / numbers.name)
-        write_zipped(folder / f"{name}.csv.zip", csv(in_short(pl.read_parquet(numbers))))
+        write_zipped(folder / f"{name}.csv.zip", csv(rounded(pl.read_parquet(numbers))))
         if is_reference:
             continue
         specification = (source / "figures" / f"{name}.json").read_text(encoding="utf-8")
@@ -146,12 +148,12 @@ def write_downloads(
 
 
 def write_zipped(path: Path, text: str) -> None:
-    """Write a text as a ZIP archive of one file, with byte-identical output every time.
+    """Write a text as a ZIP archive of one file; equal texts give byte-identical archives.
 
     Parameters
     ----------
     path : Path
-        Archive; the file in it has this name without ``.zip``.
+        Path of the archive; the file in it has this name without ``.zip``.
     text : str
         Contents of the file.
     """
@@ -159,21 +161,21 @@ def write_zipped(path: Path, text: str) -> None:
         archive.writestr(ZipInfo(path.stem), text, ZIP_DEFLATED)
 
 
-def in_short(numbers: pl.DataFrame) -> pl.DataFrame:
+def rounded(numbers: pl.DataFrame) -> pl.DataFrame:
     """Round the numbers of a table to :data:`DIGITS` significant digits."""
     return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
 
 
 @cache
-def own_assets() -> dict[str, str]:
-    """Return style and scripts of the pages by file name."""
-    return {name: text for name, text in _texts("assets").items() if name in WRITTEN}
+def page_assets() -> dict[str, str]:
+    """Return the style and the scripts of the pages, by file name."""
+    return {name: text for name, text in _texts("assets").items() if name in PAGE_ASSETS}
 
 
 @cache
 def assets_hash() -> str:
-    """Return the hash of templates, style and scripts, which the hash of the code omits."""
-    return settings_hash({**_texts("templates"), **own_assets()})
+    """Return the hash of templates, style and scripts, which is no part of the hash of the code."""
+    return settings_hash({**_texts("templates"), **page_assets()})
 
 
 def _texts(folder: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ from .site import write_site
 
 REPORT, DOCS = f"{REFERENCE}/report", "docs"
 """Folders of the site."""
-SKIPPED = (".*", "_sources", "webpack-macros.html")
+IGNORED = (".*", "_sources", "webpack-macros.html")
 """Files of the documentation that are not pages."""
 LINK = re.compile(r'\b(?:href|src)="([^"]*)"')
 NAME = re.compile(r'\b(?:id|name)="([^"]*)"')
@@ -94,7 +94,7 @@ def reference_results(root: Path) -> Results:
 
 
 def write_static(root: Path, documentation: Path, site: Path) -> None:
-    """Write the site: the documentation, the report of the reference, and one search for both.
+    """Write documentation and reference report as one site with a common search.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def write_static(root: Path, documentation: Path, site: Path) -> None:
         Target folder; an existing one is replaced.
     """
     shutil.rmtree(site, ignore_errors=True)
-    shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(*SKIPPED))
+    shutil.copytree(documentation, site / DOCS, ignore=shutil.ignore_patterns(*IGNORED))
     results = reference_results(root)
     published = root / "results" / REFERENCE
     write_site(results, published, site / REPORT, documentation=list(documentation_entries(site)))
@@ -114,8 +114,8 @@ def write_static(root: Path, documentation: Path, site: Path) -> None:
 
 
 def documentation_entries(site: Path) -> Iterator[dict[str, str]]:
-    """Yield the entries of the search for the pages of the documentation."""
-    up = "../" * (REPORT.count("/") + 1)
+    """Yield one search entry per page of the documentation."""
+    to_root = "../" * (REPORT.count("/") + 1)
     for file in sorted((site / DOCS).rglob("*.html")):
         text = file.read_text(encoding="utf-8")
         title = TITLE.search(text)
@@ -123,15 +123,15 @@ def documentation_entries(site: Path) -> Iterator[dict[str, str]]:
         title_text = unescape(title[1]).split("—")[0].strip() if title else name
         other_names = name.replace("/", " ")
         yield {
-            "href": up + name,
+            "href": to_root + name,
             "text": title_text,
-            "more": other_names,
+            "names": other_names,
             "words": search.page_words(text),
         }
 
 
 def dead_links(site: Path) -> Iterator[str]:
-    """Yield each link of a page to a missing file, or to a missing name in a page of the site."""
+    """Yield each link whose target file, or whose target element in a page, does not exist."""
     texts = {file.resolve(): file.read_text(encoding="utf-8") for file in site.rglob("*.html")}
     names = {file: set(map(unescape, NAME.findall(text))) for file, text in texts.items()}
     for file, text in sorted(texts.items()):
@@ -147,15 +147,15 @@ def dead_links(site: Path) -> Iterator[str]:
 
 
 def main() -> int:
-    """Write the site and report its dead links."""
+    """Write the site, and print its dead links."""
     parser = argparse.ArgumentParser(description="Write documentation and report as one site.")
     parser.add_argument("documentation", type=Path, help="HTML pages, such as results/docs")
     parser.add_argument("site", type=Path, help="target folder, such as results/site")
     options = parser.parse_args()
     write_static(Path(), options.documentation, options.site)
-    dead = list(dead_links(options.site))
-    print(*dead, f"{len(dead)} dead links", sep="\n")
-    return 1 if dead else 0
+    links = list(dead_links(options.site))
+    print(*links, f"{len(links)} dead links", sep="\n")
+    return 1 if links else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Remove decisions from the answers of a comparison at a scale that decides nothing."""
+"""Remove decisions from the answers of a comparison that was run at a reduced scale."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from ..claims import UNDECIDED, UNTESTABLE
 
 Answers = Mapping[str, Any]
 
-OPEN = {"verdict": UNDECIDED, "verdict_alone": UNDECIDED, "answer": UNDECIDED}
-"""Columns of a question without a decision."""
+WITHOUT_VERDICT = {"verdict": UNDECIDED, "verdict_alone": UNDECIDED, "answer": UNDECIDED}
+"""Replaced entries of a question: its verdicts and its answer."""
 DECISIONS = ("may_be_best", "behind_low")
-"""Columns of a ranking that decide between methods; they become null."""
+"""Columns of a ranking that decide between methods; they are set to None."""
 
 
-def sentence(scale: str) -> str:
-    """Return the statement that a scale decides nothing."""
+def scale_notice(scale: str) -> str:
+    """Return the notice that results of a reduced scale decide no claim."""
     return (
-        f"The {scale} scale decides nothing: it shows that the workflow runs, with fewer runs and "
-        "shorter grids than the papers."
+        f"The {scale} scale decides no claim: it tests the workflow, with fewer runs and shorter "
+        "grids than the papers."
     )
 
 
@@ -36,14 +36,14 @@ def without_decisions(answers: Answers, scale: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        A copy in which each question with a test is undecided, no method may be best, and no
-        headline recommends a method.
+        A copy in which each question with a test is undecided, no method is marked as possibly
+        best, and no sentence recommends a method.
     """
     changes = {
-        "headline": lambda _: [sentence(scale)],
+        "headline": lambda _: [scale_notice(scale)],
         "learned": lambda _: [],
         "advice": lambda rows: [
-            row if row["verdict"] == UNTESTABLE else {**row, **OPEN} for row in rows
+            row if row["verdict"] == UNTESTABLE else {**row, **WITHOUT_VERDICT} for row in rows
         ],
         "ranks": _ranks,
         "problems": lambda problems: _problems(problems, answers),
@@ -52,10 +52,13 @@ def without_decisions(answers: Answers, scale: str) -> dict[str, Any]:
 
 
 def _ranks(ranks: Mapping[str, Any]) -> dict[str, Any]:
-    """Remove the groups of methods that a test tells apart, and the p-value of the test."""
+    """Remove the result of the test that separates methods, and its p-value."""
     return {
         observer: {
-            tuning: {key: {**ranking, "alike": [], "p": None} for key, ranking in columns.items()}
+            tuning: {
+                key: {**ranking, "indistinguishable": [], "p": None}
+                for key, ranking in columns.items()
+            }
             for tuning, columns in by_tuning.items()
         }
         for observer, by_tuning in ranks.items()
@@ -72,7 +75,7 @@ def _problems(problems: Mapping[str, Any], answers: Answers) -> dict[str, Any]:
 
 
 def _cell(cell: Mapping[str, Any], observers: Any, columns: list[int]) -> dict[str, Any]:
-    """Set the given columns of all rankings of one cell to None."""
+    """Set columns, named by their indices, to None in all rankings of one cell."""
     return {
         key: {
             name: [[None if i in columns else x for i, x in enumerate(row)] for row in rows]

@@ -1,15 +1,15 @@
-// Which algorithm: the ranking of the cell that a reader picks, or of the nearest that was run. Without this script the
-// page still has its tables.
+// Shows the ranking of the selected cell, or of the nearest cell that was run. Without this script, the page has its tables
+// only.
 "use strict";
 
 (() => {
   const AXES = ["agents", "graph", "partition", "missing", "links"];
   const PICKS = ["problem", ...AXES, "epsilon", "tuning", "observer"];
   const INFINITE = 1e300;
-  const known = {};
-  let front = null;
-  window.comparison = (found) => { front = found; };
-  window.compared = (name, cells) => { known[name] = cells; draw(); };
+  const cellsOf = {};
+  let index = null;
+  window.comparison = (data) => { index = data; };
+  window.compared = (name, cells) => { cellsOf[name] = cells; draw(); };
 
   const at = (name) => document.getElementById(`pick-${name}`);
   const shown = (value) => {
@@ -21,7 +21,7 @@
   };
   const range = (low, high) => `[${shown(low)}, ${shown(high)}]`;
   const percent = (value) => (value === null ? "–" : Math.abs(value) >= INFINITE ? shown(value) : `${shown(Math.round(100 * value))} %`);
-  const title = (index) => front.methods[index].title;
+  const title = (method) => index.methods[method].title;
   const listed = (names) => names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 
   function fill(select, values, words = String) {
@@ -29,46 +29,46 @@
   }
 
   function element(kind, text, name) {
-    const made = document.createElement(kind);
-    made.textContent = text;
-    if (name) made.className = name;
-    return made;
+    const node = document.createElement(kind);
+    node.textContent = text;
+    if (name) node.className = name;
+    return node;
   }
 
-  // The cell that was asked for, or the one that differs in the fewest axes and then in the budget least.
+  // Return the requested cell, or the one that differs in the fewest parameters and then has the closest budget.
   function nearest(cells, wanted, epsilon) {
-    const apart = ({ cell }) => [
+    const difference = ({ cell }) => [
       AXES.filter((axis, i) => cell[i + 1] !== wanted[i]).length, Math.abs(Math.log(cell[6] / epsilon)),
     ];
-    const key = (cell) => { const [axes, budget] = apart(cell); return 1000 * axes + budget; };
+    const key = (cell) => { const [axes, budget] = difference(cell); return 1000 * axes + budget; };
     return cells.reduce((best, cell) => (key(cell) < key(best) ? cell : best));
   }
 
   const named = (row, names) => Object.fromEntries(names.map((name, i) => [name, row[i]]));
 
-  function said(cell) {
+  function description(cell) {
     const [problem, agents, graph, partition, missing, links, epsilon] = cell;
-    const titles = front.titles;
+    const titles = index.titles;
     const faults = [missing && `agents missing ${missing}`, links && `edges failing ${links}`].filter(Boolean);
     return [titles.problem[problem], `N = ${agents}`, titles.graph[graph] ?? graph, titles.partition[partition] ?? partition,
       ...faults, `ε = ${epsilon}`].join(", ");
   }
 
   function answer(rows) {
-    if (!rows.length) return "No ranked method ran here.";
+    if (!rows.length) return "No ranked method ran in this cell.";
     const [first, ...others] = rows;
     const loss = `excess loss ${shown(first.mean)} ${range(first.low, first.high)}`;
-    const alike = others.filter((row) => row.may_be_best).map((row) => title(row.method));
+    const indistinguishable = others.filter((row) => row.may_be_best).map((row) => title(row.method));
     const parts = [];
     if (first.may_be_best === null) {
-      parts.push(`${title(first.method)} has the lowest mean, ${loss}. This scale decides nothing.`);
-    } else if (alike.length) {
-      parts.push(`${title(first.method)} has the lowest mean, ${loss}; at 95 % it cannot be told apart from ${listed(alike)}.`);
+      parts.push(`${title(first.method)} has the lowest mean, ${loss}. This scale decides no ranking.`);
+    } else if (indistinguishable.length) {
+      parts.push(`${title(first.method)} has the lowest mean, ${loss}; at 95 % it does not differ significantly from ${listed(indistinguishable)}.`);
     } else if (others.length) {
-      parts.push(`${title(first.method)} is best, ${loss}: at 95 % no other method may be. Next is ${title(others[0].method)}, ` +
-        `worse by at least ${shown(Math.max(0, others[0].behind_low))}.`);
+      parts.push(`${title(first.method)} is best at 95 %, ${loss}. Second is ${title(others[0].method)}, ` +
+        `whose loss is larger by at least ${shown(Math.max(0, others[0].behind_low))}.`);
     } else {
-      parts.push(`${title(first.method)} is the only method, ${loss}.`);
+      parts.push(`${title(first.method)} is the only ranked method, ${loss}.`);
     }
     if (first.share !== null && first.share !== undefined) {
       parts.push(`It closes ${percent(first.share)} [${percent(first.share_low)}, ${percent(first.share_high)}] of the gap ` +
@@ -77,13 +77,13 @@
     return parts.join(" ");
   }
 
-  // The mark of a cell in which nothing private is learned, and the loss without privacy.
-  function remarks(found, observer) {
-    const small = (found.learnable ?? {})[observer] === false
+  // Return a remark if the budget of the cell is too small, and the loss without privacy.
+  function remarks(shownCell, observer) {
+    const small = (shownCell.learnable ?? {})[observer] === false
       ? " Budget too small for these data: no private method is better than all models without privacy cost." : "";
-    const free = (found.unproven ?? []).map((row) => named(row, front.unproven))
-      .filter((row) => front.methods[row.method].observer === "none");
-    return small + free.map((row) => ` ${title(row.method)}: excess loss ${shown(row.mean)}.`).join("");
+    const withoutPrivacy = (shownCell.unproven ?? []).map((row) => named(row, index.unproven))
+      .filter((row) => index.methods[row.method].observer === "none");
+    return small + withoutPrivacy.map((row) => ` ${title(row.method)}: excess loss ${shown(row.mean)}.`).join("");
   }
 
   function table(target, heads, rows) {
@@ -106,33 +106,33 @@
   }
 
   function drawRanking(rows, costs) {
-    const names = front.costs;
-    table("compared-ranking", ["Method", "may be best", "excess loss", "95 % interval", "behind, at least", "gap closed", "interval",
-      "worst agent", "test accuracy", "disagreement", ...names.map((name) => name.replaceAll("_", " ")), "on a front of"],
+    const names = index.costs;
+    table("compared-ranking", ["Method", "possibly best", "excess loss", "95 % interval", "larger than the lowest by at least", "gap closed", "95 % interval",
+      "worst agent", "test accuracy", "disagreement", ...names.map((name) => name.replaceAll("_", " ")), "Pareto front of loss and"],
       rows.map((row) => {
-        const paid = costs.find(([method]) => method === row.method)?.slice(1) ?? [];
+        const costsOfMethod = costs.find(([method]) => method === row.method)?.slice(1) ?? [];
         const fronts = names.filter((_, bit) => (row.front >> bit) & 1).map((name) => name.split("_")[0]);
         return {
           name: title(row.method), best: row.may_be_best,
           cells: [{ 1: "yes", 0: "no" }[row.may_be_best] ?? "not decided", shown(row.mean), range(row.low, row.high), shown(row.behind_low),
             percent(row.share), row.share === null ? "–" : `[${percent(row.share_low)}, ${percent(row.share_high)}]`,
             shown(row.excess_loss_worst), row.accuracy_mean === null ? "–" : percent(row.accuracy_mean), shown(row.consensus_error),
-            ...names.map((_, i) => shown(paid[i])), fronts.join(", ") || "–"],
+            ...names.map((_, i) => shown(costsOfMethod[i])), fronts.join(", ") || "–"],
         };
       }));
   }
 
-  function drawApart(rows) {
-    table("compared-apart", ["Not ranked", "excess loss", "true ε: at least", "at most"], rows.map((row) => ({
+  function drawUnranked(rows) {
+    table("compared-unranked", ["Not ranked", "excess loss", "true ε, at least", "true ε, at most"], rows.map((row) => ({
       name: title(row.method), best: false,
       cells: [shown(row.mean), shown(row.epsilon_lower), shown(row.epsilon_accountant)],
     })));
   }
 
   function draw() {
-    if (!front) return;
-    const name = `${at("problem").value}-${at("tuning").value}`, ran = known[name];
-    if (!ran) {
+    if (!index) return;
+    const name = `${at("problem").value}-${at("tuning").value}`, cells = cellsOf[name];
+    if (!cells) {
       const script = document.createElement("script");
       script.src = `assets/compared-${name}.js`;
       document.head.append(script);
@@ -142,31 +142,31 @@
     const epsilon = Number(at("epsilon").value), observer = at("observer").value;
     const status = document.getElementById("compared-says"), mark = document.getElementById("compared-nearest");
     document.getElementById("compared").hidden = false;
-    if (!ran.length) {
+    if (!cells.length) {
       mark.hidden = true;
-      status.textContent = "Nothing was run with this kind of tuning on this problem.";
+      status.textContent = "No cell of this problem was run with this kind of tuning.";
       drawRanking([], []);
-      drawApart([]);
+      drawUnranked([]);
       return;
     }
-    const found = nearest(ran, wanted, epsilon);
-    mark.hidden = found.cell[6] === epsilon && AXES.every((_, i) => found.cell[i + 1] === wanted[i]);
-    mark.textContent = `This cell was not run. Shown is the nearest one that was: ${said(found.cell)}.`;
-    const rows = (found[observer] ?? []).map((row) => named(row, front.place));
-    status.textContent = `${said(found.cell)}: ${answer(rows)}${remarks(found, observer)}`;
-    drawRanking(rows, found.costs ?? []);
-    drawApart((found.unproven ?? []).map((row) => named(row, front.unproven)));
+    const shownCell = nearest(cells, wanted, epsilon);
+    mark.hidden = shownCell.cell[6] === epsilon && AXES.every((_, i) => shownCell.cell[i + 1] === wanted[i]);
+    mark.textContent = `This cell was not run. The ranking is that of the nearest cell: ${description(shownCell.cell)}.`;
+    const rows = (shownCell[observer] ?? []).map((row) => named(row, index.place));
+    status.textContent = `${description(shownCell.cell)}: ${answer(rows)}${remarks(shownCell, observer)}`;
+    drawRanking(rows, shownCell.costs ?? []);
+    drawUnranked((shownCell.unproven ?? []).map((row) => named(row, index.unproven)));
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    if (!front) return;
-    const titles = front.titles;
+    if (!index) return;
+    const titles = index.titles;
     fill(at("problem"), Object.keys(titles.problem), (name) => titles.problem[name]);
-    for (const axis of AXES) fill(at(axis), front.axes[axis], (value) => titles[axis]?.[value] ?? String(value));
-    fill(at("epsilon"), front.epsilons);
-    at("epsilon").value = front.epsilons[Math.floor(front.epsilons.length / 2)];
-    fill(at("tuning"), Object.keys(front.tunings), (name) => front.tunings[name]);
-    fill(at("observer"), front.observers, (name) => front.seen[name] ?? name);
+    for (const axis of AXES) fill(at(axis), index.axes[axis], (value) => titles[axis]?.[value] ?? String(value));
+    fill(at("epsilon"), index.epsilons);
+    at("epsilon").value = index.epsilons[Math.floor(index.epsilons.length / 2)];
+    fill(at("tuning"), Object.keys(index.tunings), (name) => index.tunings[name]);
+    fill(at("observer"), index.observers, (name) => index.observer_titles[name] ?? name);
     for (const name of PICKS) at(name).addEventListener("change", draw);
     draw();
   });

@@ -3,7 +3,7 @@
 "use strict";
 
 (() => {
-  const AHEAD = "400px";       // how far before a chart comes into view it is drawn
+  const AHEAD = "400px";       // distance to the visible area at which a chart is drawn
   const NARROW = 600;          // pixels of a chart below which its panels are stacked
   const TEXT = 12;             // pixels of text, in every chart and window
   const LETTER = 6.8;          // pixels of a letter of this size, on average
@@ -19,7 +19,7 @@
 
   let findable = [];
 
-  // Called by scripts that only hold data: a page opened from a disk may load scripts, but not JSON.
+  // Called by data scripts; a page that is opened from a disk can load scripts but no JSON.
   window.figure = (name, specification) => specifications.set(name, specification);
   window.searchable = (rows) => { findable = rows; };
 
@@ -48,13 +48,13 @@
   // Lines of a text that fit into so many pixels.
   function lines(text, pixels) {
     const letters = Math.max(Math.floor(pixels / LETTER), 12);
-    const found = [""];
+    const wrapped = [""];
     for (const word of String(text).split(" ")) {
-      const longer = `${found.at(-1)} ${word}`.trim();
-      if (longer.length <= letters || !found.at(-1)) found[found.length - 1] = longer;
-      else found.push(word);
+      const longer = `${wrapped.at(-1)} ${word}`.trim();
+      if (longer.length <= letters || !wrapped.at(-1)) wrapped[wrapped.length - 1] = longer;
+      else wrapped.push(word);
     }
-    return found;
+    return wrapped;
   }
 
   const isUnit = (view) => Number.isFinite(view.width) && Number.isFinite(view.height);
@@ -64,28 +64,28 @@
     return [...(isUnit(view) ? [view] : []), ...inner.flatMap(units)];
   }
 
-  // Text of one size; legends in columns and lines that fit.
-  function setText(part, width, room) {
+  // Set the size of all text, and wrap legends into columns and lines that fit the width.
+  function setText(part, width, legendWidth) {
     if (Array.isArray(part)) {
-      for (const each of part) setText(each, width, room);
+      for (const each of part) setText(each, width, legendWidth);
     } else if (part && typeof part === "object") {
       if (part.type === "text") part.fontSize = Math.max(part.fontSize ?? TEXT, TEXT);
       const names = part.type === "nominal" ? part.scale?.domain : undefined;
       if (names && part.legend) {
-        const shown = Object.fromEntries(names.map((name) => [name, lines(name, room - 50)]));
+        const shown = Object.fromEntries(names.map((name) => [name, lines(name, legendWidth - 50)]));
         const longest = Math.max(...Object.values(shown).flat().map((line) => line.length));
-        part.legend.columns = Math.max(1, Math.floor(room / (longest * LETTER + 50)));
+        part.legend.columns = Math.max(1, Math.floor(legendWidth / (longest * LETTER + 50)));
         part.legend.labelExpr = `${JSON.stringify(shown)}[datum.label]`;
-        part.legend.labelLimit = room;
+        part.legend.labelLimit = legendWidth;
       }
       if (part.gradientLength) part.gradientLength = Math.min(part.gradientLength, width);
       for (const [key, value] of Object.entries(part)) {
-        if (!["data", "datasets", "config"].includes(key)) setText(value, width, room);
+        if (!["data", "datasets", "config"].includes(key)) setText(value, width, legendWidth);
       }
     }
   }
 
-  // Titles of panels are marks, whose text is data, or titles of views.
+  // Wrap the titles of panels, which are marks with a text field, or titles of views.
   function wrapTitles(specification, view, width) {
     for (const layer of view.layer ?? []) {
       if (layer.encoding?.text?.field !== "title") continue;
@@ -102,7 +102,7 @@
     }
   }
 
-  // Panels that fill so many pixels beside each other.
+  // Arrange the panels in as many columns as fit the width, in pixels.
   function fit(specification, pixels) {
     const most = specification.columns ?? specification.concat?.length ?? 1;
     const fitting = Math.max(1, Math.floor((pixels + GAP) / (NARROWEST + AXIS + GAP)));
@@ -134,7 +134,7 @@
     const specification = structuredClone(original);
     specification.description = label;
     if (specification.title && specification.title.subtitle) {
-      // The heading above already says the title; where the data come from stays on the chart.
+      // The heading of the page is the title; the chart keeps the subtitle, which states the data source.
       const { subtitle, subtitleColor } = specification.title;
       specification.title = {
         text: subtitle, color: subtitleColor, anchor: "start", fontSize: 11, offset: 8,
@@ -142,7 +142,7 @@
       };
     }
     for (const { select } of legendParameters(specification)) {
-      // Every click on a name adds or takes away its curve; by default only one with shift does.
+      // A click on a name adds or removes its curve, also without the shift key.
       select.toggle = "true";
     }
     if (specification.hconcat) {
@@ -158,7 +158,7 @@
   function hint(again) {
     const line = document.createElement("p");
     line.className = "hint";
-    line.textContent = "Click names in the legend to single out their curves; point at a mark for its numbers. ";
+    line.textContent = "Click names in the legend to select their curves. Point at a mark to read its numbers. ";
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "Show all";
@@ -189,7 +189,7 @@
         drawn.set(name, await vegaEmbed(live, specification, { renderer: "svg", actions: false }));
         return Number(live.querySelector("svg").getAttribute("width"));
       };
-      // Labels keep their size: a chart that is too wide for them is drawn once more, narrower.
+      // Labels do not shrink: draw a chart that is too wide a second time, narrower.
       const excess = await embed(room) - room;
       if (excess > 1) await embed(room - excess);
       box.dataset.width = room;
@@ -226,10 +226,10 @@
     }
   }
 
-  // A form over a table: its rows say which paper and verdict they are of, and hold the words.
+  // Filter the rows of a table by paper, verdict and words.
   function watchFilter(form) {
     const rows = [...document.querySelectorAll(`#${form.dataset.of} tbody tr`)];
-    const found = form.querySelector("output");
+    const status = form.querySelector("output");
     const nothing = document.getElementById(`${form.dataset.of}-nothing`);
     const fits = (row) => {
       const { paper, verdict, words } = Object.fromEntries(new FormData(form));
@@ -241,7 +241,7 @@
     const apply = () => {
       for (const row of rows) row.hidden = !fits(row);
       const shown = rows.filter((row) => !row.hidden).length;
-      found.textContent = `${shown} of ${rows.length} ${found.dataset.unit}`;
+      status.textContent = `${shown} of ${rows.length} ${status.dataset.unit}`;
       nothing.hidden = shown > 0;
     };
     form.addEventListener("input", apply);
@@ -268,7 +268,7 @@
     window.addEventListener("hashchange", filterByHash);
   }
 
-  // The target of a link may be inside a folded part of the page.
+  // Open the folded parts of the page that contain the target of a link.
   function unfoldTarget() {
     const name = decodeURIComponent(location.hash.slice(1));
     const target = name && document.getElementById(name);
@@ -285,7 +285,7 @@
 
   function watchPrint() {
     let opened = [];
-    // Pictures out of view are not in the way of opening the page, but they belong on paper.
+    // Load the pictures that are out of view after the page, so that they can be printed.
     window.addEventListener("load", () => setTimeout(() => {
       for (const image of document.querySelectorAll(".chart img")) image.loading = "eager";
     }, 300));
@@ -305,9 +305,9 @@
 
   const COMMON = new Set(("a an and are as at by do does for from how i in is it my of on or should that the this to use what when where "
     + "which who why with").split(" "));
-  const WEIGHTS = { text: 4, more: 2, words: 1 };   // title; names; all words of the page
+  const WEIGHTS = { text: 4, names: 2, words: 1 };   // title; other names; all words of the page
 
-  // Entries that contain every word of the query, the best matches first; the first dozen are listed.
+  // Return the twelve best entries that contain every word of the query, in descending order of their match.
   function matches(query) {
     const all = query.toLowerCase().split(/\s+/).filter(Boolean);
     const rare = all.filter((word) => !COMMON.has(word));
@@ -316,7 +316,7 @@
     const weigh = (row, word) => Object.entries(WEIGHTS).reduce(
       (sum, [key, weight]) => sum + ((row[key] ?? "").toLowerCase().includes(word) ? weight : 0), 0);
     const phrase = all.join(" ");
-    const named = ({ text, more }) => text.toLowerCase() === phrase || ` ${(more ?? "").toLowerCase()}`.includes(` ${phrase} `);
+    const named = ({ text, names }) => text.toLowerCase() === phrase || ` ${(names ?? "").toLowerCase()}`.includes(` ${phrase} `);
     const title = (row) => (named(row) ? 8 : 0) + all.filter((word) => row.text.toLowerCase().includes(word)).length / all.length;
     return findable
       .map((row) => ({ row, weights: words.map((word) => weigh(row, word)) }))
@@ -334,8 +334,8 @@
     const apply = async () => {
       await load(`${ROOT}assets/search.js`);
       const query = field.value.trim();
-      const found = matches(query);
-      hits.replaceChildren(...(found.length || !query ? found : [{ text: "No page contains all these words" }]).map((row) => {
+      const entries = matches(query);
+      hits.replaceChildren(...(entries.length || !query ? entries : [{ text: "No page contains all these words" }]).map((row) => {
         const item = document.createElement("li");
         const link = document.createElement(row.href ? "a" : "span");
         if (row.href) link.href = `${ROOT}${row.href}`;
@@ -355,7 +355,7 @@
       event.preventDefault();
       stops[(stops.indexOf(document.activeElement) + step + stops.length) % stops.length].focus();
     });
-    // A slash leads to the search from anywhere but another field.
+    // The key / moves the focus to the search field, except within another field.
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
       event.preventDefault();
@@ -368,7 +368,7 @@
     form.hidden = false;
   }
 
-  // Earlier reports had figures, claims and all other parts on the front page: forward such links to the present page.
+  // Redirect links to the front page of older reports, which contained all figures and claims, to the present page.
   function followOldLinks() {
     const name = decodeURIComponent(location.hash.slice(1));
     if (!name || document.getElementById(name)) return;

@@ -1,4 +1,4 @@
-"""One page per algorithm: its documentation with typeset formulas, and its privacy."""
+"""Pages of algorithms: documentation with typeset formulas, privacy, and figures."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from markupsafe import Markup
 from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import Algorithm
 
-from ..names import called
+from ..names import algorithm_title
 from ..reading import Results
-from .figures import short
-from .privacy import of_algorithm
+from .figures import short_title
+from .privacy import privacy_of_algorithm
 
 SETTINGS = {
     "file_insertion_enabled": False,
@@ -32,7 +32,7 @@ SETTINGS = {
     "report_level": 5,
     "syntax_highlight": "none",
 }
-"""Settings of docutils: text cannot load files, and no message is part of the text."""
+"""Settings of docutils: a text cannot load files, and warnings are not part of the page."""
 FORMULA = re.compile(r"<math\b.*?</math>", re.S)
 TAGS = {
     r"<div>\n(?=<math)": '<div class="formula" tabindex="0" role="group" aria-label="formula">',
@@ -41,36 +41,37 @@ TAGS = {
     r'<span class="classifier">': ' : <span class="classifier">',
     r' id="[^"]*"': "",
 }
-"""Tags of docutils, and tags of the pages: code, no identifiers, and a place for the keyboard in
-elements that may be wider than a screen."""
+"""Pattern of a tag of docutils to its replacement: code is marked, identifiers are removed, and
+elements that may be wider than a screen can be scrolled with the keyboard."""
 
 
 def algorithm(name: str) -> dict[str, Any]:
-    """Collect the content of an algorithm's page."""
-    built = algorithms.load(name)
-    module = sys.modules[built.__module__]
+    """Collect the content of the page of an algorithm, without results."""
+    algorithm_class = algorithms.load(name)
+    module = sys.modules[algorithm_class.__module__]
     return {
         "name": name,
-        "title": called(name),
+        "title": algorithm_title(name),
         "intro": prose(inspect.getdoc(module) or ""),
-        "about": prose(_own_doc(built)),
-        "source": built.source,
-        "relation": _relation(built),
+        "about": prose(_own_doc(algorithm_class)),
+        "source": algorithm_class.source,
+        "relation": _relation(algorithm_class),
         "parameters": [
-            {"name": field.name, "default": _default(field)} for field in dataclasses.fields(built)
-        ] if dataclasses.is_dataclass(built) else [],
-        "module": built.__module__.replace(".", "/") + ".py",
+            {"name": field.name, "default": _default(field)}
+            for field in dataclasses.fields(algorithm_class)
+        ] if dataclasses.is_dataclass(algorithm_class) else [],
+        "module": algorithm_class.__module__.replace(".", "/") + ".py",
         "code": inspect.getsource(module),
     }  # fmt: skip
 
 
-def known() -> list[str]:
+def registered_names() -> list[str]:
     """Return the names of the registered algorithms."""
     return algorithms.names()
 
 
 def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
-    """Return the pages of algorithms in alphabetical order, with delivered privacy and figures.
+    """Collect the content of the pages of algorithms, with delivered privacy and figures.
 
     Parameters
     ----------
@@ -82,13 +83,13 @@ def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        One dictionary of template variables per algorithm.
+        Template variables of one page per algorithm, in alphabetical order.
     """
     registered = set(algorithms.names())
     return [
         {
             **algorithm(name),
-            "promises": of_algorithm(name, results),
+            "privacy": privacy_of_algorithm(name, results),
             "figures": figures_with(name, results),
         }
         for name in sorted(set(used) & registered)
@@ -96,7 +97,7 @@ def pages(used: Iterable[str], results: Results) -> list[dict[str, Any]]:
 
 
 def figures_with(name: str, results: Results) -> list[dict[str, str]]:
-    """Return the figures that have a curve of an algorithm.
+    """List the figures that show an algorithm.
 
     Parameters
     ----------
@@ -108,27 +109,28 @@ def figures_with(name: str, results: Results) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        Key and citation of the paper, name and title of each figure.
+        Key and citation of the paper, and name and title of the figure.
     """
     return [
-        {"paper": key, "name": figure, "title": short(spec["title"], paper["paper"]["number"]),
-         "cited": results.names[key]}
+        {"paper": key, "name": figure,
+         "title": short_title(spec["title"], paper["paper"]["number"]),
+         "citation": results.names[key]}
         for key, paper in results.papers.items()
         for figure, spec in paper["figures"].items()
         if any(curve["method"] == name for panel in spec["panels"] for curve in panel["curves"])
     ]  # fmt: skip
 
 
-def _own_doc(built: type) -> str:
+def _own_doc(algorithm_class: type) -> str:
     """Return the docstring of the class itself, without those of its base classes."""
-    return inspect.cleandoc(built.__dict__.get("__doc__") or "")
+    return inspect.cleandoc(algorithm_class.__dict__.get("__doc__") or "")
 
 
-def _relation(built: type[Algorithm]) -> str:
+def _relation(algorithm_class: type[Algorithm]) -> str:
     try:
-        return str(built().relation)
+        return str(algorithm_class().relation)
     except Exception:  # the algorithm has parameters without a default
-        return str(built.relation)
+        return str(algorithm_class.relation)
 
 
 def _default(field: dataclasses.Field) -> str:
@@ -136,7 +138,7 @@ def _default(field: dataclasses.Field) -> str:
 
 
 def prose(text: str) -> Markup:
-    """Convert a docstring to HTML, with formulas as MathML; HTML in the text is shown as text."""
+    """Convert a docstring to HTML with formulas as MathML; HTML in the docstring is escaped."""
     body = publish_parts(text, writer="html5", settings_overrides=SETTINGS)["body"]
     body = FORMULA.sub(lambda match: re.sub(r"\n\s*", "", match[0]), body)
     for pattern, tag in TAGS.items():
@@ -145,7 +147,7 @@ def prose(text: str) -> Markup:
 
 
 def _code(role, rawtext, text, *_args) -> tuple[list[nodes.Node], list[nodes.Node]]:
-    """Show the target of a reference as code, without its module."""
+    """Convert a reference such as ``:func:`.account``` to the name of its target, as code."""
     return [nodes.literal(rawtext, text.removeprefix("~").rpartition(".")[2])], []
 
 

@@ -1,4 +1,4 @@
-"""The answer of the whole report in one or two sentences."""
+"""Compose the result of the whole reproduction in one or two sentences."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from private_consensus.privacy import DIFFERS, INCONCLUSIVE, NOT_PROVEN, VIOLATE
 from ...claims import HELD, IN_PART, NOT_HELD, UNDECIDED, UNTESTABLE
 from ..formats import number
 from ..reading import Results
-from ..undecided import sentence
-from .delivered import audits
+from ..undecided import scale_notice
+from .delivered import audit_algorithms
 
 Row = Mapping[str, Any]
 
@@ -24,14 +24,14 @@ PREDICATES = {
     UNDECIDED: ("is undecided", "are undecided"),
     UNTESTABLE: ("cannot be tested", "cannot be tested"),
 }
-"""Verdict on a claim to its predicate, for one claim and for several claims."""
+"""Verdict to its predicate in a sentence, in singular and plural."""
 
 ABLATION = "ablation"
-"""Reading of settings that no paper contains."""
+"""Interpretation of settings that no paper contains."""
 
 
 def sentences(results: Results) -> list[str]:
-    """Compose the answer: claims, privacy, and the headline of the comparison.
+    """Compose the sentences of the front page: claims, privacy, and result of the comparison.
 
     Parameters
     ----------
@@ -41,18 +41,18 @@ def sentences(results: Results) -> list[str]:
     Returns
     -------
     list of str
-        Two sentences at most. A scale that decides nothing gets one sentence that states this.
+        At most two sentences. At a reduced scale, one sentence states that no claim is decided.
     """
     if not results.decides:
-        return [sentence(results.scale)]
-    clauses = [claims_in_words(results.claims), privacy_in_words(results.privacy)]
+        return [scale_notice(results.scale)]
+    clauses = [claims_clause(results.claims), privacy_clause(results.privacy)]
     answer = "; ".join(filter(None, clauses))
     headline = list(results.comparison.get("headline", []))[:1]
     return [*([f"{answer[0].upper()}{answer[1:]}."] if answer else []), *headline]
 
 
-def claims_in_words(claims: Iterable[Row]) -> str:
-    """Count the primary verdicts in one clause; empty without claims."""
+def claims_clause(claims: Iterable[Row]) -> str:
+    """Describe the verdicts on the primary variants of all claims; empty without claims."""
     counts = Counter(row["verdict"] for row in claims if row["is_primary"])
     total = sum(counts.values())
     if not total:
@@ -62,14 +62,14 @@ def claims_in_words(claims: Iterable[Row]) -> str:
         for verdict, forms in PREDICATES.items()
         if counts[verdict]
     ]
-    listed = " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
-    return f"of {number(total)} claim{'s' if total != 1 else ''}, {listed}"
+    verdicts = " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
+    return f"of {number(total)} claim{'s' if total != 1 else ''}, {verdicts}"
 
 
-def privacy_in_words(privacy: Iterable[Row]) -> str:
-    """Count the settings that do not deliver the claimed epsilon; empty without such claims.
+def privacy_clause(privacy: Iterable[Row]) -> str:
+    """Count the settings that do not deliver the claimed epsilon; empty without private settings.
 
-    Audits claim no privacy, and ablations are settings of this repository. Both are left out.
+    Audits, which claim no privacy, and ablations, which no paper contains, are not counted.
     """
     counts = Counter(
         row["verdict"]
@@ -77,14 +77,14 @@ def privacy_in_words(privacy: Iterable[Row]) -> str:
         if math.isfinite(row["epsilon_claimed"])
         and row["epsilon_claimed"] > 0
         and row["interpretation"] != ABLATION
-        and row["algorithm"] not in audits()
+        and row["algorithm"] not in audit_algorithms()
     )
     total = sum(counts.values())
     if not total:
         return ""
-    broken = counts[VIOLATED] + counts[DIFFERS]
+    violated = counts[VIOLATED] + counts[DIFFERS]
     unproven = counts[NOT_PROVEN] + counts[INCONCLUSIVE]
     return (
-        f"of {number(total)} settings that promise a finite ε, {number(broken)} deliver less "
-        f"privacy than they promise and {number(unproven)} have no proof of it"
+        f"of {number(total)} settings with a finite claimed ε, {number(violated)} deliver less "
+        f"privacy than claimed, and {number(unproven)} have no proof of the claim"
     )

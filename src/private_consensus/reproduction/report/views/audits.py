@@ -1,4 +1,4 @@
-"""The audits: executions of algorithms on neighbouring data sets, and the audits of faults."""
+"""Content of the page of audits: audits of the algorithms, and of algorithms with faults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from . import errata, mutants
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page of audits."""
     rows = errata.audits(results.audit.get("audits", []))
-    outcomes = Counter((row["word"], row["look"]) for row in rows if row["copy"] == "correct")
+    outcomes = Counter((row["verdict"], row["icon"]) for row in rows if row["copy"] == "correct")
     return {
         "audits": rows,
         "outcomes": [
-            {"verdict": word, "look": look, "count": count}
-            for (word, look), count in outcomes.most_common()
+            {"verdict": verdict, "icon": icon, "count": count}
+            for (verdict, icon), count in outcomes.most_common()
         ],
-        "mutants": mutants.bench(results.audit.get("mutants", [])),
+        "mutants": mutants.audit_counts(results.audit.get("mutants", [])),
     }

@@ -1,4 +1,4 @@
-"""Comparison of algorithms as tables, and its data for the script that shows a selected cell."""
+"""Content of the page of the comparison, and data for its script, which shows one cell."""
 
 from __future__ import annotations
 
@@ -11,41 +11,44 @@ from private_consensus.common.fields import INFINITE
 from ...claims import UNTESTABLE
 from ..formats import NONE, interval, number
 from ..reading import Results
-from .verdicts import look
+from .verdicts import icon
 
 Answers = Mapping[str, Any]
 
 TUNINGS = {
-    "tuned_paid": "tuned, with all trials counted in the budget",
-    "tuned": "as if the best parameters were known",
-    "transferred": "from other problems, without public records",
+    "tuned_paid": "tuned; the budget covers all trials",
+    "tuned": "best parameters, as if they were known",
+    "transferred": "parameters from other problems, without public records",
 }
-SHORT = {
+"""Kind of tuning to its description."""
+SHORT_TUNINGS = {
     "tuned_paid": "tuning counted",
     "tuned": "parameters known",
     "transferred": "from other problems",
 }
-"""Kinds of tuning, as heads of columns."""
-SEEN = {
+"""Kind of tuning to the title of its column."""
+OBSERVERS = {
     "eavesdropper": "an eavesdropper, who receives every message",
     "sums": "an observer of sums of messages only",
     "outsider": "an eavesdropper without the secrets that two neighbours share",
     "neighbour": "any single agent, which receives the messages of its neighbours",
 }
-ENDS = {
+"""Observer to its description."""
+GOALS = {
     "local_training": "the loss of local training",
     "secure_aggregation": "the loss of noise under secure aggregation",
 }
+"""Method that defines a goal to the description of the goal."""
 INDEX = (
     "methods", "axes", "epsilons", "titles", "observers", "place", "unproven", "costs", "primary",
 )  # fmt: skip
-"""Keys of the answers that the script needs in addition to the cells."""
+"""Keys of the answers that the script reads in addition to the cells."""
 RUNS = "assets/comparison_runs.parquet"
 """Path of the table of runs in the report."""
 
 
 def page(results: Results) -> dict[str, Any]:
-    """Collect the content of the page; without a comparison it explains how to compute one."""
+    """Collect the content of the page; ``compared`` is None without a comparison."""
     answers = results.comparison
     if not is_current(answers):
         return {"compared": None}
@@ -57,7 +60,7 @@ def page(results: Results) -> dict[str, Any]:
             "published": answers.get("published"),
             "runs_link": RUNS if answers.get("runs_path") else None,
             "ratio": _ratio(answers),
-            "learned": _learned(answers, titles),
+            "largest_budget": _largest_budget(answers, titles),
             "advice": [_advice(row) for row in answers["advice"]],
             "ranks": [_ranks(observer, answers, titles) for observer in answers["observers"]],
             "gap": _gap(answers, titles),
@@ -65,9 +68,10 @@ def page(results: Results) -> dict[str, Any]:
             "gains": _gains(answers, titles),
             "borders": _borders(answers, titles),
             "check": _check(answers, titles),
-            "apart": _apart(answers, titles),
+            "unproven": _unproven(answers, titles),
             "absent": [
-                {**row, "title": titles.get(row["method"], row["method"]), "where": _where(row)}
+                {**row, "title": titles.get(row["method"], row["method"]),
+                 "cells": _cells_in_words(row)}
                 for row in answers["absent"]
             ],
             "remarks": [(m["title"], m["because"]) for m in answers["methods"] if m["because"]],
@@ -76,12 +80,12 @@ def page(results: Results) -> dict[str, Any]:
 
 
 def is_current(answers: Answers) -> bool:
-    """Return True for answers with a primary ranking; older ones have another content."""
+    """Return True for answers of this version, which have a primary ranking."""
     return bool(answers) and "primary" in answers
 
 
 def _ratio(answers: Answers) -> str:
-    """Return the numbers of agents' records per public record, as a range."""
+    """Format the range of the ratio of agents' records to public records."""
     if not answers["public_records"]:
         return ""
     ratios = [records / answers["public_records"] for records in answers["records"].values()]
@@ -89,24 +93,24 @@ def _ratio(answers: Answers) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _learned(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return what the best private method attains at the largest budget, per problem."""
+def _largest_budget(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the loss of the best private method at the largest budget, per problem."""
     return [
         {
             "problem": answers["titles"]["problem"][row["problem"]],
-            "tuning": SHORT[row["tuning"]],
+            "tuning": SHORT_TUNINGS[row["tuning"]],
             "epsilon": row["epsilon"],
             "method": titles[row["method"]],
-            "baseline": f"{shown(row['baseline'])} ({titles[row['baseline_method']]})",
-            **{key: shown(row[key]) for key in ("loss", "data_free", "without_privacy")},
-            "fraction": NONE if row["fraction"] is None else percent(row["fraction"]),
+            "baseline": f"{formatted_number(row['baseline'])} ({titles[row['baseline_method']]})",
+            **{key: formatted_number(row[key]) for key in ("loss", "data_free", "without_privacy")},
+            "fraction": NONE if row["fraction"] is None else formatted_percentage(row["fraction"]),
         }
         for row in answers["learned"]
     ]
 
 
 def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the parameters whose search ended at a border of the range."""
+    """Return the parameters whose search ended at an end of their range."""
     return [
         {**row, "title": titles[row["method"]], "natural": "; ".join(row["natural"]) or NONE}
         for row in answers["borders"]
@@ -115,7 +119,7 @@ def _borders(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]
 
 
 def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the losses after tuning and on a fine grid."""
+    """Return the losses after tuning, next to the smallest losses on a fine grid."""
     return [
         {
             "title": titles[row["method"]],
@@ -132,12 +136,14 @@ def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
 
 
 def scripts(answers: Answers) -> dict[str, str]:
-    """Return the files for the script of the page: an index, and one file per problem and
-    tuning.
-    """
+    """Return the data files of the page's script: an index, and one per problem and tuning."""
     if not is_current(answers):
         return {}
-    index = {**{key: answers[key] for key in INDEX}, "tunings": TUNINGS, "seen": SEEN}
+    index = {
+        **{key: answers[key] for key in INDEX},
+        "tunings": TUNINGS,
+        "observer_titles": OBSERVERS,
+    }
     return {
         "compared.js": f"comparison({_compact(index)});\n",
         **{
@@ -157,19 +163,19 @@ def _compact(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
 
 
-def shown(value: float | None) -> str:
-    """Format a number of the answers, in which large values represent infinity."""
+def formatted_number(value: float | None) -> str:
+    """Format a number of the answers, in which values above 10^300 represent infinity."""
     if value is None:
         return NONE
     return number(float("inf") * value if abs(value) >= INFINITE else value)
 
 
 def _advice(row: Mapping[str, Any]) -> dict[str, Any]:
-    unit = "" if row["low"] is None or row["high"] is None else interval(row["low"], row["high"])
+    has_interval = row["low"] is not None and row["high"] is not None
     return {
         **row,
-        "look": look(row["verdict"]),
-        "interval": unit,
+        "icon": icon(row["verdict"]),
+        "interval": interval(row["low"], row["high"]) if has_interval else "",
         "tested": row["verdict"] != UNTESTABLE,
     }
 
@@ -179,10 +185,13 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     by_tuning, small = answers["ranks"][observer], answers["too_small"][observer]
     primary = answers["primary"]
     columns = [
-        (f"{SHORT[primary]}, cells that remain", by_tuning[primary]["remaining"]),
-        (f"{SHORT[primary]}, all cells", by_tuning[primary]["all"]),
+        (
+            f"{SHORT_TUNINGS[primary]}, cells with sufficient budget",
+            by_tuning[primary]["remaining"],
+        ),
+        (f"{SHORT_TUNINGS[primary]}, all cells", by_tuning[primary]["all"]),
         *(
-            (f"{SHORT[tuning]}, cells that remain", rankings["remaining"])
+            (f"{SHORT_TUNINGS[tuning]}, cells with sufficient budget", rankings["remaining"])
             for tuning, rankings in by_tuning.items()
             if tuning != primary
         ),
@@ -194,24 +203,26 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     ]
     main = by_tuning[primary]["remaining"]
     return {
-        "observer": SEEN.get(observer, observer),
+        "observer": OBSERVERS.get(observer, observer),
         "columns": [
             {
                 "title": title, "cells": ranking["cells"], "of": ranking["of"],
-                "p": shown(ranking["p"]), "problems": len(ranking["problems"]),
+                "p": formatted_number(ranking["p"]), "problems": len(ranking["problems"]),
             }
             for title, ranking in columns
         ],
-        # Methods that are compared over the remaining cells by rank, then the others by name.
+        # Methods with a rank in the first column by rank, then the other methods by name.
         "rows": [
             {
                 "title": titles[name],
-                "ranks": [_rank(name, ranking, spread=ranking is main) for _, ranking in columns],
+                "ranks": [
+                    _rank(name, ranking, with_interval=ranking is main) for _, ranking in columns
+                ],
             }
             for name in [*main["methods"], *sorted(main["left_out"])]
         ],
-        "small": [
-            f"{SHORT[tuning]}: {counts['too_small']} of {counts['judged']}"
+        "small_budget": [
+            f"{SHORT_TUNINGS[tuning]}: {counts['too_small']} of {counts['judged']}"
             for tuning, counts in small.items()
         ],
         "indistinguishable": [titles[name] for name in main["indistinguishable"]],
@@ -219,24 +230,24 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
     }  # fmt: skip
 
 
-def _rank(name: str, ranking: Mapping[str, Any], *, spread: bool = False) -> str:
-    """Return a mean rank, or the number of cells of a method that is not compared."""
+def _rank(name: str, ranking: Mapping[str, Any], *, with_interval: bool = False) -> str:
+    """Format a mean rank, or the number of cells of a method without a rank."""
     if name not in ranking["methods"]:
         return f"in {ranking['left_out'].get(name, 0)}"
     position = ranking["methods"].index(name)
     low, high = ranking["low"][position], ranking["high"][position]
-    mean = shown(ranking["mean_ranks"][position])
-    return f"{mean} {interval(low, high)}" if spread and low is not None else mean
+    mean = formatted_number(ranking["mean_ranks"][position])
+    return f"{mean} {interval(low, high)}" if with_interval and low is not None else mean
 
 
 def _base(problem: str, answers: Answers) -> list[Mapping[str, Any]]:
-    """Return the base cells of a problem, by budget."""
+    """Return the cells of a problem with the base setting, in ascending order of the budget."""
     first = [values[0] for values in answers["axes"].values()]
     return [cell for cell in answers["problems"][problem] if cell["cell"][1:6] == first]
 
 
 def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return one table per problem: the part of the gap that each method closes, by budget."""
+    """Return one table per problem: the fraction of the gap that each method closes, by budget."""
     names = [method["name"] for method in answers["methods"]]
     tables = []
     for problem, title in answers["titles"]["problem"].items():
@@ -244,59 +255,68 @@ def _gap(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
         rows: dict[str, list[str]] = {}
         for column, cell in enumerate(cells):
             for row in cell.get(answers["primary"], {}).get("eavesdropper", []):
-                of = dict(zip(answers["place"], row, strict=True))
-                shares = rows.setdefault(names[of["method"]], [NONE] * len(cells))
-                shares[column] = _share(of)
+                entry = dict(zip(answers["place"], row, strict=True))
+                fractions = rows.setdefault(names[entry["method"]], [NONE] * len(cells))
+                fractions[column] = _gap_fraction(entry)
         if any(set(row) != {NONE} for row in rows.values()):
             tables.append({
                 "title": title,
                 "epsilons": [cell["cell"][-1] for cell in cells],
-                "rows": [{"title": titles[name], "shares": rows[name]} for name in rows],
+                "rows": [{"title": titles[name], "fractions": rows[name]} for name in rows],
             })  # fmt: skip
     return tables
 
 
-def _share(of: Mapping[str, Any]) -> str:
-    if of["share"] is None:
+def _gap_fraction(entry: Mapping[str, Any]) -> str:
+    if entry["share"] is None:
         return NONE
-    value, low, high = (percent(of[key]) for key in ("share", "share_low", "share_high"))
+    value, low, high = (
+        formatted_percentage(entry[key]) for key in ("share", "share_low", "share_high")
+    )
     return f"{value} [{low}, {high}]"
 
 
-def percent(value: float) -> str:
+def formatted_percentage(value: float) -> str:
     """Format a fraction of the answers as a percentage."""
-    return shown(value) if abs(value) >= INFINITE else f"{round(100 * value)} %".replace("-", "−")
+    if abs(value) >= INFINITE:
+        return formatted_number(value)
+    return f"{round(100 * value)} %".replace("-", "−")
 
 
 def _budgets(answers: Answers, titles: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """Yield one table per problem and goal: the budget that each method needs."""
+    """Yield one table per problem and goal: the budget with which each method reaches the goal."""
     for problem, goals in answers["budgets"].items():
         for goal in goals:
             needed = sorted(goal["needed"].items(), key=lambda pair: (pair[1][0], pair[0]))
             yield {
                 "title": answers["titles"]["problem"][problem],
-                "goal": f"{ENDS[goal['end']]} with ε = {goal['epsilon']:g}",
+                "goal": f"{GOALS[goal['end']]} with ε = {goal['epsilon']:g}",
                 "rows": [
-                    {"title": titles[name], "ends": [_budget(e, answers["epsilons"]) for e in ends]}
+                    {
+                        "title": titles[name],
+                        "budgets": [_budget(e, answers["epsilons"]) for e in ends],
+                    }
                     for name, ends in needed
                 ],
             }
 
 
 def _budget(value: float, epsilons: Iterable[float]) -> str:
-    """Format a budget; budgets outside the computed range are bounds."""
+    """Format a budget; a budget outside the computed range becomes a bound."""
     if value == 0:
         return f"≤ {min(epsilons):g}"
     return f"> {max(epsilons):g}" if value >= INFINITE else number(value)
 
 
 def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the loss after tuning over the loss with transferred parameters, by method."""
+    """Return the ratio of the loss after tuning to that with transferred parameters, by method."""
     rows: dict[str, dict[str, Any]] = {}
     for by_method in answers["gains"].values():
         for name, kinds in by_method.items():
             cells = {
-                kind: f"{shown(ratio)} {interval(low, high)}" if ratio is not None else NONE
+                kind: f"{formatted_number(ratio)} {interval(low, high)}"
+                if ratio is not None
+                else NONE
                 for kind, (ratio, low, high, _) in kinds.items()
             }
             rows.setdefault(name, {"title": titles[name], **dict.fromkeys(TUNINGS, NONE)}).update(
@@ -305,16 +325,16 @@ def _gains(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _apart(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Methods without a proof in base cells: the budget that was asked for and the true bracket."""
+def _unproven(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the loss and the bounds on epsilon of methods without a proof, in base cells."""
     names = [method["name"] for method in answers["methods"]]
     return [
         {
             "problem": answers["titles"]["problem"][problem],
             "title": titles[names[method]],
             "epsilon": cell["cell"][-1],
-            "mean": shown(mean),
-            "bracket": f"[{shown(lower)}, {shown(upper)}]",
+            "mean": formatted_number(mean),
+            "bounds": f"[{formatted_number(lower)}, {formatted_number(upper)}]",
         }
         for problem in answers["titles"]["problem"]
         for cell in _base(problem, answers)
@@ -323,9 +343,9 @@ def _apart(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
     ]
 
 
-def _where(row: Mapping[str, Any]) -> str:
-    """List the cells in which a method is not entered, with their number."""
-    conditions = [f"{key} {value}" for key, value in row["where"].items()]
+def _cells_in_words(row: Mapping[str, Any]) -> str:
+    """Describe the cells in which a method does not run, with their number."""
+    conditions = [f"{key} = {value}" for key, value in row["where"].items()]
     return (
         ", ".join([*conditions, f"{row['times']} times"])
         if row["times"] > 1

@@ -1,4 +1,4 @@
-"""Data cards."""
+"""Content of the page of data sets: one data card per preparation."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from itertools import pairwise
 from typing import Any
 
 from ...datasets.catalogue import DATA_SETS, entry
-from ..formats import number, share, words
+from ..formats import number, percentage, words
 from ..pictures import data_uri
 from ..reading import Results
 
 BAR, GAP, HEIGHT = 10, 2, 48
-"""Width, gap and height of the bars of a histogram, in units of its drawing."""
+"""Width, gap and largest height of the bars of a histogram, in units of its drawing."""
 
 
 def page(results: Results) -> dict[str, Any]:
-    """Collect the content of the page of data cards."""
+    """Collect the data cards of the page."""
     return {"cards": [card(content) for content in results.cards]}
 
 
@@ -26,23 +26,25 @@ def card(content: Mapping[str, Any]) -> dict[str, Any]:
         **content,
         "surrogate": content["source"] == "surrogate",
         "needs": entry(content["dataset"]).needs if content["dataset"] in DATA_SETS else "",
-        "label_rate": share(content["label_rate"]),
+        "label_rate": percentage(content["label_rate"]),
         "rows": number(content["rows"]),
         "splits": ", ".join(f"{name} {number(rows)}" for name, rows in content["splits"].items()),
         "marginals": [marginal(name, m) for name, m in sorted(content["marginals"].items())],
-        "pictures": [picture(name, rows) for name, rows in content["pictures"].items() if rows],
+        "pictures": [
+            picture(name, pixels) for name, pixels in content["pictures"].items() if pixels
+        ],
     }
 
 
-def picture(name: str, rows: list[Any]) -> dict[str, Any]:
+def picture(name: str, pixels: list[Any]) -> dict[str, Any]:
     """Return the mean image of a class for the page.
 
     Parameters
     ----------
     name : str
         Name of the class.
-    rows : list of lists
-        Pixels of the image, row by row.
+    pixels : list of lists
+        Values of the pixels, [height, width] or [height, width, 3].
 
     Returns
     -------
@@ -51,10 +53,10 @@ def picture(name: str, rows: list[Any]) -> dict[str, Any]:
     """
     return {
         "name": words(name),
-        "src": data_uri(rows),
-        "width": len(rows[0]),
-        "height": len(rows),
-        "alt": f"Mean of the class {words(name)}",
+        "src": data_uri(pixels),
+        "width": len(pixels[0]),
+        "height": len(pixels),
+        "alt": f"Mean image of the class {words(name)}",
     }
 
 
@@ -66,22 +68,22 @@ def marginal(name: str, histogram: Mapping[str, Any]) -> dict[str, Any]:
     name : str
         Name of the column.
     histogram : mapping
-        Histogram: ``counts`` with either ``values`` or ``edges``.
+        Numbers of rows ``counts``, with the ``values`` or the bin ``edges`` that they belong to.
 
     Returns
     -------
     dict
-        Sizes in pixels, labels and alternative text.
+        Bars and sizes in units of the drawing, labels, and alternative text.
     """
     counts = histogram["counts"]
-    top = max(counts, default=0) or 1
+    largest_count = max(counts, default=0) or 1
     labels = histogram.get("values") or _bins(histogram.get("edges", []))
     bars = [
-        {"x": i * (BAR + GAP), "height": (h := round(max(1.0, HEIGHT * count / top), 1)),
+        {"x": i * (BAR + GAP), "height": (h := round(max(1.0, HEIGHT * count / largest_count), 1)),
          "y": round(HEIGHT - h, 1), "title": f"{label}: {number(count)}"}
         for i, (label, count) in enumerate(zip(labels, counts, strict=True))
     ]  # fmt: skip
-    largest = labels[counts.index(max(counts))] if counts else ""
+    most_frequent = labels[counts.index(max(counts))] if counts else ""
     return {
         "name": words(name),
         "bars": bars,
@@ -91,8 +93,8 @@ def marginal(name: str, histogram: Mapping[str, Any]) -> dict[str, Any]:
         "low": number(histogram["edges"][0]) if histogram.get("edges") else "",
         "high": number(histogram["edges"][-1]) if histogram.get("edges") else "",
         "numeric": "edges" in histogram,
-        "alt": f"{words(name)}: {len(counts)} bars, largest {largest}",
-        "largest": largest,
+        "alt": f"{words(name)}: {len(counts)} bars, most frequent: {most_frequent}",
+        "most_frequent": most_frequent,
     }
 
 

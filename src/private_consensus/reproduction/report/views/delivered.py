@@ -1,4 +1,4 @@
-"""Delivered epsilon as a multiple of the claimed epsilon: one row and one bar per algorithm."""
+"""Bounds on the true epsilon as multiples of the claimed epsilon, one row per algorithm."""
 
 from __future__ import annotations
 
@@ -11,21 +11,22 @@ from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import AUDIT
 
 from ..formats import grouped, number
-from ..names import called
+from ..names import algorithm_title
 from ..reading import Results
-from . import brackets
-from .privacy import LOOKS
+from . import bounds
+from .privacy import ICONS
 
 Row = Mapping[str, Any]
 
-ENDS = (0.05, 20.0)
+AXIS_ENDS = (0.05, 20.0)
 """Smallest and largest multiple of the claimed epsilon on the axis."""
-ORDER = ("not", "part", "open", "held")
+ICON_ORDER = ("not", "part", "open", "held")
+"""Order of the rows by the icons of their verdicts."""
 
 
 @cache
-def audits() -> frozenset[str]:
-    """Return the names of the algorithms that audit others."""
+def audit_algorithms() -> frozenset[str]:
+    """Return the names of the registered algorithms that are audits of other algorithms."""
     kinds = {name: algorithms.load(name).kind for name in algorithms.names()}
     return frozenset(name for name, kind in kinds.items() if kind == AUDIT)
 
@@ -33,13 +34,13 @@ def audits() -> frozenset[str]:
 def rows(results: Results) -> list[dict[str, Any]]:
     """Return the delivered privacy of each algorithm of each paper, violated claims first.
 
-    A literal setting follows the text of a paper exactly. It decides only for algorithms without
-    other settings. Audits are left out because they claim no privacy.
+    The worst resolved setting represents an algorithm; literal settings count only if there are no
+    resolved ones. Audits are omitted, since they claim no privacy.
     """
     claims = [
         row
         for row in results.privacy
-        if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audits()
+        if 0 < row["epsilon_claimed"] < math.inf and row["algorithm"] not in audit_algorithms()
     ]
     groups = grouped(claims, lambda row: (results.paper_of[row["experiment"]], row["algorithm"]))
     delivered = [
@@ -47,42 +48,42 @@ def rows(results: Results) -> list[dict[str, Any]]:
          **_delivered(name, settings)}
         for (paper, name), settings in groups.items()
     ]  # fmt: skip
-    return sorted(delivered, key=lambda row: (ORDER.index(row["look"]), -row["high"], -row["low"]))
+    return sorted(
+        delivered, key=lambda row: (ICON_ORDER.index(row["icon"]), -row["high"], -row["low"])
+    )
 
 
 def _delivered(name: str, settings: list[Row]) -> dict[str, Any]:
     resolved = [row for row in settings if row["interpretation"] == "resolved"] or settings
     verdicts = {row["verdict"] for row in resolved}
-    worst = next((verdict for verdict in LOOKS if verdict in verdicts), "")
+    worst = next((verdict for verdict in ICONS if verdict in verdicts), "")
     low, high = max(
         (_multiples(row) for row in resolved if row["verdict"] == worst or not worst),
         key=lambda ends: ends[::-1],
     )
-    variants = {row["variant"] for row in resolved}
-    broken = {row["variant"] for row in resolved if LOOKS.get(row["verdict"]) != "held"}
     return {
-        "name": name, "called": called(name), "look": LOOKS.get(worst, "open"), "verdict": worst,
-        "low": low, "high": high, "shown": in_words(low, high),
-        "start": _place(low), "end": _place(high),
-        "kept": len(variants - broken), "of": len(variants),
+        "name": name, "title": algorithm_title(name), "icon": ICONS.get(worst, "open"),
+        "verdict": worst,
+        "low": low, "high": high, "multiple": multiple_in_words(low, high),
+        "start": _axis_position(low), "end": _axis_position(high),
     }  # fmt: skip
 
 
 def _multiples(row: Row) -> tuple[float, float]:
-    """Lower and upper bound of the true epsilon in units of the claimed one."""
+    """Return lower and upper bound on the true epsilon as multiples of the claimed epsilon."""
     claimed = row["epsilon_claimed"]
-    return brackets.lower(row) / claimed, brackets.upper(row) / claimed
+    return bounds.lower(row) / claimed, bounds.upper(row) / claimed
 
 
-def in_words(low: float, high: float) -> str:
-    """Describe lower and upper bound as multiples of the claimed epsilon.
+def multiple_in_words(low: float, high: float) -> str:
+    """Describe the bounds on the true epsilon as multiples of the claimed epsilon.
 
     Parameters
     ----------
     low : float
-        Lower bound, as a multiple; 0 is not written.
+        Lower bound as a multiple; 0 is omitted.
     high : float
-        Upper bound, as a multiple; infinity is not written.
+        Upper bound as a multiple; infinity is omitted.
 
     Returns
     -------
@@ -98,11 +99,11 @@ def in_words(low: float, high: float) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
-def _place(multiple: float) -> float:
+def _axis_position(multiple: float) -> float:
     """Return the position of a multiple on the axis, in percent of its length."""
-    low, high = (math.log(end) for end in ENDS)
-    at = math.log(min(max(multiple, ENDS[0]), ENDS[1]))
+    low, high = (math.log(end) for end in AXIS_ENDS)
+    at = math.log(min(max(multiple, AXIS_ENDS[0]), AXIS_ENDS[1]))
     return round(100 * (at - low) / (high - low), 1)
 
 
-AS_CLAIMED = _place(1.0)
+AS_CLAIMED = _axis_position(1.0)

@@ -1,4 +1,4 @@
-"""Convert the Markdown of the pages of ``docs/`` to HTML."""
+"""Convert the Markdown pages of ``docs/`` to HTML."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ TAGS = {
     "table_open": TABLE,
     "table_close": "</table></div>\n",
     "th_open": '<th scope="col">',
-    # Links to files of the repository keep their words only.
+    # The report does not contain the targets of links; only their text is shown.
     "link_open": "",
     "link_close": "",
 }
-"""HTML of elements that a page shows in its own way."""
+"""HTML of the elements whose default rendering is replaced."""
 
 
 def title(text: str) -> str:
-    """Return the first heading; empty without headings."""
+    """Return the first heading of a Markdown text; empty without headings."""
     heading = re.search(r"^# (.+)$", text, re.M)
     return heading[1] if heading else ""
 
 
 def titles(documents: Mapping[str, str]) -> dict[str, str]:
-    """Map the names of pages to their titles."""
+    """Map the name of each page to its title; a page without a heading is called by its name."""
     return {name: title(text) or name for name, text in documents.items()}
 
 
 def html(text: str) -> Markup:
-    """Convert Markdown with tables to HTML; HTML in the text is shown as text."""
+    """Convert Markdown with tables to HTML; HTML in the Markdown is escaped."""
     return Markup(_converter().render(text))
 
 

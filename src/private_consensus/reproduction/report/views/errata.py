@@ -1,4 +1,4 @@
-"""The errata, one row per item, and the table of audits."""
+"""Content of the page of errata, and rows of the table of audits."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from private_consensus.privacy.verdicts import NO_TEST, NOT_CONTRADICTED
 
 from ...experiments.citations import cited
 from ..formats import number, words
-from ..names import called
+from ..names import algorithm_title
 from ..reading import Results
 
 Row = Mapping[str, Any]
 
 TEST = "tests/audits/test_counterexamples.py::test_the_outcome_is_as_written_down"
-"""Test with one case per item."""
+"""Test with one case per erratum."""
 
 SEVERITIES = {
     "breaks": "breaks a guarantee", "proof": "proof", "noise": "excess noise",
-    "ambiguous": "ambiguous", "misprint": "misprint", "sound": "sound",
+    "ambiguous": "ambiguous", "misprint": "misprint", "sound": "no error",
 }  # fmt: skip
-AUDIT_LOOKS = {
+AUDIT_ICONS = {
     VIOLATED: "not", DIFFERS: "not", NOT_PROVEN: "part", INCONCLUSIVE: "open", NO_TEST: "open",
     NOT_CONTRADICTED: "held", "flagged": "not", "not flagged": "held",
 }  # fmt: skip
 NUMBERED = re.compile(r"\b[Pp]aper (\d{3})\b")
-LOOKS = {"confirmed": "held", "in part": "part", "refuted": "not"}
+ICONS = {"confirmed": "held", "in part": "part", "refuted": "not"}
 
 
 def page(results: Results) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def page(results: Results) -> dict[str, Any]:
 def table(
     errata: Iterable[Row], privacy: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return one row per erratum, with the figures that it affects and that show its correction.
+    """Return one row per erratum, with the affected figures and those of its correction.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def table(
             "breaks": row["severity"] == "breaks",
             "severity": SEVERITIES[row["severity"]],
             "outcome": row["outcome_computed"],
-            "look": LOOKS[row["outcome_computed"]],
+            "icon": ICONS[row["outcome_computed"]],
             "agrees": row["outcome"] == row["outcome_computed"],
             "quantity": row["quantity"],
             "claimed": number(row["claimed"]),
@@ -75,24 +75,24 @@ def table(
             "description": row["description"].replace("\n", " "),
             "command": f"private-consensus counterexample {row['id']}",
             "test": f'pytest "{TEST}[{row["id"]}]"',
-            "affects": [words(name) for name in _names(row["affects"])],
-            "figures": _figures(curves, _names(row["affects"])),
-            "repairs": _repairs(curves, settings, _names(row["repaired"])),
+            "affects": [words(name) for name in _split_names(row["affects"])],
+            "figures": _figures(curves, _split_names(row["affects"])),
+            "corrections": _corrections(curves, settings, _split_names(row["repaired"])),
         }
         for row in errata
     ]
 
 
 def _cited(location: str, names: Mapping[str, str]) -> str:
-    """Replace the number of a paper, such as "Paper 003", by its citation."""
+    """Replace the number of a paper, e.g. "Paper 003", by its citation."""
     return NUMBERED.sub(lambda match: names.get(match[1], match[0]), location)
 
 
 def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Return the audits of correct and of broken copies."""
+    """Return one row per audit of a correct or a faulty algorithm, with formatted numbers."""
     return [
         {
-            "algorithm": called(row["algorithm"]),
+            "algorithm": algorithm_title(row["algorithm"]),
             "setting": " ".join(filter(None, (words(row["variant"]), _setting(row)))),
             "level": row["level"],
             "copy": row["copy"],
@@ -102,8 +102,8 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
             "delta": number(row["delta"]),
             "runs": number(row["runs"]),
             "confidence": _level(row["confidence"]),
-            "word": _outcome(row),
-            "look": _look(row),
+            "verdict": _outcome(row),
+            "icon": _icon(row),
             "texts": _texts(row),
         }
         for row in rows
@@ -111,7 +111,7 @@ def audits(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _outcome(row: Row) -> str:
-    """Verdict of the audit; a claim above what so many runs can show is not tested."""
+    """Return the verdict of an audit, or derive it for audits of an older version."""
     if row.get("verdict"):
         return row["verdict"]
     if row["flagged"]:
@@ -120,37 +120,37 @@ def _outcome(row: Row) -> str:
 
 
 def _texts(row: Row) -> list[str]:
-    """Findings, notes, and decisive parts that were not tested."""
+    """Return findings, notes, and decisive parts that were not tested."""
     columns = {"": "findings", "note: ": "notes", "not tested: ": "untested"}
-    return [f"{before}{row[key]}" for before, key in columns.items() if row.get(key)]
+    return [f"{label}{row[key]}" for label, key in columns.items() if row.get(key)]
 
 
 def _level(confidence: float) -> str:
-    """Format a confidence level in percent; a computed bound has no error level."""
+    """Format a confidence level in percent; level 1 marks a bound without random error."""
     return "computed" if confidence == 1.0 else f"{100 * confidence:.6g} %"
 
 
 def _setting(row: Row) -> str:
-    """Return experiment and axis values of a setting that a figure shows."""
+    """Describe an audited setting of a figure by its experiment and varied parameters."""
     if not row["experiment"]:
         return row["setting"]
     point = json.loads(row["setting"]).items()
-    values = [f"{words(axis)} {v if isinstance(v, str) else number(v)}" for axis, v in point]
+    values = [f"{words(axis)} = {v if isinstance(v, str) else number(v)}" for axis, v in point]
     return ", ".join([words(row["experiment"]), *values])
 
 
-def _look(row: Row) -> str:
+def _icon(row: Row) -> str:
     if row["copy"] == "correct":
-        return AUDIT_LOOKS[_outcome(row)]
+        return AUDIT_ICONS[_outcome(row)]
     return "held" if row["flagged"] else "open"
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name for name in text.split("; ") if name]
 
 
 def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str]]:
-    """(figure, algorithm, algorithm.run) of every curve."""
+    """Return figure, algorithm and ``algorithm.variant`` of every curve."""
     return [
         (name, curve["method"], f"{curve['method']}.{curve['variant']}")
         for paper in papers.values()
@@ -162,10 +162,10 @@ def _curves(papers: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str, str
 
 def _figures(curves: list[tuple[str, str, str]], names: list[str]) -> list[str]:
     selected = set(names)
-    return list(dict.fromkeys(figure for figure, *both in curves if selected & set(both)))
+    return list(dict.fromkeys(figure for figure, *keys in curves if selected & set(keys)))
 
 
-def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
+def _corrections(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any]]:
     corrections = []
     for name in names:
         algorithm, _, variant = name.partition(".")
@@ -173,7 +173,7 @@ def _repairs(curves, privacy: list[Row], names: list[str]) -> list[dict[str, Any
         verdicts = dict.fromkeys(r["verdict"] for r in rows)
         corrections.append(
             {
-                "name": f"{called(algorithm)}, {words(variant)}",
+                "name": f"{algorithm_title(algorithm)}, {words(variant)}",
                 "verdict": "; ".join(verdicts) or "not run at this scale",
                 "figures": _figures(curves, [name]),
             }

@@ -1,4 +1,4 @@
-"""Figures: captions, data, settings, and commands that reproduce them."""
+"""Content of figures: caption, data, settings, and the command that reproduces them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ...experiments.commands import command
 from ..formats import number, words
-from ..names import called
+from ..names import algorithm_title
 
 LINKS = (
     ("csv.zip", "numbers as CSV, six digits, compressed"),
@@ -19,7 +19,7 @@ LINKS = (
 )
 
 REFERENCE_KINDS = ("csv.zip", "parquet", "svg", "png")
-"""Kinds of files of a figure that the published reference has."""
+"""File formats of a figure in the published reference."""
 
 
 def figure(
@@ -40,9 +40,9 @@ def figure(
     paper : mapping
         Paper of the figure, with its experiments.
     facts : mapping
-        Source, runs, intervals and size, see :class:`..reading.Results`.
+        Source, runs, intervals and size, as in ``facts`` of :class:`..reading.Results`.
     labels : mapping of str to str
-        Label of each curve.
+        ``algorithm.variant`` to the label of its curve.
     scale : str
         Name of the scale.
     is_reference : bool, default False
@@ -79,13 +79,13 @@ def figure(
 
 
 def complete_caption(spec: Mapping[str, Any]) -> str:
-    """Return the caption of a figure, followed by the conditions of the configuration."""
+    """Return the caption of a figure, followed by its conditions."""
     conditions = spec.get("conditions", "")
     return f"{spec['caption']} Conditions: {conditions}." if conditions else spec["caption"]
 
 
 def heading(title: str, number: str) -> str:
-    """Return the title of a figure without the number of its paper.
+    """Remove the number of the paper from the title of a figure.
 
     Parameters
     ----------
@@ -102,15 +102,15 @@ def heading(title: str, number: str) -> str:
     return text[:1].upper() + text[1:] if text[:1].isascii() else text
 
 
-def short(title: str, number: str) -> str:
-    """Return the short name of a figure for a table: the part before the colon.
+def short_title(title: str, number: str) -> str:
+    """Return the part of a title before the colon, without the number of the paper.
 
     Parameters
     ----------
     title : str
         Title of the figure.
     number : str
-        Number of the paper, which is removed.
+        Number of the paper, such as ``001``.
 
     Returns
     -------
@@ -120,14 +120,14 @@ def short(title: str, number: str) -> str:
 
 
 def alt_text(spec: Mapping[str, Any], labels: Mapping[str, str]) -> str:
-    """Compose the alternative text of a figure for readers who cannot see it.
+    """Compose the alternative text of a figure: its title, and axes and curves of its panels.
 
     Parameters
     ----------
     spec : mapping
         Title and panels of the figure.
     labels : mapping of str to str
-        Curve to its label.
+        ``algorithm.variant`` to the label of its curve.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def _panel_text(panel: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     title = f"{panel['title']}: " if panel["title"] else ""
     if panel.get("partition"):
         return f"{title}records per agent, by label, as bars."
-    if views := panel.get("views"):
+    if views := panel.get("privacy_loss"):
         return title + VIEWS[views["show"]]
     curves = [
         labels.get(f"{curve['method']}.{curve['style']}", words(curve["style"]))
@@ -185,20 +185,20 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
     return {
         "name": key,
         "title": spec["title"],
-        "place": spec["location"],
+        "location": spec["location"],
         "settings": settings(spec),
         "algorithms": list(spec["algorithms"]),
         "reduced": reductions(spec["scales"].get(scale)),
         "axes": [
             {
                 "name": words(name),
-                "source": "chosen" if axis["because"] else "printed",
+                "source": "chosen here" if axis["because"] else "of the paper",
                 "because": axis["because"],
             }
             for name, axis in spec["axes"].items()
         ],
         "variants": [
-            {"algorithm": called(algorithm), "name": words(name), **variant}
+            {"algorithm": algorithm_title(algorithm), "name": words(name), **variant}
             for algorithm, variants in spec["algorithms"].items()
             for name, variant in variants.items()
         ],
@@ -206,7 +206,7 @@ def experiment(key: str, spec: Mapping[str, Any], scale: str) -> dict[str, Any]:
 
 
 def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Describe the parameters that all variants share."""
+    """Describe the parameters that are common to all variants of an experiment."""
     groups = [(key, spec[key]) for key in ("problem", "network", "budget") if spec.get(key)]
     descriptions = [
         (key, "; ".join(f"{words(k)} {_value(v)}" for k, v in group.items() if v is not None))
@@ -216,7 +216,7 @@ def settings(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _value(value: Any) -> str:
-    """Format a value of a setting; of a list with more than six entries, the length."""
+    """Format a value of a setting; a list with more than six entries by its length."""
     if isinstance(value, list) and len(value) > 6:
         return f"{len(value)} values"
     if isinstance(value, Mapping):
@@ -227,7 +227,7 @@ def _value(value: Any) -> str:
 
 
 def reductions(reduced: Mapping[str, Any] | None) -> str:
-    """Describe the changes of a smaller scale; empty if there are none."""
+    """Describe how a smaller scale differs from that of the paper; empty without difference."""
     if not reduced:
         return ""
     changes = [f"{number(n)} run{'s' * (n != 1)}"] if (n := reduced.get("runs")) else []
@@ -242,11 +242,11 @@ def _plain(value: Any) -> str:
     return number(value) if isinstance(value, int | float) else str(value)
 
 
-def choices(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """List each unspecified detail of the text once, with the settings that it affects."""
+def unspecified_details(paper: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the details that the paper leaves open, each with the locations of its experiments."""
     locations: dict[tuple, dict[str, None]] = {}
     for spec in paper["experiments"].values():
         for topic, detail in spec["unspecified_details"].items():
             key = ("about", topic), *detail.items()
             locations.setdefault(key, {})[spec["location"]] = None
-    return [{**dict(key), "place": "; ".join(names)} for key, names in locations.items()]
+    return [{**dict(key), "location": "; ".join(names)} for key, names in locations.items()]

@@ -1,34 +1,35 @@
-"""Audits of faulty and correct algorithms: numbers of caught faults, by fault and algorithm."""
+"""Count the faults that audits catch, by fault and by algorithm."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..names import called
+from ..names import algorithm_title
 
 Row = Mapping[str, Any]
 
 CORRECT = "none"
-"""The fault of correct algorithms."""
+"""Name of the fault in rows of correct algorithms."""
 AUTHORS = {
     False: "faults that the authors of this repository applied to its algorithms",
     True: "broken algorithms of a package written without knowledge of the audit's implementation",
 }
-"""Authors of the faults, by whether they are from outside."""
+"""Description of the faults, by whether another package contains them."""
 
 
-def bench(rows: Iterable[Row]) -> dict[str, Any]:
-    """Return the counts of the bench, or nothing if it was not run.
+def audit_counts(rows: Iterable[Row]) -> dict[str, Any]:
+    """Count caught faults and false alarms; empty if no algorithm with a fault was audited.
 
     Parameters
     ----------
     rows : iterable of mapping
-        One row per audit.
+        One row per audit of a faulty or correct algorithm.
 
     Returns
     -------
     dict
+        Variables of the page template.
     """
     rows = list(rows)
     if not rows:
@@ -37,11 +38,13 @@ def bench(rows: Iterable[Row]) -> dict[str, Any]:
     correct = [row for row in rows if _is_correct(row)]
     return {
         "sentence": " ".join(_sentence(broken, outside) for outside in AUTHORS).strip(),
-        "classes": _by("class", broken) if "class" in rows[0] else [],
-        "faults": _by("fault", broken),
-        "algorithms": _by("algorithm", broken),
+        "classes": _counts_by("class", broken) if "class" in rows[0] else [],
+        "faults": _counts_by("fault", broken),
+        "algorithms": _counts_by("algorithm", broken),
         "missed": [
-            f"{called(row['algorithm'])}: {row['fault']}" for row in broken if _is_missed(row)
+            f"{algorithm_title(row['algorithm'])}: {row['fault']}"
+            for row in broken
+            if _is_missed(row)
         ],
         "commit": rows[0].get("commit", ""),
         "correct": len(correct),
@@ -54,7 +57,7 @@ def _is_correct(row: Row) -> bool:
 
 
 def _is_named(row: Row) -> bool:
-    """Return True if the audit was inconclusive and named the item that holds the fault."""
+    """Return True if the audit was inconclusive and named the faulty item."""
     return not row["caught"] and bool(row.get("inconclusive"))
 
 
@@ -63,21 +66,25 @@ def _is_missed(row: Row) -> bool:
 
 
 def _sentence(broken: list[Row], outside: bool) -> str:
-    """Return the counts of one group of authors in words."""
-    must = [r for r in broken if r["meaningful"] and bool(r.get("outside")) == outside]
-    if not must:
+    """Describe the numbers of caught and missed faults in one sentence; empty without faults."""
+    serious = [r for r in broken if r["meaningful"] and bool(r.get("outside")) == outside]
+    if not serious:
         return ""
-    caught = sum(row["caught"] for row in must)
-    undecided = sum(map(_is_named, must))
+    caught = sum(row["caught"] for row in serious)
+    undecided = sum(map(_is_named, serious))
+    missed = len(serious) - caught - undecided
     return (
-        f"Of {len(must)} {AUTHORS[outside]}, {caught} were caught, {undecided} ended inconclusive "
-        f"with the faulty item named, and {len(must) - caught - undecided} were missed."
+        f"Of {len(serious)} {AUTHORS[outside]}, {caught} were caught. In {undecided} cases the "
+        f"audit was inconclusive and named the faulty item, and {missed} faults were missed."
     )
 
 
-def _by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
+def _counts_by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
     return [
-        _counts(called(name) if key == "algorithm" else name, [r for r in rows if r[key] == name])
+        _counts(
+            algorithm_title(name) if key == "algorithm" else name,
+            [row for row in rows if row[key] == name],
+        )
         for name in dict.fromkeys(row[key] for row in rows)
     ]
 
@@ -89,11 +96,11 @@ def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
     return {
         "name": name,
         "caught": f"{len(caught)} of {len(meaningful)}",
-        "all": len(caught) == len(meaningful),
+        "all_caught": len(caught) == len(meaningful),
         "inconclusive": sum(map(_is_named, meaningful)),
         "missed": sum(map(_is_missed, meaningful)),
         "contradicted": sum("contradicted" in row["how"] for row in caught),
-        "others": f"{sum(row['caught'] for row in harmless)} of {len(harmless)}"
+        "other_faults": f"{sum(row['caught'] for row in harmless)} of {len(harmless)}"
         if harmless
         else "",
         "runs": max((row["runs"] for row in caught), default=""),

@@ -1,4 +1,4 @@
-"""Privacy against single observers: tables by graph, and data for the page's script."""
+"""Content of the page on single observers: one table per graph, and data for its script."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ from private_consensus.audits.views import NOT_LINEAR
 from private_consensus.audits.views.causal import NO_VIEWS, WHOLE_RUN
 
 from ..formats import number, words
-from ..names import called
+from ..names import algorithm_title
 from ..reading import Results
 
 Row = Mapping[str, Any]
 
 VIEWS = {"agent": "single messages", "secure sums": "secure sums"}
-"""Kinds of observers that are single agents, in words."""
-OTHERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
+"""Kinds of observers that are single agents, each with its description."""
+OTHER_OBSERVERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
 NAMES = {
     "descent": "Descent, fresh noise in every round",
     "clipped": "Descent, clipped gradients",
     "muffliato_gd": "Muffliato-GD, four rounds per step",
 }
-"""Titles of configuration entries that differ from the name of the algorithm."""
+"""Titles of entries of ``config/observers.yaml`` that are not the name of an algorithm."""
 GRAPHS = {"chords": "ring with three chords"}
-SHOWN_BUDGET = 4.0
-"""Budget of the tables; if it was not computed, the largest computed budget."""
+TABLE_BUDGET = 4.0
+"""Budget epsilon of the tables; if it was not computed, they show the largest one."""
 
 
 def page(results: Results) -> dict[str, Any]:
-    """Collect the content of the page: the worst pair by distance of each algorithm, one table
-    per graph.
-    """
+    """Collect the content of the page: one table per graph with the worst pair by distance."""
     rows = results.audit.get("observers", [])
     budget = _budget(rows)
-    at = [row for row in rows if row["epsilon"] == budget]
+    at_budget = [row for row in rows if row["epsilon"] == budget]
     return {
         "budget": number(budget) if rows else "",
-        "graphs": [_graph(name, at) for name in _names(at, "graph")],
-        "others": OTHERS,
+        "graphs": [_graph(name, at_budget) for name in _names(at_budget, "graph")],
+        "other_observers": OTHER_OBSERVERS,
         "labels": LABELS,
-        "two_hops": [sentence(name, at) for name in _names(at, "algorithm")],
-        "beside": beside() if rows else [],
+        "two_hops": [sentence(name, at_budget) for name in _names(at_budget, "algorithm")],
+        "without_formula": without_formula() if rows else [],
     }
 
 
 LABELS = {
     "exact": "exact privacy loss of the received messages",
     "F1": "contraction bound: proven for non-expansive steps, including projections",
-    "F0": "causal bound: proven for any data and loss, since late messages cannot arrive",
+    "F0": "causal bound: proven for any data and loss; it counts the messages that can reach the "
+    "observer",
     "refused": "no guarantee is proven",
 }
+"""Kind of guarantee to its meaning."""
 
 
 FAR = 2
 """Distance of target agent and observer in the sentences, in edges."""
 NEARLY = 0.95
-"""Fraction of the eavesdropper's epsilon from which on two privacy losses count as equal."""
+"""Ratio of two privacy losses from which on a sentence calls them equal."""
 
 
 def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
-    """Compose a sentence on the privacy loss to an agent two edges away.
+    """Describe the privacy loss of an algorithm to agents that are two edges away.
 
     Parameters
     ----------
@@ -81,13 +81,13 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
     )
     worst = {d: _largest(settings, d) for d in (1, FAR)}
     labels = {r["label"] for r in settings if r["kind"] == "agent" and r["distance"] == FAR}
-    learns = "is" if labels == {"exact"} else "is proven to be at most"
-    return {"name": title(name), "words": _said(learns, worst, eavesdropper)}
+    verb = "is" if labels == {"exact"} else "is proven to be at most"
+    return {"name": title(name), "words": _distance_sentence(verb, worst, eavesdropper)}
 
 
 def title(name: str) -> str:
     """Return the title of a configuration entry."""
-    return NAMES.get(name) or called(name)
+    return NAMES.get(name) or algorithm_title(name)
 
 
 def graph_title(name: str) -> str:
@@ -100,7 +100,7 @@ def _largest(rows: list[Row], distance: int) -> float:
     return max((row["guarantee"] for row in agents), default=math.nan)
 
 
-def _said(learns: str, worst: Mapping[int, float], eavesdropper: float) -> str:
+def _distance_sentence(verb: str, worst: Mapping[int, float], eavesdropper: float) -> str:
     far, near = worst[FAR], worst[1]
     if math.isnan(far):
         return "No graph has two agents at a distance of two edges."
@@ -115,18 +115,18 @@ def _said(learns: str, worst: Mapping[int, float], eavesdropper: float) -> str:
         compared = f"{epsilon_in_words(far)}, equal to the privacy loss to the eavesdropper"
     else:
         compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"
-    return f"The privacy loss {learns} ε = {compared}; to a neighbour, {epsilon_in_words(near)}."
+    return f"The privacy loss {verb} ε = {compared}; to a neighbour, {epsilon_in_words(near)}."
 
 
-def beside() -> list[dict[str, str]]:
-    """Return the algorithms without a formula, with reason and remaining guarantee."""
+def without_formula() -> list[dict[str, str]]:
+    """List the algorithms without a formula for single observers, with reason and guarantee."""
     return [
-        {"name": name, "reason": reason, "rest": _rest(name)}
+        {"name": name, "reason": reason, "guarantee": _remaining_guarantee(name)}
         for name, reason in sorted(NOT_LINEAR.items())
     ]
 
 
-def _rest(name: str) -> str:
+def _remaining_guarantee(name: str) -> str:
     if name in NO_VIEWS:
         return "none"
     if name in WHOLE_RUN:
@@ -136,7 +136,7 @@ def _rest(name: str) -> str:
 
 def _budget(rows: Iterable[Row]) -> float:
     budgets = sorted({row["epsilon"] for row in rows})
-    return SHOWN_BUDGET if SHOWN_BUDGET in budgets else (budgets[-1] if budgets else math.nan)
+    return TABLE_BUDGET if TABLE_BUDGET in budgets else (budgets[-1] if budgets else math.nan)
 
 
 def _names(rows: Iterable[Row], key: str) -> list[str]:
@@ -163,9 +163,11 @@ def _algorithm(name: str, rows: list[Row], distances: list[int]) -> dict[str, An
     agents = [row for row in rows if row["kind"] == "agent"]
     return {
         "name": title(name),
-        "everything": _worst(row for row in rows if row["kind"] == "eavesdropper"),
+        "eavesdropper": _worst(row for row in rows if row["kind"] == "eavesdropper"),
         "by_distance": [_worst(row for row in agents if row["distance"] == d) for d in distances],
-        "others": [_worst(row for row in rows if row["kind"] == kind) for kind in OTHERS],
+        "other_observers": [
+            _worst(row for row in rows if row["kind"] == kind) for kind in OTHER_OBSERVERS
+        ],
         "labels": ", ".join(sorted({row["label"] for row in agents})),
         "reason": rows[0]["reason"],
     }
@@ -181,39 +183,39 @@ def epsilon_in_words(value: float) -> str:
     return "∞" if value > 1e6 else number(value)
 
 
-def learned(rows: Iterable[Row]) -> dict[str, Any]:
-    """Collect the data for the page's script: edges and names of graphs, and privacy losses.
+def script_data(rows: Iterable[Row]) -> dict[str, Any]:
+    """Collect the data of the page's script: the edges of each graph, and privacy losses.
 
-    For each algorithm, budget and kind of view, it holds the guarantee and the formula of every
-    ordered pair, [observer][target agent]. Cells are ``null`` on the diagonal, and formulas also
-    where none exists. Values above 10^6 are -1, because JSON has no infinity.
+    For each algorithm, budget and kind of observer, there are tables of guarantees, formulas and
+    labels of all pairs, [observer][target agent]. Missing formulas and the diagonal are None.
+    Values above 10^6 are -1, because JSON has no infinity.
     """
     graphs: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row["kind"] not in VIEWS:
             continue
         name = row["algorithm"]
-        empty = {"title": graph_title(row["graph"]), "links": [], "names": {}, "of": {}}
+        empty = {"title": graph_title(row["graph"]), "edges": [], "names": {}, "losses": {}}
         graph = graphs.setdefault(row["graph"], empty)
         graph["names"][name] = title(name)
         v, u = int(row["members"]), row["target_agent"]
-        if row["distance"] == 1 and u < v and [u, v] not in graph["links"]:
-            graph["links"].append([u, v])
-        views = graph["of"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})
+        if row["distance"] == 1 and u < v and [u, v] not in graph["edges"]:
+            graph["edges"].append([u, v])
+        views = graph["losses"].setdefault(name, {}).setdefault(f"{row['epsilon']:g}", {})
         cells = views.setdefault(row["kind"], {})
         for key, value in (("guarantee", row["guarantee"]), ("formula", row["formula"])):
             cells.setdefault(key, {}).setdefault(v, {})[u] = _cell(value)
         cells.setdefault("labels", {}).setdefault(v, {})[u] = row["label"]
     for graph in graphs.values():
-        _in_rows(graph)
+        _convert_tables(graph)
     return graphs
 
 
-def _in_rows(graph: dict[str, Any]) -> None:
-    """Convert nested dictionaries to nested lists, in place."""
-    agents = 1 + max(max(link) for link in graph["links"])
+def _convert_tables(graph: dict[str, Any]) -> None:
+    """Convert the tables of a graph from nested dictionaries to nested lists, in place."""
+    agents = 1 + max(max(edge) for edge in graph["edges"])
     graph["agents"] = agents
-    for budgets in graph["of"].values():
+    for budgets in graph["losses"].values():
         for views in budgets.values():
             for cells in views.values():
                 for key, table in cells.items():

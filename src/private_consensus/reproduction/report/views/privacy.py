@@ -1,4 +1,4 @@
-"""Claimed epsilon, epsilon by formula and accounted epsilon of all settings."""
+"""Content of the page on privacy: claimed epsilon and bounds on the true epsilon, by setting."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from private_consensus.privacy import (
     VIOLATED,
 )
 
-from ..formats import grouped, number, spread, words
-from ..names import called
+from ..formats import grouped, number, value_range, words
+from ..names import algorithm_title
 from ..reading import Results
-from . import brackets
+from . import bounds
 
 Row = Mapping[str, Any]
 
@@ -35,29 +35,36 @@ FIXED = (
     "epsilon_under_assumption", "notes", "epsilon_lower", "lower_bound_method", "bound_gap_reason",
     "audit_verdict", "audit_findings",
 )  # fmt: skip
-"""Columns of each privacy table; all others are axes of grids."""
+"""Columns of each privacy table; all others are varied parameters."""
 
-SAID = ("experiment", "algorithm", "variant", "interpretation")
-NUMBERS = ("delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "proven", "verdict")
-"""Columns of the file with all settings, before and after the axes."""
-MOST_SETTINGS = 60
-"""Largest number of settings of an experiment that the page lists; the file has all settings."""
+LEADING_COLUMNS = ("experiment", "algorithm", "variant", "interpretation")
+TRAILING_COLUMNS = (
+    "delta",
+    "epsilon_claimed",
+    "epsilon_formula",
+    "epsilon_accountant",
+    "proven",
+    "verdict",
+)
+"""Columns of the CSV file with all settings, before and after the varied parameters."""
+MAX_LISTED_SETTINGS = 60
+"""Largest number of settings of an experiment that the page lists; the CSV file has all."""
 
-_LOOK = {
+_ICON = {
     VIOLATED: "not", DIFFERS: "part", NOT_PROVEN: "part", INCONCLUSIVE: "part",
     NOT_PRIVATE: "open", HOLDS_BY_SLACK: "held", HOLDS: "held",
 }  # fmt: skip
-LOOKS = {verdict: _LOOK[verdict] for verdict in VERDICTS}
-"""Verdict to the name of its shape and colour, the worst first; the worst represents a group."""
+ICONS = {verdict: _ICON[verdict] for verdict in VERDICTS}
+"""Verdict to its icon, the worst verdict first; the worst one represents a group of settings."""
 
-CLAIMS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
-"""Names of groups of verdicts in the filter of settings."""
+VERDICT_GROUPS = {"not": "violated", "part": "not proven", "held": "holds", "open": "no claim"}
+"""Icon to the name of its verdicts in the filter of settings."""
 
-WORDS = {NOT_PRIVATE: "no claim"}
+DISPLAYED_VERDICTS = {NOT_PRIVATE: "no claim"}
 
 
-def promises(results: Results) -> list[dict[str, Any]]:
-    """Return the claimed and delivered privacy per paper, algorithm and variant."""
+def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
+    """Return claimed and delivered privacy, one row per paper, algorithm and variant."""
     groups = grouped(
         results.privacy,
         lambda row: (results.paper_of[row["experiment"]], row["algorithm"], row["variant"]),
@@ -72,29 +79,31 @@ def promises(results: Results) -> list[dict[str, Any]]:
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the privacy page."""
     return {
-        "promised": [
+        "by_algorithm": [
             {**row, "paper_name": results.names[row["paper"]]}
-            for row in _with_audits(algorithms(promises(results)), results.audit.get("audits", []))
+            for row in _with_audits(
+                algorithms(privacy_by_variant(results)), results.audit.get("audits", [])
+            )
         ],
         "rows": variants(results.privacy, results),
         "shown": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
-        "claims": CLAIMS,
-        "closeness": brackets.CLOSENESS,
+        "verdict_groups": VERDICT_GROUPS,
+        "closeness": bounds.CLOSENESS,
         "is_drawn": not results.is_reference,
-        "brackets": brackets.table(results.privacy),
-        "repairs": [repair(row) for row in results.audit.get("repairs", [])],
+        "bound_ratios": bounds.table(results.privacy),
+        "corrections": [correction(row) for row in results.audit.get("repairs", [])],
     }
 
 
 def variants(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
-    """Return one line per experiment and variant.
+    """Return one row per experiment and variant.
 
     Parameters
     ----------
     privacy : iterable of rows
-        One row per setting: all of the results, or some.
+        Privacy rows, one per setting.
     results : Results
-        Experiments and papers; they determine the order.
+        Experiments and papers; their order is the order of the rows.
 
     Returns
     -------
@@ -108,7 +117,7 @@ def variants(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
+def privacy_of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
     """Return the claimed and delivered privacy of one algorithm, per experiment and variant.
 
     Parameters
@@ -126,8 +135,10 @@ def of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
-    """Add the audits of each algorithm: its noise, and the bound of a small setting if no setting
-    of a figure was audited.
+    """Add a description of the audits of each algorithm.
+
+    It contains the test of the noise and, if no setting of a figure was audited, the lower bound of
+    a small setting.
     """
     correct = [row for row in audits if row["copy"] == "correct"]
     small = {row["algorithm"]: row for row in correct if row["level"] == "transcript"}
@@ -136,38 +147,38 @@ def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict
         noise = _noise(name, correct) if name in small else ""
         bounded = any(item["bound"] for item in row["verdicts"])
         partial_audits = [audit for audit in correct if audit["level"].endswith(f" of {name}")]
-        bound = "" if bounded else _elsewhere(small.get(name), partial_audits)
+        bound = "" if bounded else _small_audit(small.get(name), partial_audits)
         row["audit"] = "; ".join(filter(None, (bound, noise)))
     return rows
 
 
-def _elsewhere(small: Row | None, partial_audits: list[Row]) -> str:
-    """Return the bound of a small setting, or of an audit of a part of the algorithm."""
+def _small_audit(small: Row | None, partial_audits: list[Row]) -> str:
+    """Describe the audit of a small setting, or of a part of the algorithm."""
     if small is None and not partial_audits:
         return "not audited"
     audit = small or max(partial_audits, key=lambda row: row["bound"] / row["claimed"])
     subject = "a small setting" if small else words(audit["level"])
     if not audit["bound"] > 0:
-        return f"audited on {subject}: no privacy loss found"
+        return f"audit of {subject}: no privacy loss detected"
     bound, claimed, delta = (number(audit[key]) for key in ("bound", "claimed", "delta"))
-    return f"at least {bound} (claimed {claimed}), {subject} at δ = {delta}"
+    return f"at least {bound} (claimed {claimed}), audit of {subject} at δ = {delta}"
 
 
 def _noise(algorithm: str, correct: list[Row]) -> str:
-    """Describe the result of the test of the noise where it is added."""
+    """Describe the result of the audit's test of the added noise."""
     flags = [
         row["flagged"] for row in correct
         if row["algorithm"] == algorithm and row["level"].startswith("noise")
     ]  # fmt: skip
     if not flags:
-        return "noise not recovered"
+        return "noise not tested"
     return "NOISE DIFFERS FROM ITS DECLARATION" if any(flags) else "noise as declared"
 
 
-def repair(row: Row) -> dict[str, str]:
-    """Describe a setting as published and as corrected."""
+def correction(row: Row) -> dict[str, str]:
+    """Format a setting of the published and of the corrected variant for the page."""
     return {
-        "algorithm": called(row["algorithm"]), "experiment": words(row["experiment"]),
+        "algorithm": algorithm_title(row["algorithm"]), "experiment": words(row["experiment"]),
         "measure": f"{words(row['quantity'])}, {words(row['metric'])}",
         "claimed": number(row["epsilon_claimed"]),
         "published": words(row["published"]), "corrected": words(row["corrected"]),
@@ -178,23 +189,21 @@ def repair(row: Row) -> dict[str, str]:
     }  # fmt: skip
 
 
-def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return one row per paper and algorithm, with the variants that deliver the claimed
-    privacy.
-    """
-    groups = grouped(promised, itemgetter("paper", "name"))
+def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return one row per paper and algorithm, with its variants grouped by verdict."""
+    groups = grouped(by_variant, itemgetter("paper", "name"))
     return [
         {
             "name": name,
-            "algorithm": called(name),
+            "algorithm": algorithm_title(name),
             "paper": paper,
             "number": rows[0]["number"],
             "verdicts": [
-                {"verdict": verdict, "look": variants_of_verdict[0]["look"],
+                {"verdict": verdict, "icon": variants_of_verdict[0]["icon"],
                  "variants": [row["variant"] for row in variants_of_verdict],
-                 "excess": _times(row["ratio"] for row in variants_of_verdict),
-                 "audited": _each(row["audited"] for row in variants_of_verdict),
-                 **{key: _furthest(variants_of_verdict)[key] for key in ("bound", "how")}}
+                 "excess": _multiple(row["ratio"] for row in variants_of_verdict),
+                 "audited": _joined(row["audited"] for row in variants_of_verdict),
+                 **{key: _most_violated(variants_of_verdict)[key] for key in ("bound", "how")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (variants_of_verdict := [row for row in rows if row["verdict"] == verdict])
             ],
@@ -204,15 +213,13 @@ def algorithms(promised: Sequence[Row]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _furthest(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the variant with the largest ratio of lower bound to claim."""
+def _most_violated(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Return the variant with the largest ratio of lower bound to claimed epsilon."""
     return max(rows, key=lambda row: row["above"])
 
 
-def _times(ratios: Iterable[float | None]) -> str:
-    """Describe the ratio of the accountant's to the claimed epsilon; empty if nothing is
-    claimed.
-    """
+def _multiple(ratios: Iterable[float | None]) -> str:
+    """Format the largest ratio of accounted to claimed epsilon; empty without a claim."""
     finite = [ratio for ratio in ratios if ratio is not None]
     return f"{number(max(finite), 2)} × claimed ε" if finite else ""
 
@@ -226,45 +233,45 @@ def _errata(rows: list[Row]) -> list[str]:
 
 
 def _bounded(rows: list[Row]) -> dict[str, Any]:
-    """Return the largest lower bound relative to its claim, and its method; may be empty."""
+    """Return the lower bound that is largest relative to its claim, and its method."""
     claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
-    best = max(claims, key=_above, default=None)
-    if best is None or _above(best) == 0:
+    best = max(claims, key=_lower_over_claimed, default=None)
+    if best is None or _lower_over_claimed(best) == 0:
         return {"bound": "", "how": "", "above": 0.0}
-    low = brackets.lower(best)
+    low = bounds.lower(best)
     audited = best["audit"] if best.get("epsilon_empirical") == low else ""
     return {
         "bound": f"{number(low)} (claimed {number(best['epsilon_claimed'])})",
         "how": audited or best.get("lower_bound_method") or "",
-        "above": _above(best),
+        "above": _lower_over_claimed(best),
     }
 
 
-def _above(row: Row) -> float:
-    return brackets.lower(row) / row["epsilon_claimed"]
+def _lower_over_claimed(row: Row) -> float:
+    return bounds.lower(row) / row["epsilon_claimed"]
 
 
-def kept(promised: Sequence[Row]) -> dict[str, int]:
-    """Count the variants that deliver the claimed privacy, that do not, and that claim none."""
-    looks = Counter(row["look"] for row in promised)
-    return {"variants": len(promised), "held": looks["held"],
-            "broken": looks["not"] + looks["part"],
-            "silent": looks["open"]} if promised else {}  # fmt: skip
+def privacy_counts(by_variant: Sequence[Row]) -> dict[str, int]:
+    """Count the variants that deliver the claimed privacy, that do not, and without a claim."""
+    icons = Counter(row["icon"] for row in by_variant)
+    return {"variants": len(by_variant), "delivered": icons["held"],
+            "not_delivered": icons["not"] + icons["part"],
+            "without_claim": icons["open"]} if by_variant else {}  # fmt: skip
 
 
 def of_experiments(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the privacy of each experiment, with one row per variant.
+    """Return the privacy of each experiment, one row per variant.
 
-    All settings are listed in full if there are at most :data:`MOST_SETTINGS` of them.
+    The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`.
 
     Parameters
     ----------
     privacy : iterable of rows
         One row per setting.
     experiments : mapping
-        Name to experiment; determines the order.
+        Name to experiment; its order is the order of the result.
 
     Returns
     -------
@@ -280,7 +287,7 @@ def of_experiments(
             "axes": (axes := _axes(rows)),
             "count": len(rows),
             "settings": [_setting(row, axes) for row in rows]
-            if len(rows) <= MOST_SETTINGS else [],
+            if len(rows) <= MAX_LISTED_SETTINGS else [],
         }
         for name in experiments
         if (rows := of_experiment.get(name))
@@ -292,7 +299,7 @@ def _by_variant(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.DataFrame:
-    """Return all settings of the named experiments as a table of numbers.
+    """Build the table of all settings of some experiments, for the CSV file.
 
     Parameters
     ----------
@@ -307,35 +314,35 @@ def settings_table(privacy: Iterable[Row], experiments: Iterable[str]) -> pl.Dat
         One row per setting.
     """
     rows = [row for row in privacy if row["experiment"] in set(experiments)]
-    columns = [*SAID, *_axes(rows), *NUMBERS] if rows else []
+    columns = [*LEADING_COLUMNS, *_axes(rows), *TRAILING_COLUMNS] if rows else []
     frame = pl.DataFrame(
         {key: [row.get(key) for row in rows] for key in dict.fromkeys(columns)}, strict=False
     )
-    return frame.with_columns(pl.Series("lower", [brackets.lower(row) for row in rows], pl.Float64))
+    return frame.with_columns(pl.Series("lower", [bounds.lower(row) for row in rows], pl.Float64))
 
 
 def _summary(rows: list[Row]) -> dict[str, Any]:
     verdicts = Counter(row["verdict"] for row in rows)
-    worst = next((v for v in LOOKS if v in verdicts), rows[0]["verdict"])
+    worst = next((v for v in ICONS if v in verdicts), rows[0]["verdict"])
     return {
         "name": rows[0]["algorithm"],
-        "algorithm": called(rows[0]["algorithm"]),
+        "algorithm": algorithm_title(rows[0]["algorithm"]),
         "variant": words(rows[0]["variant"]),
         "interpretation": rows[0]["interpretation"],
-        "delta": spread(row["delta"] for row in rows),
-        "claimed": spread(row["epsilon_claimed"] for row in rows),
-        "formula": spread(row["epsilon_formula"] for row in rows),
-        "accounted": spread(row["epsilon_accountant"] for row in rows),
-        "lower": spread(map(brackets.lower, rows)),
+        "delta": value_range(row["delta"] for row in rows),
+        "claimed": value_range(row["epsilon_claimed"] for row in rows),
+        "formula": value_range(row["epsilon_formula"] for row in rows),
+        "accounted": value_range(row["epsilon_accountant"] for row in rows),
+        "lower": value_range(map(bounds.lower, rows)),
         "assumed": _assumed(rows),
-        "accountant": _each(row["accountant"] for row in rows),
-        "relation": _each(row["relation"] for row in rows),
-        "sampling": _each(row["sampling"] for row in rows),
-        "unaccounted_data_use": _each(row.get("unaccounted_data_use") or "" for row in rows),
+        "accountant": _joined(row["accountant"] for row in rows),
+        "relation": _joined(row["relation"] for row in rows),
+        "sampling": _joined(row["sampling"] for row in rows),
+        "unaccounted_data_use": _joined(row.get("unaccounted_data_use") or "" for row in rows),
         "proven": all(row["proven"] for row in rows),
-        "notes": _each(row.get("notes") or "" for row in rows),
-        "verdict": WORDS.get(worst, worst),
-        "look": LOOKS.get(worst, "open"),
+        "notes": _joined(row.get("notes") or "" for row in rows),
+        "verdict": DISPLAYED_VERDICTS.get(worst, worst),
+        "icon": ICONS.get(worst, "open"),
         **_bounded(rows),
         "audited": _audited(rows) if worst in (VIOLATED, DIFFERS, INCONCLUSIVE) else "",
         "errata": _errata(rows),
@@ -345,28 +352,26 @@ def _summary(rows: list[Row]) -> dict[str, Any]:
 
 
 def _audited(rows: list[Row]) -> str:
-    """Return the findings of audits, and the parts that were not tested."""
-    return _each(row.get("audit_findings") or "" for row in rows)
+    """Join the findings of audits and the parts that they did not test."""
+    return _joined(row.get("audit_findings") or "" for row in rows)
 
 
 def _assumed(rows: list[Row]) -> str:
-    """Return the accountant's epsilon under the assumption in the notes; None without an
-    assumption.
-    """
+    """Format the accounted epsilon under the assumption in the notes; empty without one."""
     values = (row.get("epsilon_under_assumption") for row in rows)
     epsilons = [value for value in values if value is not None]
-    return "" if all(map(math.isnan, epsilons)) else spread(epsilons)
+    return "" if all(map(math.isnan, epsilons)) else value_range(epsilons)
 
 
 def _setting(row: Row, axes: list[str]) -> dict[str, Any]:
     return {
         **_summary([row]),
-        "point": [_cell(row.get(axis)) for axis in axes],
+        "parameters": [_cell(row.get(axis)) for axis in axes],
     }
 
 
 def _axes(rows: list[Row]) -> list[str]:
-    """Return the columns of the grid that are not empty."""
+    """Return the columns of varied parameters that are not empty."""
     names = [name for name in rows[0] if name not in FIXED and not name.endswith("_right")]
     return [name for name in names if any(row[name] is not None for row in rows)]
 
@@ -375,12 +380,12 @@ def _cell(value: Any) -> str:
     return value if isinstance(value, str) else number(value)
 
 
-def _each(values: Iterable[str]) -> str:
+def _joined(values: Iterable[str]) -> str:
     return "; ".join(dict.fromkeys(value for value in values if value))
 
 
 def _ratio(rows: list[Row]) -> float | None:
-    """Return the largest ratio of the accountant's to the claimed epsilon."""
+    """Return the largest ratio of accounted to claimed epsilon; None without a claim."""
     ratios = [
         row["epsilon_accountant"] / row["epsilon_claimed"]
         for row in rows

@@ -1,4 +1,4 @@
-"""Commit, versions, wall times, and the tested faults."""
+"""Content of the page of a run: commit, versions, wall times, and tested faults."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 from ..formats import duration, number
 from ..reading import Results
 
-SHOWN = 10
-"""Number of longest jobs that are listed; the others are folded."""
+LISTED_JOBS = 10
+"""Number of longest jobs in the first table; the second table has the others."""
 
 
 def page(results: Results) -> dict[str, Any]:
-    """Collect the content of the page of the run."""
+    """Collect the content of the page."""
     return {
         "commit": results.commit,
         "versions": results.versions,
@@ -23,7 +23,7 @@ def page(results: Results) -> dict[str, Any]:
 
 
 def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """List the jobs by decreasing wall time, with their total."""
+    """List the jobs in descending order of wall time, with total time and peak memory."""
     rows = sorted(timings, key=lambda row: (-row["seconds"], row["job"]))
     formatted = [
         {"job": row["job"], "time": duration(row["seconds"]),
@@ -31,8 +31,8 @@ def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         for row in rows
     ]  # fmt: skip
     return {
-        "first": formatted[:SHOWN],
-        "rest": formatted[SHOWN:],
+        "first": formatted[:LISTED_JOBS],
+        "rest": formatted[LISTED_JOBS:],
         "count": len(rows),
         "total": duration(sum(row["seconds"] for row in rows)),
         "peak": f"{number(round(max((row['memory'] for row in rows), default=0)))} MB",
@@ -42,7 +42,7 @@ def jobs(timings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def seconds_of_figures(
     papers: Mapping[str, Mapping[str, Any]], timings: Iterable[Mapping[str, Any]]
 ) -> dict[str, float]:
-    """Sum the wall times of the cells that each figure or table needs.
+    """Sum the wall times of the jobs that each figure or table needs.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def seconds_of_figures(
     Returns
     -------
     dict of str to float
-        Seconds per figure or table; absent if none of its cells was timed.
+        Wall time in seconds per figure or table; absent if none of its jobs was timed.
     """
     seconds = {row["job"]: row["seconds"] for row in timings}
     totals = {}
@@ -66,12 +66,12 @@ def seconds_of_figures(
     return totals
 
 
-OF_FIGURES = ("figure", "table", "summarize_partition", "compute_views")
-"""Jobs that are named by the figure or table that they are for."""
+FIGURE_JOBS = ("figure", "table", "summarize_partition", "compute_views")
+"""Jobs whose log files are named by a figure or table."""
 
 
 def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
-    """Return the jobs of a figure or table: its cells, and its drawing."""
+    """Return the names of the jobs of a figure or table: its cells, and its drawing."""
     cells = {
         f"{curve.get('experiment') or panel['experiment']}.{curve['method']}"
         for panel in spec.get("panels", ())
@@ -81,4 +81,4 @@ def _jobs(name: str, spec: Mapping[str, Any]) -> set[str]:
         for block in spec.get("blocks", ())
         for method in block["methods"]
     }
-    return cells | {f"{job}.{name}" for job in OF_FIGURES}
+    return cells | {f"{job}.{name}" for job in FIGURE_JOBS}

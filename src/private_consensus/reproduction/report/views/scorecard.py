@@ -1,4 +1,4 @@
-"""The scorecard: one row per claim, adjusted for the number of claims."""
+"""Scorecard of the claims: one row per claim, with verdicts adjusted for the number of claims."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...experiments.commands import command
 from ..formats import NONE, duration, exponential, interval, number
 from ..reading import Results
 from . import run
-from .verdicts import LOOKS, scorecard
+from .verdicts import ICONS, scorecard
 
 Row = Mapping[str, Any]
 
@@ -30,18 +30,18 @@ COLUMNS = (
     "confirmed", "contradicted", "tied", "runs", "runs_needed", "remark", "source",
     "command", "seconds",
 )  # fmt: skip
-"""Columns of the files; numbers of a ratio are ratios, not their logarithms."""
+"""Columns of the files. Statistics that are logarithms of ratios are converted to ratios."""
 
 FILES = ("scorecard.csv", "scorecard.md", "scorecard.json")
 
 
 def page(results: Results) -> dict[str, Any]:
-    """Collect the content of the page of all claims, grouped by paper."""
+    """Collect the content of the page of all claims."""
     seconds = run.seconds_of_figures(results.papers, results.timings)
     claims = rows(results.claims, results.papers, seconds, results.scale)
     return {
         "scorecard": [{**row, "paper_name": results.names[row["paper"]]} for row in claims],
-        "judged": {key: name for key, name in results.names.items()
+        "papers_with_claims": {key: name for key, name in results.names.items()
                    if any(row["paper"] == key for row in claims)},
         "counts": [{**item, "meaning": MEANINGS[item["verdict"]]} for item in counts(claims)],
     }  # fmt: skip
@@ -50,8 +50,8 @@ def page(results: Results) -> dict[str, Any]:
 def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     """Apply Holm's method to the primary variants of the claims of all papers.
 
-    A verdict that is not significant at its adjusted level becomes "undecided". Rows without a
-    ``p``, of an older run, are not adjusted.
+    A verdict that is not significant at its adjusted level becomes "undecided". Without p-values,
+    as in results of older versions, every verdict becomes undecided.
     """
     rows = [row for row in claims if row["is_primary"]]
     p = [1.0 if row.get("p") is None else row["p"] for row in rows]
@@ -61,7 +61,7 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
             **row,
             "p": p_alone,
             "p_holm": after,
-            "verdict_holm": _after(row["verdict"], after),
+            "verdict_holm": _verdict_after_holm(row["verdict"], after),
             **_interval(row, level),
         }
         for row, p_alone, after, level in zip(
@@ -70,12 +70,12 @@ def adjusted(claims: Iterable[Row]) -> dict[str, Row]:
     }
 
 
-def _after(verdict: str, p: float) -> str:
+def _verdict_after_holm(verdict: str, p: float) -> str:
     return UNDECIDED if p > ALPHA and verdict != UNTESTABLE else verdict
 
 
 def _interval(row: Row, level: float) -> dict[str, float]:
-    """Compute the interval of the deciding statistic at the level of Holm's method."""
+    """Compute the interval of the deciding statistic at its level of Holm's method."""
     moments = (row["value"], row.get("error"), row.get("skewness"))
     finite = [number for number in moments if number is not None and not math.isnan(number)]
     if len(finite) < len(moments):
@@ -90,7 +90,7 @@ def rows(
     claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]], seconds: Mapping[str, float],
     scale: str,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Return one row per claim, in the form that the page shows.
+    """Return one row per claim, with formatted numbers and the command that reproduces it.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def rows(
     papers : mapping
         Key to paper.
     seconds : mapping
-        Figure or table to the wall time of the cells that it needs.
+        Figure or table to the wall time of its jobs, in seconds.
     scale : str
         Name of the scale.
 
@@ -128,7 +128,7 @@ def _in_words(row: Row, claim: Row) -> dict[str, Any]:
         "p": claim["p"],
         "p_holm": claim["p_holm"],
         "verdict_holm": claim["verdict_holm"],
-        "stands": claim["verdict_holm"] == row["verdict"],
+        "is_significant": claim["verdict_holm"] == row["verdict"],
         "p_holm_shown": "< 0.0001" if claim["p_holm"] < 1e-4 else number(claim["p_holm"], 2),
         "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
         "low_holm": claim["low_holm"],
@@ -142,20 +142,22 @@ def counts(scored: Iterable[Row]) -> list[dict[str, Any]]:
     return [
         {
             "verdict": verdict,
-            "look": LOOKS[verdict],
+            "icon": ICONS[verdict],
             "count": sum(row["verdict"] == verdict for row in scored),
-            "standing": sum(row["verdict"] == verdict and row["stands"] for row in scored),
+            "count_after_holm": sum(
+                row["verdict"] == verdict and row["is_significant"] for row in scored
+            ),
         }
         for verdict in VERDICTS
     ]
 
 
 def table(scored: Iterable[Row]) -> pl.DataFrame:
-    """Return the rows as a table of numbers, with the columns of :data:`COLUMNS`."""
-    return pl.DataFrame([_plain(row) for row in scored], infer_schema_length=None)
+    """Return the scorecard as a table with the columns :data:`COLUMNS`."""
+    return pl.DataFrame([_unformatted(row) for row in scored], infer_schema_length=None)
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _unformatted(row: Row) -> dict[str, Any]:
     numbers = ("value", "low", "high", "low_holm", "high_holm", "accept_low", "accept_high")
     scale = exponential if row["measure"] == "ratio" else float
     plain = {key: row.get(key) for key in COLUMNS}
@@ -175,7 +177,7 @@ def files(scored: Iterable[Row]) -> dict[str, str]:
         "scorecard.json": json.dumps(
             {"alpha": ALPHA,
              "adjustment": "Holm, over the primary variants of the claims of all papers",
-             "counts": [{key: c[key] for key in ("verdict", "count", "standing")}
+             "counts": [{key: c[key] for key in ("verdict", "count", "count_after_holm")}
                         for c in counts(scored)],
              "claims": [_finite(row) for row in frame.to_dicts()]},
             indent=1,
@@ -192,12 +194,13 @@ def _finite(row: Row) -> dict[str, Any]:
 
 
 def markdown(claims: Iterable[Row]) -> str:
-    """Write counts and one row per claim as Markdown."""
+    """Format the counts of verdicts and one row per claim as Markdown."""
     scored = list(claims)
     titles = ("claim", "verdict", "statistic", "value", "interval", "Holm", "runs", "remark",
               "figure")  # fmt: skip
     tallies = [
-        f"- {item['verdict']}: {item['count']} ({item['standing']} after Holm's adjustment)\n"
+        f"- {item['verdict']}: {item['count']} "
+        f"({item['count_after_holm']} after Holm's adjustment)\n"
         for item in counts(scored)
     ]
     rows = [
@@ -212,13 +215,13 @@ def markdown(claims: Iterable[Row]) -> str:
 
 
 def _after_holm(row: Row) -> str:
-    return f"{'stands' if row['stands'] else row['verdict_holm']}, {row['interval_holm']}"
+    return f"{'stands' if row['is_significant'] else row['verdict_holm']}, {row['interval_holm']}"
 
 
-def in_words(
+def by_icon(
     claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, list[dict[str, Any]]]:
-    """Group the primary variants of the claims by verdict.
+    """Group the primary variants of the claims by the icon of their verdict.
 
     Parameters
     ----------
@@ -230,7 +233,7 @@ def in_words(
     Returns
     -------
     dict of str to list
-        Verdict to its claims.
+        Icon to the claims with this verdict.
     """
     primary = scorecard(claims, papers)
-    return {look: [row for row in primary if row["look"] == look] for look in LOOKS.values()}
+    return {icon: [row for row in primary if row["icon"] == icon] for icon in ICONS.values()}

@@ -1,4 +1,4 @@
-"""Tables: computed numbers next to published ones."""
+"""Content of tables: computed numbers next to published numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LINKS = (("csv", "numbers as CSV"), ("md", "Markdown"), ("tex", "LaTeX"))
 
 
 def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str) -> dict[str, Any]:
-    """Return the template variables of a table: published and computed numbers.
+    """Collect the content of a table for the page.
 
     Parameters
     ----------
@@ -25,13 +25,14 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
     paper : mapping
         Paper with its tables and experiments.
     numbers : polars.DataFrame
-        Computed numbers with their sources and numbers of runs.
+        Published and computed numbers, with data sources and numbers of runs.
     scale : str
         Name of the scale.
 
     Returns
     -------
     dict
+        Template variables.
     """
     spec = paper["tables"][name]
     titles, rows = shown(numbers, spec)

@@ -1,4 +1,4 @@
-"""The theorems: numbered statements by paper, with verdicts and computations."""
+"""Content of the page of theorems: numbered statements with verdicts and computations."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from ...experiments.citations import cited
 from ..formats import grouped
 from ..reading import Results
-from .verdicts import LOOKS
+from .verdicts import ICONS
 
 Row = Mapping[str, Any]
 
 
-BESIDE = {"observers": "Methods for single observers"}
-"""Titles of groups of statements that belong to none of the papers."""
+OTHER_GROUPS = {"observers": "Methods for single observers"}
+"""Titles of groups of statements that are not of a reproduced paper."""
 
 
 def page(results: Results) -> dict[str, Any]:
@@ -29,14 +29,14 @@ def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Count the statements by verdict."""
     numbers = Counter(row["verdict"] for row in rows)
     return [
-        {"verdict": verdict, "look": look, "count": numbers[verdict]}
-        for verdict, look in LOOKS.items()
+        {"verdict": verdict, "icon": icon, "count": numbers[verdict]}
+        for verdict, icon in ICONS.items()
         if numbers[verdict]
     ]
 
 
 def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, Any]]:
-    """Group the theorems by paper, in the order of their rows.
+    """Group the statements by paper, in the order of their rows.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def by_paper(rows: Iterable[Row], papers: Mapping[str, Row]) -> list[dict[str, A
     Returns
     -------
     list of dict
-        One group per paper in ``rows``.
+        One group per paper.
     """
     groups = grouped(rows, itemgetter("paper"))
     return [
         {
             "key": key,
-            "name": cited(papers[key]) if key in papers else BESIDE.get(key, key),
+            "name": cited(papers[key]) if key in papers else OTHER_GROUPS.get(key, key),
             "title": papers[key]["title"] if key in papers and papers[key]["authors"] else "",
             "counts": counts(group),
             "statements": [_statement(row) for row in group],
@@ -69,7 +69,7 @@ def _statement(row: Row) -> dict[str, Any]:
         "number": row["number"],
         "statement": row["statement"],
         "verdict": row["verdict"],
-        "look": LOOKS[row["verdict"]],
+        "icon": ICONS[row["verdict"]],
         "because": row["because"],
         "errata": [name for name in row["errata"].split("; ") if name],
         "claims": [_claim(line) for line in row["claims"].splitlines()],
@@ -82,4 +82,4 @@ def _statement(row: Row) -> dict[str, Any]:
 def _claim(line: str) -> dict[str, str]:
     """Split a line such as ``xiao_c01: held`` into the claim's identifier, paper and verdict."""
     identifier, _, verdict = line.partition(": ")
-    return {"id": identifier, "paper": identifier.partition("_")[0], "rest": verdict}
+    return {"id": identifier, "paper": identifier.partition("_")[0], "verdict": verdict}

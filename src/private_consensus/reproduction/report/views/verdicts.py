@@ -1,4 +1,4 @@
-"""Claims and their verdicts."""
+"""Format claims, their verdicts, and remarks that explain a verdict."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from ...claims import HELD, IN_PART, MEANINGS, NOT_HELD, UNDECIDED, UNTESTABLE
 from ...claims.intervals import MIN_RUNS, too_few_runs
 from ..formats import exponential, grouped, interval, number, region
-from .figures import short
+from .figures import short_title
 
 Row = Mapping[str, Any]
 
-LOOKS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
-"""Verdict to the name of its shape and colour."""
+ICONS = {HELD: "held", IN_PART: "part", NOT_HELD: "not", UNDECIDED: "open", UNTESTABLE: "never"}
+"""Verdict to the name of its icon (shape and colour)."""
 
 HEADINGS = {
     "not": "Claims that do not hold",
@@ -25,7 +25,7 @@ HEADINGS = {
     "open": "Undecided claims",
     "never": "Claims that cannot be tested",
 }
-"""Headings of the lists of claims by verdict, in the order of the page."""
+"""Icon to the heading of the list of claims with this verdict, in the order of the page."""
 
 RATIOS = {
     "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "steadier",
@@ -36,32 +36,32 @@ RATIOS = {
 MANY_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
 
-NO_BOUND = "without any bound"
+INFINITELY_FAR = "infinitely far"
 EQUAL = 1e-9
-"""Smallest change of a bound that a remark mentions."""
+"""Smallest change of a bound that a remark states."""
 UNBOUNDED = 500.0
-"""Logarithm of a ratio from which on the ratio counts as infinite."""
+"""Logarithm of a ratio from which on the ratio is shown as infinite."""
 
 MANY_TIMES = 3.0
-"""Ratio from which on an excess is written as a multiple instead of a percentage."""
+"""Relative excess from which on it is written as a multiple instead of a percentage."""
 
 
-def look(verdict: str) -> str:
-    """Return the name of the shape and colour of a verdict."""
-    return LOOKS.get(verdict, "open")
+def icon(verdict: str) -> str:
+    """Return the name of the icon of a verdict."""
+    return ICONS.get(verdict, "open")
 
 
 def counts(claims: Iterable[Row]) -> list[dict[str, Any]]:
-    """Count the primary verdicts by kind, with zero counts included."""
+    """Count the verdicts on primary variants, including verdicts with count 0."""
     numbers = Counter(row["verdict"] for row in claims if row["is_primary"])
     return [
-        {"verdict": verdict, "look": LOOKS[verdict], "count": numbers[verdict], "meaning": meaning}
+        {"verdict": verdict, "icon": ICONS[verdict], "count": numbers[verdict], "meaning": meaning}
         for verdict, meaning in MEANINGS.items()
     ]
 
 
 def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) -> list[dict]:
-    """Return one row per claim: its primary verdict and the deciding number.
+    """Return one row per claim, for its primary variant.
 
     Parameters
     ----------
@@ -78,13 +78,13 @@ def scorecard(claims: Iterable[Row], papers: Mapping[str, Mapping[str, Any]]) ->
 
 
 def _scored(row: Row, paper: Mapping[str, Any]) -> dict[str, Any]:
-    number = paper["paper"]["number"]
+    paper_number = paper["paper"]["number"]
     title = {**paper["figures"], **paper.get("tables", {})}[row["figure"]]["title"]
-    return {**judged(row), "number": number, "short": short(title, number)}
+    return {**formatted(row), "number": paper_number, "short": short_title(title, paper_number)}
 
 
 def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
-    """Return the claims that a figure shows, with one row per variant, the primary first.
+    """Return the claims on a figure, each with one row per variant, the primary one first.
 
     Parameters
     ----------
@@ -97,16 +97,16 @@ def of_figure(claims: Iterable[Row], figure: str) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    judged_rows = [judged(row) for row in claims if row["figure"] == figure]
+    formatted_rows = [formatted(row) for row in claims if row["figure"] == figure]
     return [
         {**rows[0], "variants": rows}
-        for variants in grouped(judged_rows, itemgetter("id")).values()
+        for variants in grouped(formatted_rows, itemgetter("id")).values()
         if (rows := sorted(variants, key=lambda row: not row["is_primary"]))
     ]
 
 
-def judged(row: Row) -> dict[str, Any]:
-    """Format the numbers of a verdict, with logarithms of ratios as ratios."""
+def formatted(row: Row) -> dict[str, Any]:
+    """Add the formatted numbers of a verdict to its row; logarithms of ratios become ratios."""
     kind = measure(row)
     scale = exponential if kind == "ratio" else float
     value, low, high, accept_low, accept_high = (
@@ -117,7 +117,7 @@ def judged(row: Row) -> dict[str, Any]:
         accept_low = accept_low if accept_low else float("-inf")
     return {
         **row,
-        "look": look(row["verdict"]),
+        "icon": icon(row["verdict"]),
         "surrogate": "surrogate" in row["source"],
         "measure": kind,
         "statistic": _without_logarithm(row["statistic"]) if kind == "ratio" else row["statistic"],
@@ -129,58 +129,57 @@ def judged(row: Row) -> dict[str, Any]:
 
 
 def remark(row: Row) -> str:
-    """Explain a verdict: reason, distance, number of runs, and the change that would flip it."""
+    """Explain a verdict: its reason, the runs that it needs, and its distance to another one."""
     if row["verdict"] == UNTESTABLE:
         return row.get("untestable_because") or "no measurement could decide the claim"
     clauses = [_undecided(row)] if row["verdict"] == UNDECIDED else [_violation(row), _equal(row)]
-    return "; ".join(filter(None, [*clauses, _flip(row)]))
+    return "; ".join(filter(None, [*clauses, _change_of_verdict(row)]))
 
 
 def _undecided(row: Row) -> str:
-    needed = row.get("runs_needed")
+    runs_needed = row.get("runs_needed")
     if row["kind"] in ("private", "tight"):
         return "neither proven nor refuted"
-    if needed is None:
+    if runs_needed is None:
         return ""
     if 1 < row["runs"] < MIN_RUNS:
         return too_few_runs(row["runs"])
-    if math.isinf(needed) or needed > MANY_RUNS:
-        return "no affordable number of runs would decide: an estimate is at the bound"
-    return f"about {number(int(needed))} runs would decide"
+    if math.isinf(runs_needed) or runs_needed > MANY_RUNS:
+        return f"more than {number(MANY_RUNS)} runs are needed: the estimate is close to the bound"
+    return f"about {number(int(runs_needed))} runs would decide"
 
 
 def _violation(row: Row) -> str:
-    """Describe the distance by which the worst element contradicts the claim."""
+    """Describe how far the statistic is beyond the bound, if it contradicts the claim."""
     if row["verdict"] != NOT_HELD or not row["contradicted"]:
         return ""
-    beyond = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
-    size = _size(row, beyond)
-    return size if size == NO_BOUND else f"by at most {size}"
+    excess = max(row["value"] - row["accept_high"], row["accept_low"] - row["value"])
+    return f"{_size(row, excess)} beyond the bound"
 
 
 def _equal(row: Row) -> str:
-    return f"{row['tied']} exactly equal" if row.get("tied") else ""
+    return f"exactly equal values: {row['tied']}" if row.get("tied") else ""
 
 
-def _flip(row: Row) -> str:
+def _change_of_verdict(row: Row) -> str:
     """Describe the change of the bound that would change the verdict."""
-    move = row.get("verdict_margin")
-    if move is None or abs(move) < EQUAL:
+    margin = row.get("verdict_margin")
+    if margin is None or abs(margin) < EQUAL:
         return ""
-    if measure(row) == "ratio" and abs(move) > UNBOUNDED:
+    if measure(row) == "ratio" and abs(margin) > UNBOUNDED:
         return ""
-    word = "looser" if move > 0 else "stricter"
-    return f"the verdict would change if the bound were {_size(row, abs(move))} {word}"
+    word = "looser" if margin > 0 else "stricter"
+    return f"the verdict would change if the bound were {_size(row, abs(margin))} {word}"
 
 
 def _size(row: Row, size: float) -> str:
-    """Format a distance of the statistic; for the logarithm of a ratio in percent."""
+    """Format a distance of the statistic; the logarithm of a ratio in percent or as a factor."""
     if measure(row) != "ratio":
         return number(size)
     if size > UNBOUNDED:
-        return NO_BOUND
-    grown = math.expm1(size)
-    return f"{number(100 * grown)} %" if grown < MANY_TIMES else f"{number(grown + 1)} times"
+        return INFINITELY_FAR
+    excess = math.expm1(size)
+    return f"{number(100 * excess)} %" if excess < MANY_TIMES else f"a factor {number(excess + 1)}"
 
 
 def measure(row: Row) -> str:
@@ -189,7 +188,7 @@ def measure(row: Row) -> str:
 
 
 def _without_logarithm(statistic: str) -> str:
-    """``ln(a / b), where`` to ``a / b, where``."""
+    """Remove the logarithm of a statistic: ``ln(a / b), where`` becomes ``a / b, where``."""
     if not statistic.startswith("ln("):
         return statistic
     inside, _, condition = statistic[3:].partition(")")

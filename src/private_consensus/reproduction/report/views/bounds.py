@@ -1,4 +1,4 @@
-"""Interval of the true epsilon of every setting: lower bound and accountant."""
+"""Lower and upper bound on the true epsilon of each setting, and how close they are."""
 
 from __future__ import annotations
 
@@ -15,36 +15,35 @@ INFINITE, UNKNOWN = "infinite", "no bound"
 WIDTHS = {"within 5 %": 1.05, "within 20 %": 1.2, "within a factor 2": 2.0}
 WIDER = "wider than a factor 2"
 CLOSENESS = (INFINITE, *WIDTHS, WIDER, UNKNOWN)
-"""Classes of closeness, the closest bounds first."""
-FROM_ABOVE = "no upper bound is proven"
-GIVEN = "for data that satisfy the assumption"
+"""Classes of the ratio of upper to lower bound, the closest bounds first."""
+NO_UPPER_BOUND = "no upper bound is proven"
+ASSUMPTION = "for data that satisfy the assumption"
 
 
 def lower(row: Row) -> float:
-    """Return the larger of the computed bound and the bound of an audit of the same setting."""
+    """Return the lower bound on epsilon: the larger one of the known attack and the audit."""
     bounds = (row.get("epsilon_lower"), row.get("epsilon_empirical"))
     return max((bound for bound in bounds if bound is not None), default=0.0)
 
 
 def upper(row: Row) -> float:
-    """Return the accountant's epsilon if it is proven or rests on the claim's assumption about
-    the data; a lower bound uses the same assumption.
+    """Return the upper bound on epsilon, infinite if the accountant proves none.
+
+    It may use the claim's assumption about the data, as the lower bound does.
     """
     if row["proven"]:
         return row["epsilon_accountant"]
-    return row["epsilon_under_assumption"] if _given(row) else math.inf
+    return row["epsilon_under_assumption"] if _needs_assumption(row) else math.inf
 
 
-def _given(row: Row) -> bool:
-    """Return True if the bounds need an assumption about the data, without which nothing is
-    proven.
-    """
-    granted = row.get("epsilon_under_assumption")
-    return not row["proven"] and granted is not None and math.isfinite(granted)
+def _needs_assumption(row: Row) -> bool:
+    """Return True if an upper bound is proven only under an assumption about the data."""
+    conditional = row.get("epsilon_under_assumption")
+    return not row["proven"] and conditional is not None and math.isfinite(conditional)
 
 
 def closeness(low: float, high: float) -> str:
-    """Classify the bounds on an epsilon by one of :data:`CLOSENESS`.
+    """Classify the ratio of two bounds on epsilon, as one of :data:`CLOSENESS`.
 
     Parameters
     ----------
@@ -67,9 +66,9 @@ def closeness(low: float, high: float) -> str:
 
 
 def table(privacy: Iterable[Row]) -> list[dict[str, Any]]:
-    """Count, per algorithm, the settings with a claim by the closeness of their bounds.
+    """Count the settings of each algorithm by the closeness of their bounds, with a row of totals.
 
-    The last row counts all algorithms.
+    Settings without a claim are not counted.
     """
     claims = [row for row in privacy if math.isfinite(row["epsilon_claimed"])]
     groups = grouped(claims, lambda row: words(row["algorithm"]))
@@ -82,19 +81,21 @@ def _counted(name: str, rows: list[Row]) -> dict[str, Any]:
     counts = Counter(classes)
     reasons = Counter(
         reason
-        for row, how in zip(rows, classes, strict=True)
-        if how not in (INFINITE, "within 5 %") or _given(row)
+        for row, label in zip(rows, classes, strict=True)
+        if label not in (INFINITE, "within 5 %") or _needs_assumption(row)
         for reason in _reasons(row)
     )
     because = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(3))
     return {
         "algorithm": name,
         "settings": len(rows),
-        "counts": [counts[how] for how in CLOSENESS],
+        "counts": [counts[label] for label in CLOSENESS],
         "because": because,
     }
 
 
 def _reasons(row: Row) -> list[str]:
-    above = [] if row["proven"] else [GIVEN if _given(row) else FROM_ABOVE]
-    return [*above, *filter(None, [row.get("bound_gap_reason")])]
+    upper_reason = (
+        [] if row["proven"] else [ASSUMPTION if _needs_assumption(row) else NO_UPPER_BOUND]
+    )
+    return [*upper_reason, *filter(None, [row.get("bound_gap_reason")])]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from private_consensus.reproduction.report.views import brackets
+from private_consensus.reproduction.report.views import bounds
 
 
 def row(lower, accounted, **others):
@@ -19,18 +19,18 @@ def row(lower, accounted, **others):
     ("low", "high", "known"),
     [
         (1.0, 1.05, "within 5 %"), (1.0, 1.06, "within 20 %"), (1.0, 2.0, "within a factor 2"),
-        (1.0, 2.01, brackets.WIDER), (0.0, 1.0, brackets.UNKNOWN), (0.0, 0.0, "within 5 %"),
-        (3.0, math.inf, brackets.UNKNOWN), (math.inf, math.inf, brackets.INFINITE),
+        (1.0, 2.01, bounds.WIDER), (0.0, 1.0, bounds.UNKNOWN), (0.0, 0.0, "within 5 %"),
+        (3.0, math.inf, bounds.UNKNOWN), (math.inf, math.inf, bounds.INFINITE),
     ],
 )  # fmt: skip
 def test_a_bracket_is_as_close_as_the_ratio_of_its_ends(low, high, known):
-    assert brackets.closeness(low, high) == known
+    assert bounds.closeness(low, high) == known
 
 
 def test_an_audit_of_the_setting_counts_where_it_says_more():
-    assert brackets.lower(row(0.5, 2.0, epsilon_empirical=0.8)) == 0.8
-    assert brackets.lower(row(0.5, 2.0, epsilon_empirical=0.2)) == 0.5
-    assert brackets.lower({"epsilon_accountant": 2.0}) == 0.0
+    assert bounds.lower(row(0.5, 2.0, epsilon_empirical=0.8)) == 0.8
+    assert bounds.lower(row(0.5, 2.0, epsilon_empirical=0.2)) == 0.5
+    assert bounds.lower({"epsilon_accountant": 2.0}) == 0.0
 
 
 def test_every_setting_that_claims_something_is_counted_once():
@@ -39,28 +39,28 @@ def test_every_setting_that_claims_something_is_counted_once():
         row(1.0, 1.0, proven=False), row(0.0, 1.0, epsilon_claimed=math.inf),
         row(0.2, 1.0, algorithm="dvp"),
     ]  # fmt: skip
-    first, second, together = brackets.table(rows)
-    assert dict(zip(brackets.CLOSENESS, first["counts"], strict=True)) == {
+    first, second, together = bounds.table(rows)
+    assert dict(zip(bounds.CLOSENESS, first["counts"], strict=True)) == {
         "infinite": 1, "within 5 %": 1, "within 20 %": 0, "within a factor 2": 1,
-        brackets.WIDER: 0, brackets.UNKNOWN: 2,
+        bounds.WIDER: 0, bounds.UNKNOWN: 2,
     }  # fmt: skip
-    assert first["because"] == f"half (3); {brackets.FROM_ABOVE} (1)"
-    assert second["counts"][brackets.CLOSENESS.index(brackets.WIDER)] == 1
+    assert first["because"] == f"half (3); {bounds.NO_UPPER_BOUND} (1)"
+    assert second["counts"][bounds.CLOSENESS.index(bounds.WIDER)] == 1
     assert together["settings"] == sum(together["counts"]) == 6
-    assert brackets.table([]) == []
+    assert bounds.table([]) == []
 
 
 def test_what_is_assumed_of_the_data_bounds_a_bracket_and_is_said():
     """Without the assumption nothing is proven; lower bounds keep to it as well."""
     granted = row(1.0, math.inf, proven=False, epsilon_under_assumption=1.02, bound_gap_reason="")
-    assert brackets.upper(granted) == 1.02
+    assert bounds.upper(granted) == 1.02
     unknown = {**granted, "epsilon_under_assumption": math.inf}
     for missing in (None, math.nan):
         same = {**granted, "epsilon_under_assumption": missing}
-        assert brackets.upper(unknown) == brackets.upper(same)
-    assert brackets.upper(unknown) == math.inf
-    first, _ = brackets.table([granted, unknown])
-    assert first["counts"][brackets.CLOSENESS.index("within 5 %")] == 1
-    assert first["because"] == f"{brackets.GIVEN} (1); {brackets.FROM_ABOVE} (1)"
+        assert bounds.upper(unknown) == bounds.upper(same)
+    assert bounds.upper(unknown) == math.inf
+    first, _ = bounds.table([granted, unknown])
+    assert first["counts"][bounds.CLOSENESS.index("within 5 %")] == 1
+    assert first["because"] == f"{bounds.ASSUMPTION} (1); {bounds.NO_UPPER_BOUND} (1)"
     proven = {**granted, "proven": True, "epsilon_accountant": 1.5}
-    assert brackets.upper(proven) == 1.5
+    assert bounds.upper(proven) == 1.5
