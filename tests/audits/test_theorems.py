@@ -378,7 +378,7 @@ def test_a_row_has_the_verdict_and_what_decided_it():
     first, second = computed({"wang": theorems["wang"]}).to_dicts()
     assert first["verdict"] == HELD and first["margin"] == pytest.approx(80 / 79)
     assert second["verdict"] == UNTESTABLE and second["margin"] is None
-    paper = {"title": "T", "authors": ["Jimin Wang"], "where": "a journal, 2022"}
+    paper = {"title": "T", "authors": ["Jimin Wang"], "venue": "a journal, 2022"}
     shown = view.by_paper([first, second], {"wang": paper})
     assert (shown[0]["name"], shown[0]["title"]) == ("Wang 2022", "T")
     assert [s["verdict"] for s in shown[0]["statements"]] == [HELD, UNTESTABLE]

@@ -37,7 +37,7 @@ class Cells:
 def layout(cells: Cells, test: Test) -> list[np.ndarray]:
     """The axis of each group that a test has at paper scale, by the configuration alone."""
     columns = axes(cells, test.series)
-    levels = [columns[name] for name in test.each]
+    levels = [columns[name] for name in test.other_axes]
     groups = len(list(product(*levels)))
     return [np.array(columns[test.x], float)] * groups
 

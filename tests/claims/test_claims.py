@@ -395,7 +395,7 @@ def test_the_interval_of_a_normal_mean_is_students():
 
 def test_every_group_of_each_is_put_to_the_test():
     groups = [measurements("one", m, delta=d) for d, m in ((0.1, FALLING), (0.2, RISING))]
-    test = Test(kind="decreasing", series=series(), x="x", each=["delta"])
+    test = Test(kind="decreasing", series=series(), x="x", other_axes=["delta"])
     found = evaluate([test], pl.concat(groups), NO_PRIVACY)
     assert found.verdict == IN_PART
     assert len(found.elements) == 6

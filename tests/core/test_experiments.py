@@ -295,7 +295,7 @@ def test_a_setting_that_cannot_be_run_is_told_before_any_work(spoilt, path, valu
 @pytest.mark.parametrize("name", ["../../../ESCAPED", ".*", "a/b", "", "a" * 101, "1a", "a b"])
 @pytest.mark.parametrize("section", ["figures", "tables", "claims"])
 def test_names_of_files_and_targets_are_slugs(section, name):
-    paper = {"paper": {"key": "x", "number": "", "title": "", "authors": [], "where": ""},
+    paper = {"paper": {"key": "x", "number": "", "title": "", "authors": [], "venue": ""},
              "experiments": {}, "figures": {}, "tables": {}, "claims": {}}  # fmt: skip
     validate(Paper, paper)
     with pytest.raises(ConfigurationError) as caught:
@@ -386,7 +386,7 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
                 "t": {
                     "title": "",
                     "caption": "",
-                    "rows": "x",
+                    "row_axis": "x",
                     "row_title": "x",
                     "measure": "q.m",
                     "blocks": [

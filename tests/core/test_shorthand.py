@@ -285,7 +285,7 @@ def test_what_a_second_series_does_not_say_is_the_first_ones_and_nothing_takes_a
 
 
 def test_what_a_short_file_stands_for_is_a_paper():
-    about = {"key": "mine", "number": "9", "title": "t", "authors": [], "where": "here"}
+    about = {"key": "mine", "number": "9", "title": "t", "authors": [], "venue": "here"}
     paper = validate(Paper, complete(short(paper=about), "mine"))
     assert [len(c.variants["one"].tests) for c in list(paper.claims.values())[:1]] == [4]
 
@@ -353,7 +353,7 @@ def test_an_error_names_the_key_that_the_reader_wrote(path, value, message):
 
 
 def test_a_paper_may_have_parts_that_add_to_it(tmp_path):
-    about = {"key": "whole", "number": "9", "title": "t", "authors": [], "where": "here"}
+    about = {"key": "whole", "number": "9", "title": "t", "authors": [], "venue": "here"}
     (tmp_path / "whole").mkdir()
     file = {"paper": about, "parts": ["first", "second"]}
     (tmp_path / "whole.yaml").write_text(yaml.safe_dump(file))
@@ -369,28 +369,40 @@ def test_a_paper_may_have_parts_that_add_to_it(tmp_path):
 def test_old_keys_are_refused_with_their_new_names_and_migrate_replaces_them(tmp_path, capsys):
     old = """
 # A comment stays.
+paper: {where: a journal, short: a name}
 experiments:
   fig1: {place: Figure 1, choices: {a: {resolved: r, because: b}}, scales: {smoke: {block: 2}}}
   fig2: {like: fig1, algorithms: {dgd: {a: {of: b, reading: literal, tuned: {over: {}}}}}}
+  fig3: {groups: {data: d}}
 figures:
   fig1: {panel: t, last: true, where: {run: 0}, curves: [{of: {dgd: [a]}, as: s, run: a}]}
+  fig3: {views: {watcher: 2}, panels: [{views: {show: map}}]}
+tables:
+  t1: {rows: epsilon, values: [1.0], blocks: []}
 claims:
   c1: {place: here, headline: a, series: {of: dgd.a, run: x}, against: [{of: dgd.b, last: true}]}
   c2: {test: {at: 3, of: dgd.a}, variants: {a: {over: b, tests: [{series: {of: dgd.a}}]}}}
+  c3: {test: {each: [delta]}}
 """
     new = """
 # A comment stays.
+paper: {venue: a journal, short_title: a name}
 experiments:
   fig1: {location: Figure 1, unspecified_details: {a: {resolved: r, because: b}}, scales: {smoke: {runs_per_batch: 2}}}
   fig2: {extends: fig1, algorithms: {dgd: {a: {extends: b, interpretation: literal, tuned: {axes: {}}}}}}
+  fig3: {shared_streams: {data: d}}
 figures:
   fig1: {panel_title: t, last_iteration_only: true, where: {run: 0}, curves: [{method: {dgd: [a]}, style: s, variant: a}]}
+  fig3: {privacy_loss: {agent: 2}, panels: [{privacy_loss: {show: map}}]}
+tables:
+  t1: {row_axis: epsilon, row_values: [1.0], blocks: []}
 claims:
   c1: {location: here, primary_variant: a, series: {method: dgd.a, variant: x}, against: [{method: dgd.b, last_iteration_only: true}]}
   c2: {test: {best_at: 3, method: dgd.a}, variants: {a: {for_each_variant_of: b, tests: [{series: {method: dgd.a}}]}}}
+  c3: {test: {other_axes: [delta]}}
 """  # noqa: E501
     assert migrated(old) == new and migrated(new) == new
-    assert len(list(old_keys(yaml.safe_load(old)))) == 22
+    assert len(list(old_keys(yaml.safe_load(old)))) == 31
     with pytest.raises(ConfigurationError, match=r"mine.experiments.fig2.like: .* 'extends'"):
         complete(yaml.safe_load(old), "mine")
     file = tmp_path / "old.yaml"

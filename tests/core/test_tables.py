@@ -27,7 +27,7 @@ def spec(**changes):
     made = {
         "title": "Table",
         "caption": "What is shown.",
-        "rows": "epsilon",
+        "row_axis": "epsilon",
         "row_title": "epsilon",
         "measure": "released.error",
         "extra_columns": {"share": "released.share"},
@@ -61,7 +61,7 @@ def cells():
 
 
 def test_differences_are_in_combined_standard_errors(cells):
-    numbers = tables.table_numbers(spec(values=[1.0, 10.0]), cells)
+    numbers = tables.table_numbers(spec(row_values=[1.0, 10.0]), cells)
     assert numbers["block"].to_list() == ["Adult"] * 2 + ["Aardvark"] * 2
     assert numbers["row"].to_list() == [1.0, 10.0] * 2
     first = numbers.row(0, named=True)
@@ -90,8 +90,8 @@ def test_three_formats_hold_the_same_cells(cells):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rows": "weather"}, "table.rows: found 'weather'"),
-        ({"values": [3.0]}, r"table.values: found \[3.0\]"),
+        ({"row_axis": "weather"}, "table.row_axis: found 'weather'"),
+        ({"row_values": [3.0]}, r"table.row_values: found \[3.0\]"),
         ({"measure": "released.luck"}, "table: found 'released, luck'"),
     ],
 )

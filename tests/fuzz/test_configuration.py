@@ -18,7 +18,7 @@ CONFIG = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {"source": "a
 MAIN = "gradient_descent.main"
 ERROR = "internal.normalised_error"
 PAPER = {
-    "paper": {"key": "mine", "number": "", "title": "t", "authors": ["a"], "where": "here"},
+    "paper": {"key": "mine", "number": "", "title": "t", "authors": ["a"], "venue": "here"},
     "scales": ["tiny"],
     "titles": {"epsilon": "e"},
     "defaults": {
@@ -66,7 +66,7 @@ PAPER = {
         "mine_fig2": {"extends": "mine_fig1", "title": "t", "caption": "c"},
     },
     "tables": {"mine_table": {
-        "title": "t", "caption": "c", "rows": "epsilon", "row_title": "e", "measure": ERROR,
+        "title": "t", "caption": "c", "row_axis": "epsilon", "row_title": "e", "measure": ERROR,
         "values": [0.5],
         "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
             {"label": "m", "method": MAIN, "published": [[0.5, 1.0, 0.1]]}]}]}},

@@ -30,12 +30,12 @@ ONCE = {"algorithm": {"name": "muffliato"}}
 
 
 def panel(title: str, show: str, **more) -> dict:
-    found = FigurePanel(title=title, views={**PATH, "show": show, **more})
-    return {**found.model_dump(mode="json"), "views": found.views.request()}
+    found = FigurePanel(title=title, privacy_loss={**PATH, "show": show, **more})
+    return {**found.model_dump(mode="json"), "privacy_loss": found.privacy_loss.request()}
 
 
 def points(show: str, **more) -> pl.DataFrame:
-    return view_points(panel("", show, **more)["views"], seed=3)
+    return view_points(panel("", show, **more)["privacy_loss"], seed=3)
 
 
 def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
@@ -49,7 +49,7 @@ def test_a_map_has_every_ordered_pair_and_noise_once_hides_nobody_in_reach():
 
 def test_the_graph_shows_the_column_of_the_map_that_is_the_watcher_s():
     whole = points("map", **DESCENT).filter(pl.col("observer") == 2)
-    shown = points("graph", **DESCENT, watcher=2)
+    shown = points("graph", **DESCENT, agent=2)
     nodes = shown.filter(pl.col("kind") == "node").sort("node")
     assert nodes["epsilon"][1] is None
     column = dict(zip(whole["target_agent"], whole["epsilon"], strict=True))
@@ -123,7 +123,7 @@ def test_secrets_of_an_agent_add_to_what_an_eavesdropper_knows_where_noise_is_sh
 def test_who_joins_a_coalition_takes_nothing_away(algorithm):
     """Whoever joins first; all others together know the same in every order. Of a secure sum the
     noise of those who are left is all there is."""
-    found = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, watcher=2)
+    found = points("coalitions", algorithm={"name": algorithm, "eta": 0.02}, agent=2)
     lines = found.filter(pl.col("kind") == "line").sort("series", "x")
     ends = []
     for _, line in lines.group_by("series"):
@@ -142,7 +142,7 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"watcher": N + 1}, "watcher: expected 1 to 5"),
+        ({"agent": N + 1}, "agent: expected 1 to 5"),
         ({"rounds": [1]}, "expected rounds for show: rounds"),
         ({"show": "rounds"}, "expected rounds for show: rounds"),
         ({"show": "rounds", "rounds": [1, T + 1]}, "rounds: expected 1 to 4"),
@@ -187,7 +187,7 @@ def test_a_plan_asks_and_draws_the_views_of_its_scale_which_are_all_less():
     assert len(shown) == 4
     for name in shown:
         for plan in (whole, small):
-            drawn = {p["title"]: p["views"]["network"] for p in plan.drawing(name)["panels"]}
+            drawn = {p["title"]: p["privacy_loss"]["network"] for p in plan.drawing(name)["panels"]}
             asked = {t: p["network"] for t, p in plan.views(name)["panels"].items()}
             assert {t: n["agents"] for t, n in drawn.items()} == {
                 t: n["agents"] for t, n in asked.items()
@@ -206,7 +206,9 @@ def test_a_scale_of_views_that_is_none_is_named(tmp_path):
     (tmp_path / "papers/observers.yaml").write_text(
         text[:at] + text[at:].replace("smoke:", "smokey:", 1)
     )
-    with pytest.raises(InvalidInput, match=r"observers_extra_map\.views\.scales: found 'smokey'"):
+    with pytest.raises(
+        InvalidInput, match=r"observers_extra_map\.privacy_loss\.scales: found 'smokey'"
+    ):
         load(CONFIG, tmp_path, ROOT / "config")
 
 
@@ -214,7 +216,7 @@ def test_a_panel_of_views_shows_nothing_else():
     views = {**PATH, "show": "map", **DESCENT}
     for other in ({"experiment": "e"}, {"graph": True}, {"x": "t"}):
         with pytest.raises(ValidationError):
-            FigurePanel(title="", views=views, **other)
+            FigurePanel(title="", privacy_loss=views, **other)
 
 
 def test_what_has_no_views_is_one_clear_line():
@@ -237,7 +239,7 @@ def test_figures_hold_no_infinity_and_say_that_no_data_were_used(kind):
         for title, show, more in FIGURES[kind]
     ]
     shown = pl.concat(
-        [view_points(p["views"], 3).with_columns(panel=pl.lit(p["title"])) for p in panels],
+        [view_points(p["privacy_loss"], 3).with_columns(panel=pl.lit(p["title"])) for p in panels],
         how="diagonal_relaxed",
     )
     column = "epsilon" if kind == "map" else "y"

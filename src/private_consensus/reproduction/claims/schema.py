@@ -52,49 +52,55 @@ class SeriesEntry(FileEntry):
     """Measurements of a variant in a file; lists give one test per entry."""
 
     experiment: str | Names | None = None
-    """Experiment with the measurements."""
+    """Experiment whose measurements are tested."""
     method: Reference | References | None = None
-    """algorithm.variant, or the algorithm."""
+    """An algorithm.variant, or an algorithm with the key `variant`."""
     variant: str | Names | None = None
-    """Variant, if `method` names an algorithm only."""
+    """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
-    """Measure of the series."""
+    """Tested measure, a quantity.metric such as released.normalised_error."""
     where: Selection = {}
-    """Values of axes."""
+    """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
     last_iteration_only: Flag = False
-    """True: use the last iteration of each point only."""
+    """True: use only the last iteration of each setting."""
 
 
 class Series(SeriesEntry):
     """Measurements of one variant of an algorithm in an experiment."""
 
     experiment: str
+    """Experiment whose measurements are tested."""
     method: str
+    """Name of the algorithm."""
     variant: str
+    """Variant of the algorithm."""
     measure: Measure | None = None
+    """Tested measure; absent for tests of the privacy table."""
 
 
 class TestFields(FileEntry):
     """Fields of a test that are equal in the configuration file and after its expansion."""
 
     best_at: Number | None = None
-    """Value of x at which the measure is best."""
+    """Value of x at which the mean is largest (kind: largest) or smallest (kind: smallest)."""
     quantifier: Quantifier = "each"
-    """Number of points that must agree: each, all, most or some."""
+    """Points for which the statement has to hold. each: every point is a part of the claim, which
+    may hold in part; universal: all points, one statement; most: more than half; some: one."""
     part: str = ""
-    """Part of a compound claim, whose points are counted together."""
+    """Name of a part of a compound claim. With the quantifiers most and some, the points of all
+    tests with the same name are counted together."""
     x: str | None = None
-    """Axis with one point per value."""
-    each: list[str] = []
-    """Further axes with one point per combination of values."""
+    """Axis of the experiment, or t, along which the series is tested."""
+    other_axes: list[str] = []
+    """Further axes; the statement is tested for each combination of their values."""
     expected: Number = 1.0
-    """Expected value of the statistic."""
+    """Factor, ratio or slope that the statement predicts; its meaning depends on `kind`."""
     tolerance: Number = Field(default=0.0, ge=0)
-    """Accepted difference from the expected value."""
+    """Accepted deviation from the statement, relative except for slopes."""
     at_least: Number = -np.inf
-    """Smallest accepted value of the statistic."""
+    """Smallest accepted mean, difference or slope."""
     at_most: Number = np.inf
-    """Largest accepted value of the statistic."""
+    """Largest accepted mean, difference or slope."""
 
 
 class Test(TestFields):
@@ -134,9 +140,13 @@ class Test(TestFields):
     __test__ = False
 
     kind: Kind
+    """Kind of the statement."""
     series: Series
+    """Tested series."""
     against: Series | None = None
+    """Second series of a comparison."""
     goal: Number | None = None
+    """Value of the measure that the series has to reach."""
 
 
 Against = Reference | SeriesEntry | Annotated[list[Reference | SeriesEntry], Field(min_length=1)]
@@ -148,15 +158,17 @@ class TestEntry(TestFields, SeriesEntry):
     __test__ = False
 
     kind: Kind | None = None
-    """Kind of the statement."""
+    """Kind of the statement, such as decreasing (each mean along x is below the previous one),
+    below (the mean is below that of `against`) or slope (of ln mean on ln x)."""
     grid: Grid = {}
-    """Values of axes, one test per point."""
+    """Values of axes; there is one test per combination."""
     goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
-    """Value of the measure that has to be reached."""
+    """Value of the measure that both series have to reach (kind: reaches_earlier)."""
     series: SeriesEntry | None = None
-    """Tested series, as a mapping."""
+    """Tested series: its experiment, method, measure and selection."""
     against: Against | None = None
-    """Second series; absent keys are those of the first series."""
+    """Second series of a comparison: an algorithm.variant, or only the keys in which it differs
+    from the first series."""
 
 
 class TestedVariant(FileEntry):
@@ -165,44 +177,49 @@ class TestedVariant(FileEntry):
     __test__ = False
 
     interpretation: Interpretation = "resolved"
+    """literal, resolved or ablation."""
     claim: str = ""
-    """Sentence that this variant tests, if it differs from the claim's."""
+    """Sentence that this variant tests, if it differs from the sentence of the claim."""
     tests: list[Test]
+    """Tests of the variant."""
 
 
 class TestedVariantEntry(TestEntry):
     """Changes of a claim's tests in one variant."""
 
     claim: str | None = None
-    """Sentence that this variant tests, if it differs from the claim's."""
+    """Sentence that this variant tests, if it differs from the sentence of the claim."""
     interpretation: Interpretation | None = None
-    """Literal, resolved or ablation."""
+    """literal (as the paper states it), resolved (default) or ablation."""
     for_each_variant_of: Slug | None = None
-    """Set of claim variants; gives one variant `that_this` for each."""
+    """Set in `claim_variants`. This variant is combined with each member; the combination is called
+    <member>_<variant>."""
     tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
-    """List of tests."""
+    """Tests of the variant, each with the keys in which it differs."""
 
 
 class ClaimFields(FileEntry):
     """Fields of a claim that are equal in the configuration file and after its expansion."""
 
     claim: str
-    """Sentence that is tested, in our words."""
+    """Claim of the paper, paraphrased in one sentence."""
     location: str
-    """Location in the paper."""
+    """Section, theorem or figure of the paper that states the claim."""
     figure: str
-    """Figure that shows the measurements."""
+    """Figure or table that shows the tested measurements."""
     because: str
-    """Origin of the tolerance."""
+    """Reason for the form of the test and for its tolerance."""
     untestable: str = ""
-    """Reason why no runs can test it."""
+    """Reason why no number of runs can decide the claim."""
 
 
 class Claim(ClaimFields):
     """Complete claim, with the tests of each of its variants."""
 
     primary_variant: str
+    """Variant whose result is the verdict of the claim."""
     variants: dict[str, TestedVariant]
+    """Variants of the test, by name."""
 
     def series(self) -> Iterator[tuple[Test, Series]]:
         """Yield each test of each variant with each of its series."""
@@ -217,14 +234,16 @@ class ClaimEntry(ClaimFields):
     """Claim of a paper in a file, and its test in each variant."""
 
     primary_variant: str | None = None
-    """Variant that decides the verdict; default: the first."""
+    """Variant whose result is the verdict of the claim; default: the first variant."""
     test: TestEntry | None = None
-    """Common keys of all tests; the only test without `tests`."""
+    """Keys that all tests of the claim share; it is the only test if there are no `tests`."""
     series: SeriesEntry | None = None
-    """Tested series of all tests."""
+    """Series that all tests of the claim examine."""
     against: Against | None = None
-    """Second series of all tests."""
+    """Second series of all comparisons of the claim: an algorithm.variant, or only the keys in
+    which it differs from the first series."""
     tests: Annotated[list[TestEntry], Field(min_length=1)] | None = None
-    """List of tests."""
+    """Tests of the claim, each with the keys in which it differs from `test`."""
     variants: str | dict[str, TestedVariantEntry | None] = {}
-    """Variants by name, or the name of a set of variants."""
+    """Variants of the test by name, each with the keys that it changes; or the name of a set in
+    `claim_variants`."""

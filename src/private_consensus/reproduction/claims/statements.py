@@ -100,7 +100,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
     )
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))
-    return estimated(test, *measured(test.series, runs, test.x, test.each))
+    return estimated(test, *measured(test.series, runs, test.x, test.other_axes))
 
 
 def estimated(
@@ -113,7 +113,7 @@ def estimated(
     test : Test
         The test.
     labels : sequence of str
-        Labels of the groups that ``each`` defines.
+        Labels of the groups that ``other_axes`` defines.
     values : ndarray, [points, runs]
         Measurements of all groups. For a comparison, the values of the first series precede those
         of the second.
@@ -285,8 +285,8 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
     """Return labels of groups, values [points of both series, runs], and x of each group."""
     if test.against is None:
         raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
-    labels, first, x = measured(test.series, runs, test.x, test.each)
-    _, second, other_x = measured(test.against, runs, test.x, test.each)
+    labels, first, x = measured(test.series, runs, test.x, test.other_axes)
+    _, second, other_x = measured(test.against, runs, test.x, test.other_axes)
     if [list(points) for points in x] != [list(points) for points in other_x]:
         raise InvalidInput("test.against", test.against.variant, "the same grid as the series")
     return labels, np.concatenate(paired(first, second)), x

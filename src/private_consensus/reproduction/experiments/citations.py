@@ -23,6 +23,6 @@ def cited(paper: Mapping[str, Any]) -> str:
     """
     names = [author.split()[-1] for author in paper["authors"]]
     if not names:
-        return paper.get("short") or paper["title"]
+        return paper.get("short_title") or paper["title"]
     authors = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-    return " ".join([authors, *_YEAR.findall(paper["where"])[-1:]])
+    return " ".join([authors, *_YEAR.findall(paper["venue"])[-1:]])

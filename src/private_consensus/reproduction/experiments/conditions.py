@@ -86,8 +86,8 @@ def conditions_of(plan: Plan, figure: str) -> str:
 
 def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
     for index, panel in enumerate(plan.figures[figure].panels):
-        if panel.views:
-            views = panel.views.at(plan.config.scale).request()
+        if panel.privacy_loss:
+            views = panel.privacy_loss.at(plan.config.scale).request()
             yield CurveConditions(index, _values([views]), frozenset(), frozenset(), 0)
         elif panel.graph:
             agents = float(plan.experiments[panel.experiment].network.agents)

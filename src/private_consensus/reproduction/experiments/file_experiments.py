@@ -48,7 +48,7 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
 
 def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**base, **changes}
-    for section in ("problem", "network", "budget", "groups"):
+    for section in ("problem", "network", "budget", "shared_streams"):
         if section in base and section in changes:
             merged[section] = renamed(base[section], changes[section])
     if "scales" in base and "scales" in changes:

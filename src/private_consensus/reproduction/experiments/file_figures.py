@@ -14,7 +14,7 @@ OF_CURVES = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
 DESCRIPTION = {"extends", "title", "caption", "note"}
 """Keys of a figure that an extending figure does not inherit."""
 FIGURE = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
-OF_PANELS = {*FigurePanel.model_fields} - {"graph", "partition", "views", "curves"}
+OF_PANELS = {*FigurePanel.model_fields} - {"graph", "partition", "privacy_loss", "curves"}
 ADDED = "_extra_"
 """In the name of a figure that is ours, not one of the paper's."""
 Runs = Mapping[str, Mapping[str, Any]]
@@ -94,8 +94,11 @@ class _Panels:
                         **panel_entry.get("where", {}),
                     }
                     panel["title"] = _title(figure, panel_entry, coordinates)
-                    if "views" in panel:
-                        panel["views"] = {**common.get("views", {}), **panel_entry.get("views", {})}
+                    if "privacy_loss" in panel:
+                        panel["privacy_loss"] = {
+                            **common.get("privacy_loss", {}),
+                            **panel_entry.get("privacy_loss", {}),
+                        }
                     yield self._panel(panel)
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
@@ -103,8 +106,8 @@ class _Panels:
             return chosen(panel, ("title", "experiment", "graph"))
         if "partition" in panel:
             return chosen(panel, ("title", "x_title", "y_title", "partition"))
-        if "views" in panel:
-            return chosen(panel, ("title", "x_title", "y_title", "views"))
+        if "privacy_loss" in panel:
+            return chosen(panel, ("title", "x_title", "y_title", "privacy_loss"))
         panel = {**self.default, **panel}
         expanded = chosen(panel, OF_PANELS)
         expanded.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))

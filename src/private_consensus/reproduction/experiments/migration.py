@@ -26,9 +26,11 @@ _SERIES = rf"(?:(?:{_CLAIM}|{_TEST})/(?:series|against(?:/\[\])?))"
 
 _OF_SERIES = {"of": "method", "run": "variant", "last": "last_iteration_only"}
 _OF_CURVES = {"run": "variant", "last": "last_iteration_only", "reading": "interpretation"}
+_OF_PANELS = {**_OF_CURVES, "views": "privacy_loss"}
 
 RENAMED: dict[str, dict[str, str]] = {
     "": {"choices": "unspecified_details", "most": "max_settings"},
+    "paper": {"where": "venue", "short": "short_title"},
     _EXPERIMENT: {
         "like": "extends",
         "place": "location",
@@ -36,14 +38,21 @@ RENAMED: dict[str, dict[str, str]] = {
         "courses": "intermediate_measures",
         "choices": "unspecified_details",
         "oracles": "unaccounted_data_use",
+        "groups": "shared_streams",
     },
     rf"{_EXPERIMENT}/scales/[^/]+": {"block": "runs_per_batch"},
     _VARIANT: {"of": "extends", "reading": "interpretation"},
     rf"{_VARIANT}/tuned": {"run": "variant", "over": "axes"},
-    r"figures/[^/]+": {"like": "extends", "panel": "panel_title", **_OF_CURVES},
-    _PANEL: _OF_CURVES,
+    r"figures/[^/]+": {"like": "extends", "panel": "panel_title", **_OF_PANELS},
+    _PANEL: _OF_PANELS,
+    rf"{_PANEL}/(?:views|privacy_loss)": {"watcher": "agent"},
     _CURVE: {"of": "method", "as": "style", **_OF_CURVES},
-    r"tables/[^/]+": {"beside": "extra_columns", "printed_runs": "published_runs"},
+    r"tables/[^/]+": {
+        "beside": "extra_columns",
+        "printed_runs": "published_runs",
+        "rows": "row_axis",
+        "values": "row_values",
+    },
     r"tables/[^/]+/blocks/\[\]/methods/\[\]": {
         "of": "method",
         "reading": "interpretation",
@@ -52,6 +61,7 @@ RENAMED: dict[str, dict[str, str]] = {
     _CLAIM: {"place": "location", "headline": "primary_variant"},
     _TEST: {
         "at": "best_at",
+        "each": "other_axes",
         "over": "for_each_variant_of",
         "reading": "interpretation",
         **_OF_SERIES,

@@ -83,7 +83,7 @@ def figure_numbers(
         if panel["graph"]:
             points = graph_points(panel["network"], panel["seed"])
             frames.append(points.with_columns(panel=pl.lit(panel["title"])))
-        if panel["partition"] or panel.get("views"):
+        if panel["partition"] or panel.get("privacy_loss"):
             frames.append(other_points.filter(pl.col("panel") == panel["title"]))
     numbers = pl.concat(frames, how="diagonal_relaxed").with_columns(source=pl.lit(source))
     if "guarantee" not in numbers.columns:

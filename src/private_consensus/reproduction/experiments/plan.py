@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -219,10 +219,10 @@ class Plan:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
                 panel["seed"] = self.config.seed
             # Only where there are any, so that figures made before they existed stay current.
-            del panel["views"]
-            if panel_model.views:
-                reduced = panel_model.views.at(self.config.scale)
-                panel["views"] = reduced.model_dump(mode="json", exclude={"scales"})
+            del panel["privacy_loss"]
+            if panel_model.privacy_loss:
+                reduced = panel_model.privacy_loss.at(self.config.scale)
+                panel["privacy_loss"] = reduced.model_dump(mode="json", exclude={"scales"})
         return drawing
 
     def partitions(self, figure: str) -> dict[str, Any]:
@@ -239,9 +239,9 @@ class Plan:
         are none.
         """
         panels = {
-            panel.title: panel.views.at(self.config.scale).request()
+            panel.title: panel.privacy_loss.at(self.config.scale).request()
             for panel in self.figures[figure].panels
-            if panel.views
+            if panel.privacy_loss
         }
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
@@ -482,7 +482,7 @@ def _tuned(tuned: TunedParameters) -> dict[str, Any]:
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
     """Return the groups of random streams that an experiment sets for an algorithm."""
-    entries = experiment.groups.items()
+    entries = experiment.shared_streams.items()
     names = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in entries}
     return {key: name for key, name in names.items() if name is not None}
 
@@ -559,11 +559,11 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
             for scale in sorted(set(paper.scales) - set(experiment.scales)):
                 yield f"{where}.{scale}: missing, expected what it changes"
         for name, figure in paper.figures.items():
-            reduced = {
-                scale for panel in figure.panels if panel.views for scale in panel.views.scales
-            }
+            where = f"{key}.figures.{name}.privacy_loss.scales"
+            losses = [panel.privacy_loss for panel in figure.panels if panel.privacy_loss]
+            reduced = set(chain(*(loss.scales for loss in losses)))
             for scale in sorted(reduced - {SMOKE, *paper.scales}):
-                yield expected(f"{key}.figures.{name}.views.scales", scale, (SMOKE, *paper.scales))
+                yield expected(where, scale, (SMOKE, *paper.scales))
 
 
 def style_key(algorithm: str, variant: str) -> str:

@@ -102,8 +102,9 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
     for name, table in paper.tables.items():
         for block in table.blocks:
             if experiment := paper.experiments.get(block.experiment):
-                where = f"{key}.tables.{name}.rows"
-                yield from _wrong_where(where, {table.rows: table.values}, experiment, rows=True)
+                where = f"{key}.tables.{name}.row_axis"
+                selection = {table.row_axis: table.row_values}
+                yield from _wrong_where(where, selection, experiment, rows=True)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
 
@@ -463,6 +464,6 @@ def _wrong_claim(where: str, claim: Claim, paper: Paper) -> Iterator[str]:
     for test, series in claim.series():
         if experiment := paper.experiments.get(series.experiment):
             allowed = [*experiment.axes, "t"]
-            for name in filter(None, (test.x, *test.each)):
+            for name in filter(None, (test.x, *test.other_axes)):
                 if name not in allowed:
                     yield expected(where, name, allowed)

@@ -97,16 +97,19 @@ Statistic = Literal["mean", "median"]
 
 
 class RecordsPower(Strict):
-    """delta as a power of the number of all agents' records."""
+    """Budget's delta as a power of the total number of records."""
 
     records_power: Number = Field(lt=0)
+    """Exponent k in delta = (agents x records per agent)^k."""
 
 
 class BudgetConfig(Strict):
+    """Privacy budget (epsilon, delta) of a run."""
+
     epsilon: Number = Field(gt=0)
     """Total epsilon of a run; .inf for no privacy."""
     delta: Number | RecordsPower
-    """In [0, 1); 0 means pure DP."""
+    """Total delta of a run, in [0, 1); 0 means pure DP."""
 
     @field_validator("delta")
     @classmethod
@@ -117,15 +120,25 @@ class BudgetConfig(Strict):
 
 
 class ProblemConfig(Open):
+    """Optimisation problem; keys that are not listed are parameters of the problem."""
+
     name: Annotated[str, AfterValidator(one_of(problems.names()))]
+    """Name of the problem, as `private-consensus list` shows it."""
     prepared: PreparedName | None = None
+    """Prepared data set, such as adult-onehot104; absent if the data are synthetic."""
 
 
 class NetworkConfig(Open):
+    """Communication network; keys that are not listed are parameters of its graph or weights."""
+
     name: Annotated[str, AfterValidator(one_of(TOPOLOGIES))]
+    """Family of the graph, such as ring or erdos_renyi."""
     agents: Positive
+    """Number of agents."""
     weights: Annotated[str, AfterValidator(one_of(tuple(MIXINGS)))] = "laplacian"
+    """Rule for the weights of the mixing matrix."""
     probability: Number | None = Field(default=None, gt=0, le=1)
+    """Probability of each edge of an Erdos-Renyi graph."""
 
     @field_validator("agents")
     @classmethod
@@ -143,9 +156,9 @@ class AxisEntry(FileEntry):
     """Grid of values, or changes of a named grid."""
 
     set: str | None = None
-    """Dotted path of the value that the axis sets: budget.epsilon."""
+    """Parameter that the axis varies, as a dotted path such as budget.epsilon."""
     values: Values | None = None
-    """Values of the grid."""
+    """Values of the parameter, one setting per value."""
     because: str = ""
     """Reason for these values, if the paper does not state them."""
 
@@ -168,11 +181,11 @@ class UnspecifiedDetail(FileEntry):
     """Detail that a paper omits or contradicts, with its literal and its resolved form."""
 
     literal: str = "not given"
-    """Text of the paper."""
+    """Detail as the paper states it."""
     resolved: str
-    """What this reproduction does."""
+    """Detail as this reproduction implements it."""
     because: str
-    """Reason for the resolution."""
+    """Reason for the resolved form."""
 
 
 class TuningEntry(FileEntry):
@@ -183,15 +196,15 @@ class TuningEntry(FileEntry):
     """
 
     experiment: str | None = None
-    """Experiment that runs the grid."""
+    """Experiment that runs the tuning grid."""
     variant: str | None = None
-    """Variant of the algorithm on the grid."""
+    """Variant of the algorithm that runs on the tuning grid."""
     measure: Measure | None = None
-    """Measure that is minimised."""
+    """Measure that the selected parameters minimise."""
     criterion: Literal["last", "mean"] | None = None
-    """Measure at the last iteration, or its mean over all iterations."""
+    """Minimise the measure at the last iteration (last) or its mean over all iterations (mean)."""
     axes: dict[str, str] | None = None
-    """Axes of the grid, each with the path of the value that it sets."""
+    """Axes of the tuning grid, each with the dotted path of the parameter that it tunes."""
 
 
 class TunedParameters(TuningEntry):
@@ -210,15 +223,16 @@ class VariantEntry(Open):
     _each_key_has_a_value = field_validator("*", mode="before")(present)
 
     extends: Reference | None = None
-    """Variant whose parameters this one changes."""
+    """Variant whose parameters this variant inherits and changes."""
     interpretation: Interpretation | None = None
-    """Default: resolved, or ablation if the variant extends another."""
+    """literal (as the paper states it), resolved (with corrections that make a claim testable) or
+    ablation. Default: resolved; ablation if the variant extends another."""
     because: str | None = None
     """Reason for the variant."""
     set: dict[str, Any] = {}
-    """Values outside the algorithm, by path."""
+    """Values outside the algorithm by dotted path, such as {budget.epsilon: .inf}."""
     tuned: TuningEntry | None = None
-    """Parameters selected on a grid."""
+    """Selection of parameters by their error on a tuning grid."""
 
 
 class Variant(VariantEntry):
@@ -239,7 +253,7 @@ class Span(FileEntry):
     to: Positive
     """Last iteration."""
     by: Positive = 1
-    """Step."""
+    """Difference between consecutive iterations."""
 
     @model_validator(mode="after")
     def _not_empty(self):
@@ -254,20 +268,21 @@ class Scale(FileEntry):
     runs: Positive | None = None
     """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize | None = None
-    """Runs computed together; the last batch is filled up."""
+    """Number of runs that are computed together."""
     axes: dict[str, list[Number | Whole | str]] = {}
-    """Values of axes."""
+    """Values of axes at this scale, by axis."""
     set: dict[str, Any] = {}
-    """Values by dotted path."""
+    """Other values at this scale by dotted path, such as {horizon: 100}."""
 
 
 class IntermediateMeasures(FileEntry):
     """Restriction of the measurements before the last iteration."""
 
     where: Selection = {}
-    """Values of axes; other settings are measured at the last iteration only."""
+    """Value of each axis for which intermediate iterations are measured; all other settings are
+    measured at the last iteration only."""
     measures: Annotated[list[Measure], Field(min_length=1)] | None = None
-    """Measures at intermediate iterations; default: all."""
+    """Measures recorded at intermediate iterations; default: all."""
 
 
 class ExperimentEntry(FileEntry):
@@ -277,43 +292,47 @@ class ExperimentEntry(FileEntry):
     """Experiment of this file whose keys are inherited, except title, location and
     unspecified_details."""
     title: str | None = None
-    """What the experiment computes."""
+    """Quantity that the experiment computes, and what it is compared against."""
     location: str | None = None
-    """Location in the paper."""
+    """Figure, table or section of the paper that the experiment reproduces."""
     problem: dict[str, Any] | None = None
-    """Name and parameters."""
+    """Optimisation problem: its name and parameters."""
     network: dict[str, Any] | None = None
-    """Name and parameters."""
+    """Communication network: graph family, number of agents, weights and parameters."""
     budget: dict[str, Any] | None = None
-    """Epsilon and delta."""
+    """Privacy budget: epsilon and delta."""
     horizon: Positive | None = None
     """Number of iterations."""
     runs: Positive | None = None
     """Number of Monte-Carlo runs."""
     runs_per_batch: BatchSize = 10
-    """Runs computed together; more if there are few settings."""
+    """Number of runs that are computed together; the last batch is filled up with further runs,
+    which are discarded."""
     axes: list[Slug] | dict[Slug, AxisEntry | None] = {}
-    """Names of grids, or grids by name."""
+    """Varied parameters: names of the file's axes, or axes by name. The experiment runs every
+    combination of their values."""
     algorithms: dict[Algorithm, list[Slug] | dict[Slug, VariantEntry | None]] | None = None
-    """Variants of each algorithm."""
+    """Algorithms, each with its variants: names of the file's variants, or variants by name."""
     measures: Annotated[list[Measure], Field(min_length=1)] | None = None
-    """Recorded measures."""
+    """Recorded measures, each a quantity.metric such as released.normalised_error."""
     iterations: list[Whole | Span] | Literal["all"] = []
-    """Recorded iterations in addition to the last."""
+    """Iterations at which measures are recorded, in addition to the last iteration."""
     intermediate_measures: IntermediateMeasures | None = None
-    """Restriction of the measurements before the last iteration."""
+    """Restriction of the measurements before the last iteration to some settings and measures."""
     averages: list[Measure] = []
-    """Measures recorded as their mean over all iterations."""
+    """Measures of which the mean over all iterations is recorded, too."""
     divergence: Literal["raise", "record"] = "raise"
-    """Treatment of runs whose values become infinite."""
-    groups: dict[Stream, str | dict[str, str] | None] = {}
-    """Names of random streams that experiments share, for all algorithms or each."""
+    """Treatment of runs whose values become infinite: an error (raise), or a result (record)."""
+    shared_streams: dict[Stream, str | dict[str, str] | None] = {}
+    """Names of the random streams for data, graph, noise and sampling: one name for all algorithms,
+    or one per algorithm. Experiments with equal names use the same random numbers. Default: streams
+    of the experiment."""
     unspecified_details: list[str] | dict[str, UnspecifiedDetail | None] = {}
-    """Details that the paper omits, by topic."""
+    """Details that the paper omits or contradicts, by topic, each with its resolution."""
     unaccounted_data_use: list[str] = []
-    """Choices made with private outcomes and outside the budget."""
+    """Decisions that used private data and whose privacy cost is not part of the budget."""
     scales: dict[str, Scale] = {}
-    """Smaller scales by name."""
+    """Reductions of the experiment by name of the smaller scale, such as smoke."""
 
 
 class Experiment(ExperimentEntry):
@@ -330,7 +349,7 @@ class Experiment(ExperimentEntry):
     algorithms: dict[Algorithm, dict[Slug, Variant]]
     measures: Annotated[list[Measure], Field(min_length=1)]
     iterations: list[Whole] | Literal["all"] = []
-    groups: dict[Stream, str | dict[str, str]] = {}
+    shared_streams: dict[Stream, str | dict[str, str]] = {}
     unspecified_details: dict[str, UnspecifiedDetail] = {}
 
 
@@ -341,55 +360,60 @@ class CurveKeys(FileEntry):
     """Keys of a curve, which a panel or a figure may set for all of its curves."""
 
     experiment: str = ""
-    """Experiment with the measurements."""
+    """Experiment whose measurements are plotted."""
     variant: str | None = None
-    """Variant, if `method` names an algorithm only."""
+    """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | None = None
-    """Plotted measure."""
+    """Plotted measure, a quantity.metric such as released.test_error."""
     interpretation: Interpretation | None = None
-    """Replaces the interpretation of the variant."""
+    """literal, resolved or ablation; replaces the interpretation of the variant."""
     last_iteration_only: Flag = False
-    """True: use the last iteration only."""
+    """True: plot measurements of the last iteration only."""
     interval: Literal["standard error", "standard deviation", "range"] = "standard error"
-    """Band around the curve."""
+    """Meaning of the band around the mean; range: smallest to largest run."""
 
 
 class MeasureParts(FileEntry):
     """Changes of a measure."""
 
     quantity: str | None = None
-    """Replaces the quantity of the measure."""
+    """Quantity that replaces the first half of the measure, for example released."""
     metric: str | None = None
-    """Replaces the metric of the measure."""
+    """Metric that replaces the second half of the measure, for example test_error."""
 
 
 class Curve(CurveKeys):
     """Complete curve: a variant of an algorithm, its measure, and the displayed name."""
 
     method: Slug
-    """Algorithm."""
+    """Name of the algorithm."""
     variant: str
+    """Variant of the algorithm."""
     measure: Measure
+    """Plotted measure, a quantity.metric."""
     interpretation: Interpretation
+    """literal, resolved or ablation."""
     style: Slug
+    """Name of the style in styles.yaml, after the name of the algorithm."""
     label: str = ""
-    """Replaces the label of the style."""
+    """Label in the legend, instead of the label of the style."""
     where: Selection = {}
-    """Values of axes to plot."""
+    """Value or range [low, high] of each axis, of t or of run; other measurements are omitted."""
     x: str = ""
-    """Axis or measure on the horizontal axis."""
+    """Quantity on the horizontal axis: an axis of the experiment, t, a measure, or a column of the
+    privacy table."""
     statistic: Statistic | None = None
-    """Mean with standard error, or median with quartiles."""
+    """Statistic over the runs: mean with standard error, or median with quartiles."""
     low: Measure | None = None
-    """Measure at the lower end of the band."""
+    """Measure that is drawn as the lower end of the band."""
     high: Measure | None = None
-    """Measure at the upper end of the band."""
+    """Measure that is drawn as the upper end of the band."""
     band: str = ""
-    """Meaning of the band, in words."""
+    """Meaning of the band from `low` to `high`, in words."""
     by: str | None = None
-    """Axis with one curve per value."""
+    """Axis of the experiment; one curve is drawn per value."""
     by_title: str = ""
-    """Title of that axis in the legend."""
+    """Title in the legend of the axis that `by` names."""
 
 
 class CurveEntry(Curve, MeasureParts):
@@ -398,20 +422,20 @@ class CurveEntry(Curve, MeasureParts):
     method: (
         Reference | References | Annotated[dict[Reference, str | list[Slug]], Field(min_length=1)]
     )
-    """An algorithm.variant, a list of them, a mapping from them to their parts of the label, or a
-    mapping from algorithms to lists of variants."""
+    """An algorithm.variant or several, one curve each: a list, a mapping to the text that each adds
+    to the label, or a mapping from algorithms to lists of variants."""
     variant: str | None = None
-    """Variant, if `method` names an algorithm only."""
+    """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | None = None
-    """Plotted measure."""
+    """Plotted measure, a quantity.metric such as released.test_error."""
     interpretation: Interpretation | None = None
-    """Replaces the interpretation of the variant."""
+    """literal, resolved or ablation; replaces the interpretation of the variant."""
     style: Slug | None = None
-    """Name of the style, if it is not the name of the variant."""
+    """Name of the style in styles.yaml; default: the name of the variant."""
     measures: dict[str, str] = {}
-    """Several measures, each with its part of the label."""
+    """Several plotted measures, one curve each, with the text that each adds to the label."""
     grid: Grid = {}
-    """Values of axes, one curve per point."""
+    """Values of axes; one curve is drawn per combination."""
 
     @field_validator("measures")
     @classmethod
@@ -420,15 +444,19 @@ class CurveEntry(Curve, MeasureParts):
 
 
 class Partition(Strict):
-    """A partition of prepared data to agents."""
+    """Partition of the records of a prepared data set among agents."""
 
     prepared: PreparedName
+    """Prepared data set whose records are partitioned."""
     kind: Literal["iid", "dirichlet", "unequal"]
+    """iid: equal sizes, random records; dirichlet: skewed labels; unequal: different sizes."""
     agents: Whole = Field(ge=2)
+    """Number of agents."""
     records: Positive
     """Mean number of records per agent."""
     concentration: Number | None = Field(default=None, gt=0)
-    """Concentration of the labels (dirichlet) or sizes (unequal)."""
+    """Parameter of the Dirichlet distribution of labels (dirichlet) or sizes (unequal); smaller
+    values give a stronger skew."""
 
     @model_validator(mode="after")
     def _concentrated_or_not(self):
@@ -440,39 +468,55 @@ class Partition(Strict):
 
 
 class AlgorithmConfig(Open):
+    """Algorithm; keys that are not listed are its parameters."""
+
     name: Annotated[str, AfterValidator(one_of(algorithms.names))]
+    """Name of the algorithm, as `private-consensus list` shows it."""
 
 
 class ReducedViews(Strict):
-    """Replacements of parts of views at a smaller scale."""
+    """Network and numbers of rounds of a privacy-loss panel at a smaller scale."""
 
     network: NetworkConfig | None = None
+    """Communication network at this scale."""
     horizon: Whole | None = Field(default=None, ge=1)
+    """Number of rounds of messages at this scale."""
     rounds: list[Whole] | None = None
+    """Rounds that are plotted at this scale."""
 
 
 class Views(Strict):
-    """Knowledge of observers about agents, at noise calibrated for the eavesdropper."""
+    """Privacy loss to observers of messages, with noise calibrated for the eavesdropper."""
 
     show: Literal["graph", "map", "distance", "rounds", "coalitions"]
+    """graph: the network, coloured by the loss of each agent to the observing agent; map: all pairs
+    of agents; distance: loss against the number of edges between two agents; rounds: loss against
+    the number of rounds, by kind of observer; coalitions: loss against the size of a coalition."""
     problem: ProblemConfig
+    """Optimisation problem: its name and parameters."""
     network: NetworkConfig
+    """Communication network."""
     algorithm: AlgorithmConfig
+    """Algorithm whose messages are observed."""
     budget: BudgetConfig
+    """Privacy budget against an eavesdropper who receives every message."""
     horizon: Whole = Field(ge=1)
-    """Rounds of messages."""
+    """Number of rounds of messages."""
     observer: Literal["agent", "secure sums"] = "agent"
-    """Kind of messages that the observing agent receives (show: graph, map or distance)."""
-    watcher: Whole = Field(default=1, ge=1)
-    """Observing agent (show: graph) or target agent (show: coalitions), counted from 1."""
+    """Messages that the observing agent receives: each message of its neighbours (agent), or only
+    their sum (secure sums). For show: graph, map and distance."""
+    agent: Whole = Field(default=1, ge=1)
+    """Number of the observing agent (show: graph), or of the agent that the coalition observes
+    (show: coalitions); the first agent is 1."""
     rounds: list[Whole] = []
-    """Plotted rounds (show: rounds)."""
+    """Numbers of rounds on the horizontal axis (show: rounds)."""
     scales: dict[str, ReducedViews] = {}
+    """Reductions by name of the smaller scale, such as smoke."""
 
     @model_validator(mode="after")
     def _within(self):
-        if self.watcher > self.network.agents:
-            raise ValueError(f"watcher: expected 1 to {self.network.agents}")
+        if self.agent > self.network.agents:
+            raise ValueError(f"agent: expected 1 to {self.network.agents}")
         if (self.show == "rounds") != bool(self.rounds):
             raise ValueError("expected rounds for show: rounds, none for other values of show")
         if not all(1 <= t <= self.horizon for t in self.rounds):
@@ -504,11 +548,13 @@ class PanelFields(FileEntry):
     """Axes and curves of a panel."""
 
     experiment: str = ""
-    """Experiment with the measurements."""
+    """Experiment whose measurements are plotted."""
     where: Selection = {}
-    """Values of axes for all curves."""
+    """Value or range [low, high] of each axis, of t or of run for all curves; other measurements
+    are omitted."""
     x: str = ""
-    """An axis, t, a column of the privacy table, or a measure."""
+    """Quantity on the horizontal axis: an axis of the experiment, t, a measure, or a column of the
+    privacy table."""
     x_title: str = ""
     """Title of the horizontal axis."""
     y_title: str = ""
@@ -518,29 +564,34 @@ class PanelFields(FileEntry):
     log_y: Flag = True
     """True: logarithmic vertical axis."""
     y_domain: tuple[Number, Number] | None = None
-    """Range of the vertical axis."""
+    """Smallest and largest value of the vertical axis."""
     statistic: Statistic = "mean"
-    """Mean with standard error, or median with quartiles."""
+    """Statistic over the runs: mean with standard error, or median with quartiles."""
     goals: list[Number] = []
-    """Values of the measure; the figure shows the smallest x from which the curve stays at or
-    below each."""
+    """Target values of the measure. The panel shows, for each target, the smallest x from which the
+    curve stays at or below it."""
 
 
 class FigurePanel(PanelFields):
-    """Complete panel: curves, a communication graph, a partition, or views of observers."""
+    """Complete panel: curves, a communication graph, a partition, or privacy losses."""
 
     title: str
+    """Title of the panel."""
     graph: Flag = False
+    """True: draw the communication graph of the experiment."""
     partition: Partition | None = None
-    views: Views | None = None
+    """Partition of records that the panel shows instead of curves."""
+    privacy_loss: Views | None = None
+    """Privacy loss to observers that the panel shows instead of curves."""
     curves: list[Curve] = []
+    """Curves of the panel."""
 
     @model_validator(mode="after")
     def _one_of_four(self):
-        without_experiment = (self.partition is not None) + (self.views is not None)
+        without_experiment = (self.partition is not None) + (self.privacy_loss is not None)
         drawn = self.graph + without_experiment
         if drawn > 1 or bool(drawn) == bool(self.curves) or bool(drawn) == bool(self.x):
-            kinds = "graph: true, or partition, or views"
+            kinds = "graph: true, or partition, or privacy_loss"
             raise ValueError(f"expected either x and at least one curve, or {kinds}")
         if bool(self.experiment) == bool(without_experiment):
             raise ValueError("expected an experiment for curves and graphs, and none for others")
@@ -551,43 +602,45 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
     """Keys of a panel, which a figure may set for all of its panels."""
 
     experiments: dict[Algorithm, str] = {}
-    """Experiments of single algorithms, instead of `experiment`."""
+    """Experiment per algorithm, for algorithms whose measurements `experiment` does not have."""
     grid: Grid = {}
-    """Values of axes, one panel per point."""
+    """Values of axes; one panel is drawn per combination."""
     curves: str | list[str | CurveEntry] | CurveEntry = []
-    """Names of sets, algorithm.variant, or curves."""
+    """Curves: names of the file's sets of curves, algorithm.variant, or mappings."""
 
 
 class PanelEntry(PanelKeys):
-    """Panel with curves, a communication graph, a partition, or views of observers."""
+    """Panel with curves, a communication graph, a partition, or privacy losses."""
 
     title: str = ""
-    """May contain {axis} of the grid."""
+    """Title of the panel; {axis} is replaced by the value of an axis of the grid."""
     graph: Flag = False
-    """True: draw the communication graph."""
+    """True: draw the communication graph of the experiment instead of curves."""
     partition: Partition | None = None
-    """Distribution of the records to the agents."""
-    views: dict[str, Any] = {}
-    """Privacy loss to observers; merged with that of the figure."""
+    """Partition of records among agents that the panel shows instead of curves."""
+    privacy_loss: dict[str, Any] = {}
+    """Privacy loss to observers that the panel shows instead of curves; keys override those of the
+    figure."""
 
 
 class FigureFields(FileEntry):
     """Description of a figure."""
 
     title: str
-    """Quantity of which method against what."""
+    """Title: which quantity of which method is plotted against what."""
     caption: str
-    """Complete description that can be read without the text."""
+    """Description of the figure that can be read without the paper."""
     columns: Positive | None = None
-    """Panels per row."""
+    """Number of panels per row."""
     note: str = ""
-    """Remark on the data, below the title."""
+    """Remark on the data, drawn below the title."""
 
 
 class Figure(FigureFields):
     """Figure whose panels and curves are resolved."""
 
     panels: Annotated[list[FigurePanel], Field(min_length=1)]
+    """Panels of the figure."""
     added: Flag = False
     """True: not a figure of the paper."""
 
@@ -605,13 +658,14 @@ class FigureEntry(FigureFields, PanelKeys):
     extends: str | None = None
     """Figure of this file whose keys are inherited, except title, caption and note."""
     panel_title: str = "{title}"
-    """Title of each panel; may contain {title} and {axis}."""
+    """Title of each panel, in which {title} is replaced by the title of the panel and {axis} by the
+    value of an axis of the grid."""
     graph: Flag = False
-    """True: draw the communication graph."""
-    views: dict[str, Any] = {}
-    """Privacy loss to observers, common keys of all panels."""
+    """True: draw the communication graph of the experiment instead of curves."""
+    privacy_loss: dict[str, Any] = {}
+    """Privacy loss to observers that all panels show instead of curves."""
     panels: Annotated[list[PanelEntry], Field(min_length=1)] | None = None
-    """List of panels."""
+    """Panels of the figure; default: one panel with the keys of the figure."""
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -621,42 +675,46 @@ class MethodEntry(FileEntry):
     """Method of a table, with the published values."""
 
     label: str
-    """Name in the table."""
+    """Name of the method in the table."""
     method: Reference
-    """algorithm.variant."""
+    """An algorithm.variant, or an algorithm with the key `variant`."""
     variant: str | None = None
-    """Variant, if `method` names an algorithm only."""
+    """Variant of the algorithm, if `method` names an algorithm only."""
     interpretation: Interpretation | None = None
-    """Replaces the interpretation of the variant."""
+    """literal, resolved or ablation; replaces the interpretation of the variant."""
     where: Selection = {}
-    """Values of axes."""
+    """Value of each further axis; other measurements are omitted."""
     published: list[tuple[Number, Number, Number]] = []
-    """Value of the rows' axis, mean and standard deviation."""
+    """Published numbers, one [row value, mean, standard deviation] per row."""
 
 
 class MethodRows(MethodEntry):
     """Complete method of a table."""
 
     method: Slug
+    """Name of the algorithm."""
     variant: str
+    """Variant of the algorithm."""
     interpretation: Interpretation
+    """literal, resolved or ablation."""
 
 
 class BlockEntry(FileEntry):
     """Rows of a table that share an experiment."""
 
     label: str
-    """Title of the block."""
+    """Title of this block of rows."""
     experiment: str
-    """Experiment with the measurements."""
+    """Experiment whose measurements the block shows."""
     methods: Annotated[list[MethodEntry], Field(min_length=1)]
-    """Methods of the block."""
+    """Methods of the block, each with its published numbers."""
 
 
 class Block(BlockEntry):
     """Complete rows of a table that share an experiment."""
 
     methods: Annotated[list[MethodRows], Field(min_length=1)]
+    """Methods of the block, each with its published numbers."""
 
 
 class TableEntry(FileEntry):
@@ -665,41 +723,49 @@ class TableEntry(FileEntry):
     title: str
     """Title of the table."""
     caption: str
-    """Complete description that can be read without the text."""
-    rows: str
-    """Axis with one row per value."""
+    """Description of the table that can be read without the paper."""
+    row_axis: str
+    """Axis of the experiment; the table has one row per value."""
     row_title: str
-    """Title of that axis."""
-    values: list[Number] = []
-    """Values of that axis; default: all."""
+    """Title of the column with the values of the row axis."""
+    row_values: list[Number] = []
+    """Tabulated values of the row axis; default: all."""
     measure: Measure
-    """Tabulated measure."""
+    """Tabulated measure, a quantity.metric, that is compared with the published values."""
     extra_columns: dict[str, Measure] = {}
-    """Measures of further columns, by title."""
+    """Further tabulated measures, by title of their column."""
     published_runs: Positive = 1
-    """Number of runs behind the published values."""
+    """Number of runs over which the published means and standard deviations were computed."""
     blocks: Annotated[list[BlockEntry], Field(min_length=1)]
-    """Blocks of rows."""
+    """Blocks of rows, one experiment each."""
 
 
 class Table(TableEntry):
     """Table whose methods are resolved."""
 
     blocks: Annotated[list[Block], Field(min_length=1)]
+    """Blocks of rows, one experiment each."""
     added: Flag = False
     """True: not a table of the paper."""
 
 
 class PaperInfo(Strict):
+    """Title, authors and source of a paper."""
+
     key: Slug
+    """Name of the file, and start of the names of its experiments, figures and claims."""
     number: str
-    """Empty for figures that belong to no paper."""
+    """Number of the paper in this project, 000 to 004; empty if the figures belong to no paper."""
     title: str
+    """Title of the paper."""
     authors: list[str]
-    where: str
+    """Authors, with first and last names."""
+    venue: str
+    """Journal, conference, preprint server or university, with the year."""
     summary: str = ""
-    short: str = ""
-    """Name in two to five words."""
+    """Subject of the paper, in one or two sentences."""
+    short_title: str = ""
+    """Title in two to five words, for lists."""
 
     @property
     def citation(self) -> str:
@@ -714,9 +780,9 @@ class Defaults(FileEntry):
     """Default keys of all experiments and panels of a file."""
 
     experiment: ExperimentEntry | None = None
-    """Defaults of experiments."""
+    """Default keys of all experiments."""
     panel: PanelKeys | None = None
-    """Defaults of panels."""
+    """Default keys of all panels of figures."""
 
 
 class File(FileEntry):
@@ -725,70 +791,90 @@ class File(FileEntry):
     paper: PaperInfo | None = None
     """Title, authors and source."""
     parts: list[str] | None = None
-    """Files of the folder `<key>/`."""
+    """Further files of the paper, without extension, in the folder with the paper's key."""
     scales: list[Slug] | None = None
-    """Scales of a study in addition to smoke."""
+    """Names of scales that a study defines in addition to smoke."""
     titles: dict[str, str] = {}
-    """Default titles of x axes and measures."""
+    """Titles of horizontal axes and measures that figures use by default."""
     defaults: Defaults = Defaults()
-    """Defaults of experiments and panels."""
+    """Default keys of all experiments and panels of the file."""
     axes: dict[Slug, AxisEntry] = {}
-    """Grids by name."""
+    """Axes by name: a varied parameter and its values, to which experiments refer."""
     unspecified_details: dict[str, UnspecifiedDetail] = {}
-    """Unspecified details of several experiments, by topic."""
+    """Details that the paper omits or contradicts, by topic, to which experiments refer."""
     variants: dict[Algorithm, dict[Slug, VariantEntry]] = {}
-    """Variants of algorithms, by name."""
+    """Variants of each algorithm by name, to which experiments refer."""
     curves: dict[Slug, list[Reference | CurveEntry] | CurveEntry] = {}
-    """Sets of curves, by name."""
+    """Sets of curves by name, to which panels refer."""
     claim_variants: dict[Slug, dict[str, TestedVariantEntry]] = {}
-    """Sets of claim variants, by name."""
+    """Sets of claim variants by name, to which claims refer."""
     experiments: dict[Slug, ExperimentEntry] = {}
-    """Experiments by name."""
+    """Experiments by name: the computations that are run."""
     figures: dict[Name, FigureEntry] = {}
-    """Figures by name."""
+    """Figures by name, drawn from the measurements of experiments."""
     tables: dict[Name, TableEntry] = {}
-    """Tables by name."""
+    """Tables by name, with measurements of experiments next to published values."""
     claims: dict[Name, ClaimEntry] = {}
-    """Claims by name."""
+    """Claims of the paper by name, each with its test."""
 
 
 class Paper(Strict):
     """Complete file of ``config/papers``, including its parts."""
 
     paper: PaperInfo
+    """Title, authors and source."""
     scales: list[Slug] = []
-    """Scales of a study, which all of its experiments define."""
+    """Names of scales of a study; each of its experiments defines its reduction."""
     experiments: dict[Slug, Experiment]
+    """Experiments by name."""
     figures: dict[Name, Figure]
+    """Figures by name."""
     tables: dict[Name, Table] = {}
+    """Tables by name."""
     claims: dict[Name, Claim]
+    """Claims by name."""
 
 
 class Style(Strict):
+    """Style of a curve."""
+
     label: str
+    """Label of the curve in legends."""
     colour: str = Field(pattern=r"^#[0-9A-Fa-f]{6}$")
+    """Colour of the curve, as #RRGGBB."""
     dash: list[Whole] = []
+    """Lengths of dashes and gaps in pixels, in turn; empty for a solid line."""
 
 
 class DataConfig(Strict):
+    """Sources of the data sets."""
+
     source: Literal["auto", "official", "surrogate"] = "auto"
+    """auto: cache, mirror, publisher, and last a surrogate; official: never a surrogate; surrogate:
+    synthetic records drawn from published marginals, without any download."""
     mirror: str | None = None
-    """Folder or URL with the original data files."""
+    """Folder or URL with copies of the publishers' files."""
     cache: str = Field(default=".cache/private-consensus", min_length=1)
+    """Folder in which downloaded files are kept."""
     connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
     """Seconds to wait for a host to connect, and for its next bytes."""
     surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
+    """Number of records of a surrogate; default: as many as the data set has."""
 
 
 class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
     scale: Slug
+    """paper for the sizes of the papers, smoke for small sizes, or a scale that a study defines."""
     seed: Whole = Field(ge=0)
+    """Seed from which all random streams are derived."""
     papers: list[Slug] = Field(min_length=1)
+    """Keys of the papers to reproduce: names of files in config/papers."""
     runs: Positive | None = None
-    """Number of runs of all experiments; default: that of each experiment."""
+    """Number of Monte-Carlo runs of every experiment; default: the number that it states itself."""
     data: DataConfig = DataConfig()
+    """Sources of the data sets."""
 
 
 def validate(model: type[M], content: Mapping[str, Any], *, where: str = "") -> M:

@@ -55,11 +55,12 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     for column, value in method["where"].items():
         runs = runs.filter(pl.col(column) == value)
     published = {row: (mean, std) for row, mean, std in method["published"]}
-    axis = table["rows"]
-    require(axis in runs.columns, "table.rows", axis, "an axis of the experiment")
+    axis = table["row_axis"]
+    require(axis in runs.columns, "table.row_axis", axis, "an axis of the experiment")
     levels = runs[axis].unique().sort().to_list()
-    shown_levels = [level for level in levels if not table["values"] or level in table["values"]]
-    require(bool(shown_levels), "table.values", table["values"], f"some of {levels}")
+    selected = table["row_values"] or levels
+    shown_levels = [level for level in levels if level in selected]
+    require(bool(shown_levels), "table.row_values", selected, f"some of {levels}")
     return [
         {
             "block": block["label"],

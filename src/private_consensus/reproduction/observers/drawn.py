@@ -109,7 +109,7 @@ def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _on_circle(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    n, watcher = observed.network.n_agents, views["watcher"] - 1
+    n, watcher = observed.network.n_agents, views["agent"] - 1
     view = VIEWS[views["observer"]]((watcher,), last_states=observed.last_states)
     losses = epsilons(observed, view, views["budget"]["delta"])
     angle = 2.0 * np.pi * np.arange(n) / n
@@ -194,7 +194,7 @@ ANY = "any loss (F0)"
 def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
     expected = f"whole numbers from 1 to the horizon, {observed.horizon}"
     fine = bool(views["rounds"]) and all(1 <= t <= observed.horizon for t in views["rounds"])
-    require(fine, "views.rounds", views["rounds"], expected)
+    require(fine, "privacy_loss.rounds", views["rounds"], expected)
     delta = views["budget"]["delta"]
     for t in views["rounds"]:
         now = observation(observed.algorithm, observed.problem, observed.network, t)
@@ -259,7 +259,7 @@ def _together(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
     The mark is the number of its neighbours: a coalition of all of them separates the agent.
     """
-    n, victim = observed.network.n_agents, views["watcher"] - 1
+    n, victim = observed.network.n_agents, views["agent"] - 1
     near = [u for u in nearest(observed, victim, n) if u != victim]
     random = generator(0, "coalitions")
     orders = [random.permutation(near) for _ in range(DRAWN)]

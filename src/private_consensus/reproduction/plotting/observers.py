@@ -68,14 +68,14 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
     dict
         Vega-Lite specification.
     """
-    top = max(panel["views"]["budget"]["epsilon"] for panel in figure["panels"])
+    top = max(panel["privacy_loss"]["budget"]["epsilon"] for panel in figure["panels"])
     colour = alt.Color("shown:Q").title("ε").scale(
         type="log", scheme="blues", domain=[FLOOR, top], clamp=True
     ).legend(orient="right", format="~g")  # fmt: skip
     drawings = {"graph": _circle, "map": _map}
 
     def draw(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
-        return drawings[panel["views"]["show"]](_drawable(points), panel, colour)
+        return drawings[panel["privacy_loss"]["show"]](_drawable(points), panel, colour)
 
     note = f"grey: the agent itself; white: epsilon below {FLOOR:g}"
     return side_by_side(draw, numbers, figure, note, columns=figure["columns"] or 3, spacing=28)
@@ -161,7 +161,7 @@ def _drawable(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
-    agents = panel["views"]["network"]["agents"]
+    agents = panel["privacy_loss"]["network"]["agents"]
     order = list(range(1, agents + 1))
     ticks = [1, *range(4, agents + 1, 4)]
     axis = alt.Axis(values=ticks, labelAngle=0, grid=False)
@@ -189,7 +189,7 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
     nodes = points.filter(pl.col("kind") == "node").select(
         "x", "y", "node", "distance", "epsilon", "shown"
     )
-    watcher = nodes.filter(pl.col("node") == panel["views"]["watcher"])
+    watcher = nodes.filter(pl.col("node") == panel["privacy_loss"]["agent"])
     links = alt.Chart(edges).mark_rule(color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
     tooltip = [
         alt.Tooltip("node:O", title="agent"),
