@@ -1,11 +1,11 @@
-"""The whole reproduction.
+"""Reproduce the papers.
 
-snakemake --cores 8                         everything
+snakemake --cores 8                         all results
 snakemake --cores 2 showkatbakhsh_fig2      one figure
 snakemake --cores 2 --configfile config/smoke.yaml
 snakemake --cores 2 showkatbakhsh_fig2 --configfile config/smoke.yaml
 
-The target comes before --configfile, because every word after --configfile is read as a file.
+Put the target before --configfile, because Snakemake reads every later argument as a configuration file.
 """
 
 import gc
@@ -14,15 +14,15 @@ import os
 import sys
 from pathlib import Path
 
-# Objects of the plan are never garbage; collection would take a fifth of the time until the first job.
+# Garbage collection would take a fifth of the time until the first job, although all objects of the plan remain in use.
 gc.disable()
 
-# Folder of this file, also if another workflow imports it as a module.
+# Folder of this file, also if another workflow imports this workflow as a module.
 HOME = Path(workflow.current_basedir.get_path_or_uri(secret_free=True))
 SOURCES = [folder.as_posix() for folder in [HOME / "src"] if folder.is_dir()]
 sys.path[:0] = SOURCES
-# Jobs import the library from its source, if there is one. Linear algebra uses one thread, so that sums do not depend on
-# the number of cores and parallel jobs do not wait for each other.
+# Jobs import the library from its source, if it exists. Linear algebra uses one thread, so that results do not depend on
+# the number of cores, and parallel jobs do not compete for cores.
 os.environ.update(
     PYTHONPATH=os.pathsep.join(filter(None, [*SOURCES, os.getenv("PYTHONPATH")])),
     OPENBLAS_NUM_THREADS="1",
@@ -38,14 +38,14 @@ from private_consensus.common.spelling import nearest
 
 if not Path("config", "config.yaml").is_file():
     sys.exit(
-        f"The workflow runs in its own folder or a study's, not in {Path.cwd()}: cd {workflow.basedir}"
+        f"{Path.cwd()} has no config/config.yaml: run the workflow in its folder ({workflow.basedir}) or in the folder of a study"
     )
 
 
 configfile: "config/config.yaml"
 
 
-# The configuration of a study precedes that of the package.
+# Files of a study have precedence over those of the package.
 CONFIGURED = list(dict.fromkeys([Path("config").resolve(), HOME.resolve() / "config"]))
 
 
@@ -55,19 +55,17 @@ onstart:
 
 
 try:
-    # Refuse duplicate keys; Snakemake would use the last one.
+    # Refuse duplicate keys, of which Snakemake would use the last one.
     for file in map(Path, workflow.configfiles):
         read_yaml(file)
     PLAN = load(config, *CONFIGURED)
     ACQUISITION = Acquisition(**PLAN.config.data.model_dump())
     ACQUISITION.check()
-    # Only the main process checks the kept data; jobs receive its decision.
+    # Only the main process checks the existing data; jobs use its decision.
     if workflow.is_main_process and "--lint" not in sys.argv:
         ACQUISITION.check_kept(Path("results", PLAN.config.scale, "raw"))
 except InvalidInput as error:
-    sys.exit(
-        "The configuration is not valid:\n  " + "\n  ".join(str(error).splitlines())
-    )
+    sys.exit("The configuration is invalid:\n  " + "\n  ".join(str(error).splitlines()))
 
 CONFIG = PLAN.config
 SCALE = CONFIG.scale
@@ -81,7 +79,7 @@ onsuccess:
 
 
 wildcard_constraints:
-    # The rules plan one scale; only publishing writes results/reference.
+    # A run has one scale; only publishing writes to results/reference.
     scale=SCALE,
     experiment="[a-z][a-z0-9_]*",
     algorithm="[a-z][a-z0-9_]*",
@@ -105,7 +103,7 @@ include: "workflow/rules/targets.smk"
 
 
 if workflow.is_main_process:
-    # Snakemake's interface for loggers documents the events and their fields.
+    # The events and their fields are documented in Snakemake's interface for loggers.
     logging.getLogger("snakemake.logging").addHandler(
         RemainingTime(
             published_seconds_by_rule(),
@@ -126,7 +124,7 @@ rule everything:
         "workflow/envs/jobs.yml"
     params:
         scale=SCALE,
-        # Checksums of the report have no stamp: its files only have to be as they were written.
+        # The report has checksums instead of provenance: its files must not have changed since they were written.
         expected=lambda w: {
             **stamps_of_now(),
             f"results/{SCALE}/report/{pages.CHECKSUMS}": {},

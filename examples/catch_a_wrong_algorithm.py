@@ -1,4 +1,4 @@
-"""Audit a correct and a wrong algorithm: the wrong one adds half of the noise that it declares."""
+"""Audit a correct algorithm, and a wrong one that adds half of the noise that it declares."""
 
 import numpy as np
 

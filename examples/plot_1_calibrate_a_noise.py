@@ -3,12 +3,13 @@ Calibrate noise for many releases
 =================================
 
 This tutorial computes the Gaussian noise for which fifty releases together are
-:math:`(1, 10^{-5})`-differentially private, and the epsilon of noise by a classical formula.
+:math:`(1, 10^{-5})`-differentially private. It also computes epsilon for the noise of a classical
+formula.
 """
 
 # %%
-# A release is a mechanism, a sensitivity, a scale and a count. The accountant computes epsilon of a
-# list of releases; :func:`~private_consensus.calibrate` is its inverse.
+# A release has a mechanism, a sensitivity, a scale of the noise and a count. The accountant
+# computes epsilon of a list of releases; :func:`~private_consensus.calibrate` is its inverse.
 
 import altair as alt
 import numpy as np

@@ -7,8 +7,8 @@ income of a person exceeds 50,000 dollars. Three algorithms run with the same bu
 """
 
 # %%
-# The data come from the cache, a mirror, the publisher, or last from a surrogate. ``origin`` states
-# the source.
+# The data come from the cache, a mirror or the publisher. If none has them, surrogate data replace
+# them. ``origin`` states the source.
 
 import altair as alt
 import polars as pl

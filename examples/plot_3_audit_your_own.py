@@ -7,8 +7,8 @@ tests the privacy claim without relying on what the algorithm declares.
 """
 
 # %%
-# An algorithm is a frozen dataclass. It states how much noise a budget requires, what an observer
-# receives, where the iteration starts and what one step computes.
+# An algorithm is a frozen dataclass. Its methods compute the noise for a budget, the releases, the
+# initial state, one step, and the values that observers receive.
 
 from dataclasses import dataclass, replace
 from math import inf
@@ -60,7 +60,7 @@ class NoisyGossip(pc.Iterative):
 
 
 # %%
-# The copy with a fault declares its noise and adds half of it.
+# The following copy has a fault: it declares its noise, and adds half of it.
 
 
 class HastyGossip(NoisyGossip):

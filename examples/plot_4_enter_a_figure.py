@@ -2,9 +2,9 @@ r"""
 Enter a figure
 ==============
 
-A figure is configuration, not code. An experiment states what runs, and a figure states which
-curves are drawn. This tutorial plans, runs and draws a figure in one process. In a study,
-``private-consensus reproduce`` does the same and reuses results that are up to date.
+A figure is configuration, not code. The entry of an experiment lists algorithms and settings, and
+the entry of a figure lists its curves. This tutorial plans, runs and draws a figure in one process.
+In a study, ``private-consensus reproduce`` does the same and reuses results that are up to date.
 """
 
 # %%

@@ -2,12 +2,12 @@ r"""
 Add a paper
 ===========
 
-A paper is a configuration file with experiments, figures and claims. Each claim has a test that can
-fail. A study is a folder with a paper and an algorithm.
+A paper is a configuration file with experiments, figures and claims. Each claim has a test. A study
+is a folder with the configuration of a paper and, if needed, new algorithms.
 """
 
 # %%
-# ``private-consensus init`` writes a study; here its function is called.
+# ``private-consensus init`` writes a new study. This tutorial calls the function behind it.
 
 import sys
 import tempfile
@@ -51,8 +51,8 @@ measured = run_cell(loaded.cell("mine_fig1", "gradient_descent"), {})
 runs, privacy = (rows.with_columns(source=pl.lit(DRAWN)) for rows in measured)
 
 # %%
-# ``judge_all`` receives runs and privacy rows. A verdict comes with its statistic and a confidence
-# interval.
+# ``judge_all`` computes a verdict for each claim from runs and privacy rows, with the statistic and
+# its confidence interval.
 
 claims = loaded.papers["mine"].claims
 table = judge_all(claims, runs, privacy, paper="mine", deterministic=set(), reduced=False)

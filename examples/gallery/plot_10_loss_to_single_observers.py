@@ -2,9 +2,9 @@
 Privacy loss to single observers
 ================================
 
-A single agent receives the messages of its neighbours only. The figure shows the exact epsilon
-that each agent on a ring of 12 learns about agent 0, for a fixed input, with fresh noise in every
-round and with noise once before gossip. The eavesdropper learns epsilon 2.
+A single agent receives the messages of its neighbours only. The figure shows the exact privacy loss
+of agent 0 to each other agent on a ring of 12 for fixed inputs, with fresh noise in each round and
+with noise that is added once before gossip. The privacy loss to the eavesdropper is epsilon 2.
 """
 
 import altair as alt

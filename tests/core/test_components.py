@@ -4,7 +4,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 from private_consensus.reproduction.publishing.components import (
-    UNSAID,
+    NO_LICENCE,
     bill,
     components,
     licence,
@@ -44,4 +44,4 @@ def test_what_the_project_is_built_on_is_locked_and_says_its_licence():
     lock = locked((ROOT / "requirements.txt").read_text())
     for name in ("numpy", "scipy", "polars", "numba", "snakemake", "dp-accounting", "hypothesis"):
         assert lock[name]["sha256"]
-        assert licence(distribution(name)) != UNSAID
+        assert licence(distribution(name)) != NO_LICENCE

@@ -24,7 +24,7 @@ from private_consensus.reproduction.publishing import (
     require_aggregates,
 )
 from private_consensus.reproduction.publishing import reference as reference_of_runs
-from private_consensus.reproduction.publishing.aggregates import LARGEST
+from private_consensus.reproduction.publishing.aggregates import MAX_ROWS
 from private_consensus.reproduction.publishing.comparison import changed, paired, quantile
 
 from .conftest import MADE_UP
@@ -217,7 +217,7 @@ def test_papers_may_be_missing_if_it_is_said(run, tmp_path):
         pl.DataFrame({"record": [1], "y": [0.5]}),
         pl.DataFrame({"run": [1], "y": [0.5]}),
         pl.DataFrame({"y": [[0.5, 1.0]]}),
-        pl.DataFrame({"y": np.zeros(LARGEST + 1)}),
+        pl.DataFrame({"y": np.zeros(MAX_ROWS + 1)}),
     ],
 )
 def test_records_are_kept_out(frame):
@@ -358,7 +358,7 @@ def test_jobs_and_cells_above_a_limit_are_named(tmp_path):
     for algorithm in ("long", "short"):
         (cells / f"{algorithm}.parquet").touch()
     assert beyond_limits(tmp_path) == [
-        "claims.ding held 1501 MB, above 1500", "fig.long took 60.5 CPU-s, above 60",
+        "claims.ding used 1501 MB, above 1500 MB", "fig.long took 60.5 CPU-s, above 60 CPU-s",
     ]  # fmt: skip
 
 

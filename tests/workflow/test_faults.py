@@ -331,8 +331,8 @@ def test_the_reference_is_written_by_publishing_alone(warm, folder):
 def test_a_target_that_is_none_is_told_in_one_line(warm, folder):
     for target, told in (
         ("results/smoke/runs/showkatbakhsh_fig1/nope.parquet",
-         "No experiment showkatbakhsh_fig1 of the configuration runs nope"),
-        ("showkatbakhsh_fgi1", "showkatbakhsh_fgi1: no figure, table, data set or other target; "
+         "showkatbakhsh_fig1: no experiment of the configuration with this name runs nope"),
+        ("showkatbakhsh_fgi1", "showkatbakhsh_fgi1: not a figure, table, data set or other target; "
          "did you mean showkatbakhsh_fig1"),
     ):  # fmt: skip
         done = warm.make(folder, target, "--dry-run")

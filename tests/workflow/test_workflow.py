@@ -264,8 +264,8 @@ def run(script, params, **files):
 smoke = Path("results/smoke")
 settings = sorted(map(str, smoke.glob("audit/settings/*.parquet")))
 found = {name: sorted(map(str, (smoke / name).rglob("*.*"))) for name in ("claims", "privacy")}
-asked = {"runs": 40, "confidence": 0.99995, "level": 0.01, "errata": ""}
-params = Files(asked=asked, errata="", code="")
+audit_settings = {"runs": 40, "confidence": 0.99995, "level": 0.01, "errata": ""}
+params = Files(audit_settings=audit_settings, errata="", code="")
 run("audit.py", params, input={"runs": [], "settings": settings}, output=("audits", "errata"))
 audits = str(out / "audits.parquet")
 run("gather.py", params, input={**found, "audits": audits}, output=("claims", "privacy"))

@@ -1,4 +1,4 @@
-"""Run the privacy audits.  Inputs: errata, runs of audits.  Outputs: audits, errata."""
+"""Run the privacy audits.  Inputs: errata, runs of audit experiments.  Outputs: audits, errata, repairs."""
 
 from private_consensus.common import yamls
 from private_consensus.reproduction.audits.experiments import (
@@ -56,7 +56,7 @@ rule audit_settings:
         mem_mb=3000,
         runtime=20,
     params:
-        asked=lambda w: {
+        audit_settings=lambda w: {
             **AUDITS.of_settings_at(w.scale),
             "entries": AUDITED_BY_EXPERIMENT[w.experiment],
             "cells": [
@@ -89,7 +89,7 @@ rule audit:
     log:
         "results/{scale}/logs/audit.log",
         usage="results/{scale}/timings/audit.tsv",
-    priority: AWAITED
+    priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     threads: 1
@@ -97,7 +97,7 @@ rule audit:
         mem_mb=1000,
         runtime=10,
     params:
-        asked=lambda w: {
+        audit_settings=lambda w: {
             "runs": AUDITS.runs_at(w.scale),
             "confidence": AUDITS.confidence,
             "level": AUDITS.level,
@@ -105,7 +105,7 @@ rule audit:
         },
         code=code_of_audits,
     message:
-        "Audits of all examples, and computations for errata"
+        "Audits of small examples, and computations for errata"
     script:
         "../scripts/audit.py"
 
@@ -126,7 +126,7 @@ rule compare_repairs:
     log:
         "results/{scale}/logs/repairs.log",
         usage="results/{scale}/timings/repairs.tsv",
-    priority: AWAITED
+    priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     threads: 1

@@ -1,4 +1,4 @@
-"""Compute verdicts.  Inputs: runs and privacy of the cells that claims use, privacy of all cells, audits.  Outputs: claims.parquet and privacy.parquet."""
+"""Compute the verdicts on claims.  Inputs: runs and privacy of cells, audits.  Outputs: claims.parquet and privacy.parquet."""
 
 JUDGED = [name for name, paper in PLAN.papers.items() if paper.claims]
 
@@ -42,7 +42,7 @@ rule gather:
     log:
         "results/{scale}/logs/gather.log",
         usage="results/{scale}/timings/gather.tsv",
-    priority: AWAITED
+    priority: HIGHEST_PRIORITY
     localrule: True
     conda:
         "../envs/jobs.yml"

@@ -1,4 +1,4 @@
-"""Define functions that several rules use.  Inputs: HOME, CONFIGURED, PLAN, CONFIG, SCALE."""
+"""Functions of several rules. They use HOME, CONFIGURED, PLAN, CONFIG and SCALE of the Snakefile."""
 
 import json
 from functools import cache
@@ -14,22 +14,22 @@ from private_consensus.common.provenance import code_hash, settings_hash
 preparations_of = cache(PLAN.preparations)
 SCRIPTS = HOME / "workflow" / "scripts"
 FIGURE_KINDS = ("svg", "png", "pdf", "json")
-# Modules that are loaded by name, which the hash of a script does not include.
-FOUND_BY_NAME = [*algorithms.modules(), *problems.modules()]
+# Modules that are loaded by name; the hash of a script does not include them.
+LOADED_BY_NAME = [*algorithms.modules(), *problems.modules()]
 
 
 def configured(name):
-    """Return a file of the configuration: that of the study, or that of the package."""
+    """Return the path of a configuration file: that of the study if it exists, else that of the package."""
     return next(folder / name for folder in CONFIGURED if (folder / name).is_file())
 
 
 def at_home(name):
-    """Return the path of a file of the package; relative if it is the same file."""
+    """Return the path of a file of the package, relative if it is in the working directory."""
     file = HOME / name
     return name if Path(name).resolve() == file.resolve() else file.as_posix()
 
 
-# Cached, because jobs and the report need the same hashes.
+# Cached, because each hash is needed by several jobs and by the report.
 @cache
 def code_of(script, *modules):
     """Compute the hash of a script, of the modules it imports, and of the named modules."""
@@ -43,9 +43,9 @@ def code_of_cell(wildcards):
 
 
 def processes_of_cell(wildcards):
-    """Return the number of processes: the smallest with the fewest rounds of blocks, at most a quarter of the cores. A profile sets it on a cluster."""
+    """Return the number of processes of a cell, at most a quarter of the cores: the smallest one with the fewest rounds of blocks. On a cluster, a profile sets it."""
     cell = PLAN.cell(wildcards.experiment, wildcards.algorithm)
-    blocks = -(-cell["runs"] // cell["block"])
+    blocks = -(-cell["runs"] // cell["runs_per_batch"])
     return fewest(blocks, quarter_of_cores())
 
 
@@ -56,7 +56,7 @@ def quarter_of_cores():
 
 @cache
 def published_manifest():
-    """Return the manifest of the published run; an empty one if the reference is absent."""
+    """Return the manifest of the published run; without published results, an empty one."""
     manifest = HOME / "results" / "reference" / "manifest.json"
     if not manifest.is_file():
         return {"scale": None, "wall seconds": {}}
@@ -64,11 +64,11 @@ def published_manifest():
 
 
 def published_seconds():
-    """Return the wall seconds of each job of the published run, by the name of its log file."""
+    """Return the wall time in seconds of each job of the published run, by the name of its log file."""
     return published_manifest()["wall seconds"]
 
 
-# Rules whose log files have different names.
+# Names of log files that differ from the name of the rule.
 RULE_OF_LOG = {
     "audit": "audit_settings",
     "claims": "judge_claims",
@@ -77,36 +77,36 @@ RULE_OF_LOG = {
 
 
 def published_seconds_by_rule():
-    """Return the wall seconds of each job of the published run, by rule; empty at another scale."""
+    """Return the wall times in seconds of the jobs of the published run, by rule; empty at another scale."""
     if published_manifest()["scale"] != SCALE:
         return {}
     cells = {f"{experiment}.{algorithm}" for experiment, algorithm in PLAN.cells()}
     by_rule = {}
     for name, seconds in published_seconds().items():
         prefix = name.split(".")[0]
-        known = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
-        by_rule.setdefault(known, {})[name] = seconds
+        rule_name = "run_cell" if name in cells else RULE_OF_LOG.get(prefix, prefix)
+        by_rule.setdefault(rule_name, {})[name] = seconds
     return by_rule
 
 
-# Priority of jobs that many jobs depend on, and of long jobs that would otherwise end alone.
-AWAITED = 10**6
+# Priority of jobs on which many jobs depend.
+HIGHEST_PRIORITY = 10**6
 
 
 def longest_first(job):
-    """Return a priority function: jobs that took longer in the published run start earlier."""
+    """Return a priority function: jobs that took longer in the published run start first."""
     return lambda wildcards: published_seconds().get(job.format(**wildcards), 0)
 
 
 def code_of_figure(wildcards):
-    own = plotting.module_of(PLAN.paper_of(wildcards.figure))
-    return code_of("draw_figure.py", *filter(None, [own]))
+    figure_module = plotting.module_of(PLAN.paper_of(wildcards.figure))
+    return code_of("draw_figure.py", *filter(None, [figure_module]))
 
 
 def prepared_of(wildcards):
     if (wildcards.experiment, wildcards.algorithm) not in PLAN.cells():
         sys.exit(
-            f"No experiment {wildcards.experiment} of the configuration runs {wildcards.algorithm}"
+            f"{wildcards.experiment}: no experiment of the configuration with this name runs {wildcards.algorithm}"
         )
     names = preparations_of(wildcards.experiment, wildcards.algorithm)
     cards = [f"results/{wildcards.scale}/cards/{name}.json" for name in names]
@@ -114,7 +114,7 @@ def prepared_of(wildcards):
         require_rows(PLAN.cell(wildcards.experiment, wildcards.algorithm), cards)
     except InvalidInput as error:
         lines = "\n  ".join(str(error).splitlines())
-        sys.exit(f"The data that are there cannot be used:\n  {lines}")
+        sys.exit(f"The prepared data do not fit the experiment:\n  {lines}")
     return prepared_files(names, wildcards.scale)
 
 
@@ -127,9 +127,9 @@ def tunings_of(wildcards):
     return cell_files("runs", pairs, wildcards.scale)
 
 
-def lenders_of(wildcards):
-    pairs = PLAN.lenders(wildcards.experiment, wildcards.algorithm)
-    return cell_files("lent", pairs, wildcards.scale)
+def source_cells_of(wildcards):
+    pairs = PLAN.source_cells(wildcards.experiment, wildcards.algorithm)
+    return cell_files("shared", pairs, wildcards.scale)
 
 
 def cell_files(kind, cells, scale):
@@ -153,11 +153,11 @@ def views_of(figure, scale):
 
 @cache
 def stamps_of_now():
-    """Return the expected provenance of all results; cached, since it reads every module."""
+    """Return the expected provenance of all results; cached, because it hashes every module."""
     return expected_stamps(
         [
-            *made_of(PLAN.cells(), PLAN.figures, PLAN.tables),
-            *others_made(),
+            *provenance_of(PLAN.cells(), PLAN.figures, PLAN.tables),
+            *provenance_of_other_results(),
         ]
     )
 
@@ -165,7 +165,7 @@ def stamps_of_now():
 def expected_of(figure):
     """Return the expected provenance of the numbers of a figure or table, and of their inputs."""
     return expected_stamps(
-        made_of(
+        provenance_of(
             PLAN.cells_of(figure),
             [name for name in PLAN.figures if name == figure],
             [name for name in PLAN.tables if name == figure],
@@ -174,15 +174,15 @@ def expected_of(figure):
 
 
 def code_of_audits(wildcards):
-    return code_of("audit.py", *FOUND_BY_NAME)
+    return code_of("audit.py", *LOADED_BY_NAME)
 
 
 def code_of_observers(wildcards):
-    return code_of("observers.py", *FOUND_BY_NAME)
+    return code_of("observers.py", *LOADED_BY_NAME)
 
 
 def code_of_views(wildcards):
-    return code_of("compute_views.py", *FOUND_BY_NAME)
+    return code_of("compute_views.py", *LOADED_BY_NAME)
 
 
 def code_of_repairs(wildcards):
@@ -208,7 +208,7 @@ def prepared_of_audited(wildcards):
 # Provenance of results, from the parameters of their rules: (files, settings, code, prepared data).
 
 
-def made_by(definition, settings, files, prepared=(), **wildcards):
+def provenance_by_job(definition, settings, files, prepared=(), **wildcards):
     """Return the provenance of the results of one job, from the parameters of its rule."""
     job = SimpleNamespace(scale=SCALE, **wildcards)
     params = {
@@ -219,11 +219,11 @@ def made_by(definition, settings, files, prepared=(), **wildcards):
     return files, params.get(settings), params["code"], prepared
 
 
-def made_of(cells, figures, tables):
+def provenance_of(cells, figures, tables):
     """Return the provenance of cells, and of the numbers of figures and tables."""
     for experiment, algorithm in cells:
         pair = {"experiment": experiment, "algorithm": algorithm}
-        yield made_by(
+        yield provenance_by_job(
             rules.run_cell,
             "cell",
             [
@@ -235,50 +235,54 @@ def made_of(cells, figures, tables):
         )
     for name in figures:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
-        yield made_by(rules.draw_figure, "figure", numbers, figure=name)
+        yield provenance_by_job(rules.draw_figure, "figure", numbers, figure=name)
         if files := partitions_of(name, SCALE):
             prepared = prepared_files(PLAN.preparations_of_partitions(name), SCALE)
-            yield made_by(
+            yield provenance_by_job(
                 rules.summarize_partition, "partitions", files, prepared, figure=name
             )
         if files := views_of(name, SCALE):
-            yield made_by(rules.compute_views, "views", files, figure=name)
+            yield provenance_by_job(rules.compute_views, "views", files, figure=name)
     for name in tables:
         numbers = [f"results/{SCALE}/data/{name}.parquet"]
-        yield made_by(rules.make_table, "table", numbers, table=name)
+        yield provenance_by_job(rules.make_table, "table", numbers, table=name)
 
 
-def others_made():
+def provenance_of_other_results():
     """Return the provenance of audits, theorems, claims, privacy and data cards."""
     for name in AUDITED_BY_EXPERIMENT:
-        yield made_by(
+        yield provenance_by_job(
             rules.audit_settings,
-            "asked",
+            "audit_settings",
             [f"results/{SCALE}/audit/settings/{name}.parquet"],
             prepared_of_audited(SimpleNamespace(experiment=name, scale=SCALE)),
             experiment=name,
         )
     for definition, settings, names in (
-        (rules.audit, "asked", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
+        (rules.audit, "audit_settings", [f"audit/{kind}" for kind in MADE_BY_AUDIT]),
         (rules.compare_repairs, "pairs", ["audit/repairs"]),
         (rules.theorems, "theorems", ["theorems"]),
-        (rules.observers, "asked", ["audit/observers"]),
+        (rules.observers, "settings", ["audit/observers"]),
         (rules.gather, "errata", ["claims", "privacy"]),
     ):
         files = [f"results/{SCALE}/{name}.parquet" for name in names]
-        yield made_by(definition, settings, files)
+        yield provenance_by_job(definition, settings, files)
     for paper in JUDGED:
         claims = [f"results/{SCALE}/claims/{paper}.parquet"]
-        yield made_by(rules.judge_claims, "claims", claims, paper=paper)
+        yield provenance_by_job(rules.judge_claims, "claims", claims, paper=paper)
     for name in PREPARATIONS_USED:
         card = [f"results/{SCALE}/cards/{name}.json"]
-        yield made_by(
+        yield provenance_by_job(
             rules.prepare, None, card, prepared_files([name], SCALE), preparation=name
         )
 
 
-def ask_for_another(wildcards):
-    """Exit with the nearest valid target; Snakemake only reports that no rule makes the target."""
-    known = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
-    meant = nearest(wildcards.wrong, known) or "snakemake --list names them all"
-    sys.exit(f"{wildcards.wrong}: no figure, table, data set or other target; {meant}")
+def suggest_target(wildcards):
+    """Exit with a message that suggests the most similar target."""
+    targets = [rule.name for rule in workflow.rules if rule.name != "wrong_target"]
+    suggestion = (
+        nearest(wildcards.wrong, targets) or "snakemake --list shows all targets"
+    )
+    sys.exit(
+        f"{wildcards.wrong}: not a figure, table, data set or other target; {suggestion}"
+    )

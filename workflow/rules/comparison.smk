@@ -1,6 +1,6 @@
-"""Compare all private algorithms under equal conditions.  Inputs: config/comparison.yaml, prepared data.  Outputs: results, cells, answers.
+"""Compare all private algorithms at equal budgets.  Inputs: config/comparison.yaml, prepared data.  Outputs: results, cells, answers.
 
-This target is not part of `everything`: snakemake --cores 8 comparison. A job runs some methods in all cells, because
+The target `everything` does not include this one: snakemake --cores 8 comparison. A job runs some methods in all cells, because
 parameters are transferred between problems.
 """
 
@@ -29,7 +29,7 @@ rule compare_methods:
         mem_mb=2000,
         runtime=30,
     params:
-        asked=lambda w: COMPARISON.part(int(w.part)),
+        design=lambda w: COMPARISON.part(int(w.part)),
         code=lambda w: code_of(
             "compare_methods.py",
             *map(algorithms.module_of, COMPARISON.algorithms_of(int(w.part))),
@@ -64,7 +64,7 @@ rule gather_comparison:
         mem_mb=2000,
         runtime=5,
     params:
-        asked=COMPARISON.model_dump(mode="json"),
+        design=COMPARISON.model_dump(mode="json"),
         code=lambda w: code_of("gather_comparison.py"),
     message:
         "Results of the comparison"
@@ -92,7 +92,7 @@ rule answer_comparison:
         advice=yamls.read(Path(HOME, "config", "advice.yaml")),
         code=lambda w: code_of("answer_comparison.py"),
     message:
-        "Conclusions of the comparison"
+        "Rankings and advice of the comparison"
     script:
         "../scripts/answer_comparison.py"
 

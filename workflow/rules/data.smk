@@ -1,7 +1,7 @@
-"""Acquire and prepare data.  Inputs: a mirror or the publishers.  Outputs: results/{scale}/raw, prepared, cards
+"""Acquire and prepare data.  Inputs: a mirror or the publishers.  Outputs: results/{scale}/raw, prepared, cards.
 
-The configuration sets the origin of data (data.source, data.mirror, data.cache). The file
-.provenance.json of every raw file, and every card, record the processing and its reasons.
+The configuration sets the origin of the data (data.source, data.mirror, data.cache). The .provenance.json file of each raw
+file, and each data card, state the origin of the data and how they were processed.
 """
 
 from pathlib import Path
@@ -25,7 +25,7 @@ rule acquire:
         usage="results/{scale}/timings/acquire.{dataset}.tsv",
     wildcard_constraints:
         dataset="|".join(TABLES),
-    priority: AWAITED
+    priority: HIGHEST_PRIORITY
     # Nodes of a cluster often have no access to the publishers or the mirror.
     localrule: True
     conda:
@@ -73,7 +73,7 @@ rule prepare:
         usage="results/{scale}/timings/prepare.{preparation}.tsv",
     wildcard_constraints:
         preparation="|".join(PREPARATIONS),
-    priority: AWAITED
+    priority: HIGHEST_PRIORITY
     conda:
         "../envs/jobs.yml"
     threads: 1

@@ -26,7 +26,7 @@ rule summarize_partition:
         partitions=lambda w: PLAN.partitions(w.figure),
         code=lambda w: code_of("summarize_partition.py"),
     message:
-        "Records of the agents for {wildcards.figure}"
+        "Records per agent and label for {wildcards.figure}"
     script:
         "../scripts/summarize_partition.py"
 
@@ -86,7 +86,7 @@ rule draw_figure:
         figure=lambda w: PLAN.drawing(w.figure),
         styles=lambda w: PLAN.figure_styles(w.figure),
         paper=lambda w: PLAN.paper_of(w.figure),
-        # At full resolution, PNGs would take a fifth of the time for eighty small figures.
+        # A lower resolution at the smoke scale saves a fifth of the time of eighty small figures.
         png_scale=0.5 if SCALE == "smoke" else 2,
         code=code_of_figure,
     message:

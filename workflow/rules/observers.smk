@@ -1,4 +1,4 @@
-"""Compute the privacy loss to each observer.  Inputs: config/observers.yaml.  Outputs: pairs, and a table of them."""
+"""Compute the privacy loss to each observer.  Inputs: config/observers.yaml.  Outputs: all pairs, and a summary."""
 
 from private_consensus.reproduction.observers.settings import read_observed
 
@@ -20,7 +20,7 @@ rule observers:
         mem_mb=lambda wildcards, threads: 750 + 250 * threads,
         runtime=15,
     params:
-        asked=OBSERVED,
+        settings=OBSERVED,
         code=code_of_observers,
     message:
         "Privacy loss of each agent to each observer"

@@ -1,4 +1,4 @@
-"""Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json, report/ (one folder)."""
+"""Write the report.  Inputs: figures, numbers, claims, privacy, cards, timings.  Outputs: plan.json and the folder report."""
 
 from private_consensus.reproduction import report as pages
 from private_consensus.common.provenance import files_hash
@@ -8,7 +8,7 @@ DATASETS_USED = sorted({PREPARATIONS[name].dataset for name in PREPARATIONS_USED
 PARTITIONS = [name for name in PLAN.figures if PLAN.partitions(name)]
 VIEWS = [name for name in PLAN.figures if PLAN.views(name)]
 
-# Read if they exist; as inputs, their names would match the patterns of other cells.
+# These files are read if they exist. They are not inputs, because their names match the patterns of other cells.
 TIMINGS = [
     *(f"acquire.{dataset}" for dataset in DATASETS_USED),
     *(f"prepare.{name}" for name in PREPARATIONS_USED),
@@ -33,7 +33,7 @@ DOCUMENTS = sorted(
 )
 
 
-# A file, since Snakemake records the parameters of a job for each of its files: the report has hundreds.
+# The plan is a file and not a parameter, because Snakemake records the parameters of a job for each output file.
 rule write_plan:
     output:
         plan="results/{scale}/plan.json",
@@ -56,7 +56,7 @@ rule write_plan:
         "../scripts/write_plan.py"
 
 
-# Only one page is an output, since Snakemake hashes all inputs for each output; the report has hundreds of pages.
+# Only a few of the hundreds of pages are outputs, because Snakemake hashes all inputs for each output.
 rule write_report:
     input:
         plan="results/{scale}/plan.json",
@@ -98,8 +98,10 @@ rule write_report:
         runtime=5,
     params:
         commit=lambda w: pages.described_commit(HOME),
-        looks=pages.assets_hash(),
-        beside=lambda w: files_hash(pages.optional_parts("results", w.scale).values()),
+        assets=pages.assets_hash(),
+        optional_parts=lambda w: files_hash(
+            pages.optional_parts("results", w.scale).values()
+        ),
         code=lambda w: code_of("write_report.py"),
     message:
         "Report"
@@ -107,7 +109,7 @@ rule write_report:
         "../scripts/write_report.py"
 
 
-# The reference is versioned: it is written only from up-to-date and complete results on real data.
+# The reference results are in the repository. They are written only from up-to-date and complete results on real data.
 for name in ("publish", "publish_partial"):
 
     rule:
@@ -133,7 +135,7 @@ for name in ("publish", "publish_partial"):
         params:
             scale=SCALE,
             partial=name == "publish_partial",
-            known=sorted(
+            papers=sorted(
                 file.stem for file in Path(HOME, "config", "papers").glob("*.yaml")
             ),
             commit=lambda w: pages.described_commit(HOME),

@@ -1,15 +1,15 @@
-"""Run one algorithm of one experiment.  Inputs: prepared data, tuning runs, settings of other cells.  Outputs: measurements and privacy, and measurements for other cells."""
+"""Run one algorithm of one experiment.  Inputs: prepared data, tuning runs, measurements of other cells.  Outputs: measurements, privacy, and measurements that other cells reuse."""
 
 
 rule run_cell:
     input:
         prepared=prepared_of,
-        grids=tunings_of,
-        borrowed=lenders_of,
+        tuning_runs=tunings_of,
+        reused=source_cells_of,
     output:
         runs="results/{scale}/runs/{experiment}/{algorithm}.parquet",
         privacy="results/{scale}/privacy/{experiment}/{algorithm}.parquet",
-        lent="results/{scale}/lent/{experiment}/{algorithm}.parquet",
+        shared="results/{scale}/shared/{experiment}/{algorithm}.parquet",
     log:
         "results/{scale}/logs/{experiment}.{algorithm}.log",
         usage="results/{scale}/timings/{experiment}.{algorithm}.tsv",

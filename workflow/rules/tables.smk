@@ -1,9 +1,9 @@
-"""Make tables by name.  Inputs: runs of their cells.  Outputs: numbers, CSV, Markdown, LaTeX."""
+"""Write tables by name.  Inputs: runs and privacy of their cells.  Outputs: numbers, CSV, Markdown, LaTeX."""
 
 TABLE_KINDS = ("csv", "md", "tex")
 
 
-# Both rules write to results/{scale}/data; the configuration determines the names of tables.
+# Both rules write to results/{scale}/data; the names of tables are those of the configuration.
 ruleorder: make_table > draw_figure
 
 

@@ -1,7 +1,7 @@
-"""Define the targets of a user: figures and tables by name.
+"""Define targets for users: figures, tables and data sets by name, and a study.
 
-A target finally checks that the present code and settings produced every result it depends on. Snakemake ensures
-this as long as its records in .snakemake exist. If the records were lost, or files were copied, the target fails and
+The last job of a target checks that the present code and settings produced every result on which it depends. Snakemake
+ensures this as long as its records in .snakemake exist. If the records were lost, or files were copied, the job fails and
 reports the command to run.
 """
 
@@ -49,7 +49,7 @@ for name in PLAN.tables:
             "../scripts/require_current.py"
 
 
-# A data set by its name: acquired, and prepared in each way that is used, with its cards.
+# A data set by its name: it is acquired and prepared, with one data card per preparation.
 for name in DATA_SETS:
 
     rule:
@@ -67,7 +67,7 @@ for name in DATA_SETS:
             f"The data set: results/{SCALE}/prepared"
 
 
-# All results of the papers in the configuration, without the report: the target of a separate study.
+# All results of the papers in the configuration, without the report: the target of a study.
 rule study:
     input:
         figures=expand(
@@ -98,7 +98,7 @@ rule study:
         scale=SCALE,
         level=AUDITS.level,
         expected=lambda w: expected_stamps(
-            made_of(PLAN.cells(), PLAN.figures, PLAN.tables)
+            provenance_of(PLAN.cells(), PLAN.figures, PLAN.tables)
         ),
         code=lambda w: code_of("summarise.py"),
     message:
@@ -107,10 +107,10 @@ rule study:
         "../scripts/summarise.py"
 
 
-# All files have a folder or a suffix: a name without either is misspelled.
+# Files have a folder or a suffix. A name without either is a misspelled target.
 rule wrong_target:
     input:
-        ask_for_another,
+        suggest_target,
     output:
         "{wrong}",
     log:
@@ -119,6 +119,6 @@ rule wrong_target:
     conda:
         "../envs/jobs.yml"
     message:
-        "{wildcards.wrong} is no target"
+        "{wildcards.wrong} is not a target"
     script:
         "../scripts/require_current.py"

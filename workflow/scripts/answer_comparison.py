@@ -1,4 +1,4 @@
-"""Compute the answers of the comparison, with verdicts on its advice."""
+"""Compute the rankings of the comparison, and the verdicts on its advice."""
 
 import json
 
@@ -14,6 +14,6 @@ with job_logging(snakemake.log[0], snakemake.params.advice, snakemake.log.usage)
     design = read_json(snakemake.input.cells)
     methods = [method["name"] for method in design["methods"]]
     sentences = read_advice(snakemake.input.advice, methods)
-    found = answers(table, design, judged(sentences, table, design["cells"]))
-    compact = json.dumps(found, separators=(",", ":"), allow_nan=False)
+    results = answers(table, design, judged(sentences, table, design["cells"]))
+    compact = json.dumps(results, separators=(",", ":"), allow_nan=False)
     write_text(snakemake.output.answers, compact + "\n")

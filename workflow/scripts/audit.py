@@ -1,4 +1,4 @@
-"""Run the audits: errata, small examples of all algorithms, and settings of figures."""
+"""Compute the errata and the audits of small examples; gather the audits of settings."""
 
 import polars as pl
 
@@ -15,14 +15,14 @@ from private_consensus.reproduction.experiments.results import (
     write,
 )
 
-asked = snakemake.params.asked
-with job_logging(snakemake.log[0], asked, snakemake.log.usage):
+settings = snakemake.params.audit_settings
+with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     errata = read_errata(yamls.read(snakemake.input.errata))
-    mark = stamp(asked, snakemake.params.code, DRAWN)
+    mark = stamp(settings, snakemake.params.code, DRAWN)
     write(computed(errata), snakemake.output.errata, mark)
     files = snakemake.input.runs
-    own = of_experiments(read_all(files) if files else pl.DataFrame())
+    of_audits = of_experiments(read_all(files) if files else pl.DataFrame())
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
-    examples = audit_examples(asked["runs"], asked["confidence"])
-    rows = decided(examples + own + of_settings, asked["level"])
+    examples = audit_examples(settings["runs"], settings["confidence"])
+    rows = decided(examples + of_audits + of_settings, settings["level"])
     write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, mark)

@@ -1,4 +1,4 @@
-"""Compare some methods in all cells; record measures, absent methods and tuned parameters."""
+"""Run some methods of the comparison in all cells; record measures, absent methods and tuning."""
 
 import json
 
@@ -13,17 +13,17 @@ from private_consensus.core.kernels.compiling import limited_threads
 from private_consensus.reproduction.datasets import Prepared
 from private_consensus.reproduction.experiments.results import source_of, stamp, write
 
-asked, out, log = snakemake.params.asked, snakemake.output, snakemake.log
-with job_logging(log[0], asked, log.usage), limited_threads(snakemake.threads):
-    design = ComparisonDesign.model_validate(asked)
+design, out, log = snakemake.params.design, snakemake.output, snakemake.log
+with job_logging(log[0], design, log.usage), limited_threads(snakemake.threads):
+    comparison = ComparisonDesign.model_validate(design)
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
-    engines = engines_of(design, {data.name: data for data in loaded})
+    engines = engines_of(comparison, {data.name: data for data in loaded})
     rows = pl.concat([engine.rows() for engine in engines])
-    found = {
+    description = {
         "absent": [row for engine in engines for row in engine.absent],
         "borders": [row for engine in engines for row in engine.borders()],
         "tuning_check": [row for engine in engines for row in checked_tuning(engine)],
     }
-    write_text(out.described, json.dumps(found))
-    mark = stamp(asked, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
+    write_text(out.described, json.dumps(description))
+    mark = stamp(design, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
     write(rows, out.rows, mark, [out.described])

@@ -1,4 +1,4 @@
-"""Compare errors of published and corrected algorithm variants, each with its true epsilon."""
+"""Compare published and corrected variants: final error and true epsilon."""
 
 import polars as pl
 
@@ -25,7 +25,7 @@ SCHEMA = {
 pairs = snakemake.params.pairs
 with job_logging(snakemake.log[0], pairs, snakemake.log.usage):
     files = snakemake.input.runs
-    # Read one cell at a time: all rows need ten times the memory of the selected rows.
+    # Select the rows of each cell when it is read; all rows need ten times the memory.
     released = [released_rows(pairs, read(file)) for file in files]
     runs = pl.concat(released, how="diagonal_relaxed") if files else pl.DataFrame()
     rows = compared(pairs, runs, rows_of(snakemake.input.privacy)) if files else []

@@ -1,4 +1,4 @@
-"""Compute the knowledge of observers for the panels of a figure that show it."""
+"""Compute the privacy loss to observers for the panels of a figure."""
 
 import polars as pl
 
@@ -9,8 +9,8 @@ from private_consensus.reproduction.observers.drawn import COMPUTED, view_points
 views = snakemake.params.views
 with job_logging(snakemake.log[0], views, snakemake.log.usage):
     points = [
-        view_points(one, views["seed"]).with_columns(panel=pl.lit(title))
-        for title, one in views["panels"].items()
+        view_points(panel, views["seed"]).with_columns(panel=pl.lit(title))
+        for title, panel in views["panels"].items()
     ]
     mark = stamp(views, snakemake.params.code, COMPUTED)
     write(pl.concat(points, how="diagonal_relaxed"), snakemake.output.views, mark)

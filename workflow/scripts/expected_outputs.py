@@ -1,4 +1,7 @@
-"""List missing or empty outputs, and fail if there are any: `expected_outputs.py SCALE`."""
+"""List the missing and empty outputs of a run, and fail if there are any.
+
+    expected_outputs.py SCALE
+"""
 
 import sys
 from pathlib import Path
@@ -20,5 +23,5 @@ names += ["claims.parquet", "privacy.parquet", "report/index.html"]
 names += ["comparison/answers.json"] * (scale == "smoke")
 files = [Path("results", scale, name) for name in names]
 missing = [str(file) for file in files if not file.exists() or file.stat().st_size == 0]
-print(f"{len(files) - len(missing)} of {len(files)} expected outputs are there")
+print(f"{len(files) - len(missing)} of {len(files)} expected outputs exist")
 sys.exit("missing: " + ", ".join(missing) if missing else 0)

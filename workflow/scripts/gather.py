@@ -1,4 +1,4 @@
-"""Collect all claims and all privacy statements in two tables; add the results of audits."""
+"""Gather all claims and all privacy rows in two tables; add verdicts and results of audits."""
 
 import polars as pl
 
@@ -18,7 +18,7 @@ with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
         mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
-        # Figures that only show data have neither claims nor privacy.
+        # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":
             errata = read_errata(yamls.read(snakemake.input.errata))

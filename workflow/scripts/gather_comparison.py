@@ -1,4 +1,4 @@
-"""Collect all results of the comparison in one table, and write its design."""
+"""Gather the results of the comparison in one table, and write its design."""
 
 import json
 
@@ -11,18 +11,18 @@ from private_consensus.comparison.design import ComparisonDesign, described
 from private_consensus.comparison.schema import KEYS, checked, one_row_per_run
 from private_consensus.reproduction.experiments.results import rows_of, sources, stamp, write
 
-asked, out = snakemake.params.asked, snakemake.output
-with job_logging(snakemake.log[0], asked, snakemake.log.usage):
+design, out = snakemake.params.design, snakemake.output
+with job_logging(snakemake.log[0], design, snakemake.log.usage):
     parts = list(snakemake.input.rows)
     rows = checked(pl.concat([rows_of(path) for path in parts])).sort(KEYS)
-    found = [read_json(path) for path in snakemake.input.described]
+    parts_described = [read_json(path) for path in snakemake.input.described]
     lists = [
-        [row for part in found for row in part[key]]
+        [row for part in parts_described for row in part[key]]
         for key in ("absent", "borders", "tuning_check")
     ]
-    design = described(ComparisonDesign.model_validate(asked), *lists)
-    write_text(out.cells, json.dumps(design, indent=1) + "\n")
+    description = described(ComparisonDesign.model_validate(design), *lists)
+    write_text(out.cells, json.dumps(description, indent=1) + "\n")
     with atomic_write(out.runs) as temporary:
         one_row_per_run(rows).write_parquet(temporary, compression="zstd", compression_level=19)
-    mark = stamp(asked, snakemake.params.code, sources(parts))
+    mark = stamp(design, snakemake.params.code, sources(parts))
     write(rows, out.results, mark, [out.cells, out.runs])

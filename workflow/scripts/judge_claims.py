@@ -1,4 +1,4 @@
-"""Test the claims of a paper."""
+"""Test the claims of a paper, and write their verdicts."""
 
 from private_consensus import algorithms
 from private_consensus.common.job_logging import job_logging

@@ -1,4 +1,4 @@
-"""Compute the privacy loss for all pairs of agent and observer; list worst and median pairs."""
+"""Compute the privacy loss of each agent to each observer; summarize worst and median pairs."""
 
 import polars as pl
 
@@ -15,9 +15,9 @@ SCHEMA = {
     **dict.fromkeys(("rule", "label", "reason"), pl.String),
 }  # fmt: skip
 
-asked, out = snakemake.params.asked, snakemake.output
-with job_logging(snakemake.log[0], asked, snakemake.log.usage):
-    rows = pair_rows(asked, snakemake.threads)
+settings, out = snakemake.params.settings, snakemake.output
+with job_logging(snakemake.log[0], settings, snakemake.log.usage):
+    rows = pair_rows(settings, snakemake.threads)
     write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
-    mark = stamp(asked, snakemake.params.code, DRAWN)
+    mark = stamp(settings, snakemake.params.code, DRAWN)
     write(pl.DataFrame(rows, schema=SCHEMA), out.pairs, mark, [out.table])

@@ -12,6 +12,6 @@ with job_logging(snakemake.log[0], usage=snakemake.log.usage):
         *read_acquired(snakemake.input.raw, snakemake.input.provenance),
     )
     prepared.save(snakemake.output.prepared)
-    made = {"code": snakemake.params.code, "data": files_hash([snakemake.output.prepared])}
-    write_json(snakemake.output.card, {**prepared.card.to_dict(), **made})
+    provenance = {"code": snakemake.params.code, "data": files_hash([snakemake.output.prepared])}
+    write_json(snakemake.output.card, {**prepared.card.to_dict(), **provenance})
     logging.info("%d rows, %d columns, code %s", *prepared.features.shape, snakemake.params.code)

@@ -1,4 +1,4 @@
-"""Publish up-to-date results at the scale of the papers as the reference."""
+"""Publish the results of a full run as reference results, if they are up to date."""
 
 from pathlib import Path
 
@@ -32,7 +32,7 @@ with job_logging(snakemake.log[0], plan["config"]):
         run=Path(files.claims).parent,
         folder=Path("results/reference"),
         config=plan["config"],
-        papers=params.known,
+        papers=params.papers,
         stamped=plan["expected"],
         partial=params.partial,
     )

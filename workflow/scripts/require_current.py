@@ -1,4 +1,4 @@
-"""Refuse results that the present code and settings would not produce."""
+"""Fail if the present code and settings did not produce all results."""
 
 from private_consensus.common.job_logging import job_logging
 from private_consensus.reproduction.experiments.freshness import require_current

@@ -1,4 +1,4 @@
-"""Run a cell; write its measurements, its privacy, and measurements for other cells."""
+"""Run a cell; write its measurements, its privacy, and measurements that other cells reuse."""
 
 import logging
 
@@ -20,19 +20,19 @@ log = snakemake.log
 with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snakemake.threads):
     loaded = [Prepared.load(path) for path in snakemake.input.prepared]
     prepared = {data.name: data for data in loaded}
-    lenders = snakemake.input.borrowed
-    found = compute_cell(
+    reused = snakemake.input.reused
+    results = compute_cell(
         snakemake.params.cell,
         prepared,
-        lambda done, of: logging.info("%d of %d runs", done, of),
-        read_all(snakemake.input.grids) if snakemake.input.grids else None,
+        lambda done, total: logging.info("%d of %d runs", done, total),
+        read_all(snakemake.input.tuning_runs) if snakemake.input.tuning_runs else None,
         processes=snakemake.threads,
         requests=snakemake.params.requests,
-        borrowed=pl.concat(map(rows_of, lenders)) if lenders else None,
+        reused=pl.concat(map(rows_of, reused)) if reused else None,
     )
     mark = stamp(
         snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
     )
-    write(found.runs, snakemake.output.runs, mark)
-    write(found.privacy, snakemake.output.privacy, mark)
-    write(found.requested, snakemake.output.lent, mark)
+    write(results.runs, snakemake.output.runs, mark)
+    write(results.privacy, snakemake.output.privacy, mark)
+    write(results.requested, snakemake.output.shared, mark)

@@ -1,4 +1,4 @@
-"""Summarize the partition of prepared data to agents."""
+"""Count the records of each agent by label, for the panels of a figure."""
 
 import polars as pl
 

@@ -1,4 +1,4 @@
-"""Compute the results on every numbered statement of the papers."""
+"""Evaluate every numbered statement of the papers, and write the verdicts."""
 
 from private_consensus.common import yamls
 from private_consensus.common.job_logging import job_logging
@@ -9,7 +9,7 @@ from private_consensus.reproduction.statements.table import computed, read_theor
 
 with job_logging(snakemake.log[0], snakemake.params.theorems, snakemake.log.usage):
     errata = yamls.read(snakemake.input.errata)
-    found = computed(read_theorems(yamls.read(snakemake.input.theorems), errata))
-    write_text(snakemake.output.csv, csv(found))
+    verdicts = computed(read_theorems(yamls.read(snakemake.input.theorems), errata))
+    write_text(snakemake.output.csv, csv(verdicts))
     mark = stamp(snakemake.params.theorems, snakemake.params.code, DRAWN)
-    write(found, snakemake.output.theorems, mark, beside=[snakemake.output.csv])
+    write(verdicts, snakemake.output.theorems, mark, beside=[snakemake.output.csv])

@@ -1,4 +1,4 @@
-"""Write the plan of a run: settings for the report, and the expected provenance of results."""
+"""Write the plan of a run: content of the report, and expected provenance of the results."""
 
 import json
 

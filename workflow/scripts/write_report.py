@@ -1,4 +1,4 @@
-"""Write the report of a complete reproduction."""
+"""Write the report, if all results are up to date."""
 
 from pathlib import Path
 

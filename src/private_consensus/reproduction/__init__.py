@@ -1,13 +1,13 @@
 """Reproduction of the papers: data, experiments, claims, figures and report.
 
-The modules follow the path of the data:
+The subpackages, in the order of the workflow:
 
 1. ``datasets`` downloads, verifies, encodes and scales the records.
-2. ``experiments`` reads ``config/papers`` and plans and computes the cells.
-3. ``claims`` and ``statements`` judge what the papers claim and prove.
+2. ``experiments`` reads ``config/papers``, plans the cells, and computes them.
+3. ``claims`` tests the claims of the papers, ``statements`` their theorems and errata.
 4. ``plotting`` draws the figures, ``report`` writes the pages.
-5. ``publishing`` compares a run with the reference and publishes it.
+5. ``publishing`` compares a run with the reference results, and publishes new ones.
 
-``audits`` and ``observers`` select the settings of the papers that the package ``audits``
-examines. ``studies`` applies the same steps to a user's own experiments.
+``audits`` and ``observers`` select the settings of the papers that the package ``audits`` examines.
+``studies`` applies these steps to experiments of a user.
 """

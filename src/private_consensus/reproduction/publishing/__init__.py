@@ -1,8 +1,8 @@
 """Publish the reference results, and compare later runs with them.
 
-``reference`` writes the folder, ``aggregates`` excludes individual records, and ``manifest``
-describes how the results were computed. ``comparison`` finds the numbers of a later run that
-changed, and ``profile`` the jobs with the largest CPU time.
+``reference`` writes the folder of reference results. ``aggregates`` checks that it contains no
+individual records, and ``manifest`` describes how the results were computed. ``comparison`` lists
+the numbers of a later run that changed. ``profile`` lists the jobs with the largest CPU time.
 """
 
 from .aggregates import require_aggregates

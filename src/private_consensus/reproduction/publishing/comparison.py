@@ -1,18 +1,18 @@
-r"""Find the numbers of a later run that changed.
+r"""Compare the numbers of a run with the reference results.
 
-By default a number counts as changed if the difference is beyond its Monte-Carlo error. Two means
+By default, a number has changed if the difference exceeds its Monte-Carlo error. Two means
 y, y' with standard errors s, s' changed if
 
 .. math:: |y - y'| > q \sqrt{s^2 + s'^2},
 
 where q is the quantile of Student's distribution with the degrees of freedom of the smaller run.
-Its level of 5 % is shared (Bonferroni) among all random numbers compared. Two runs with the same
-seed are correlated, which makes the test conservative. A number without an error is exact, and may
-change within rounding only.
+Its level of 5 % is divided (Bonferroni) among all compared random numbers. Runs with the same
+seed are correlated, which makes the test conservative. A number without an error is exact and must
+be equal up to rounding.
 
-An exact comparison disregards errors and compares all tables (figure data, claims, privacy,
-statements, audits, observers) and the answers of the comparison of methods. Numbers may then differ
-by a relative :data:`ROUNDING`; words, counts and truth values must be identical.
+An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
+privacy, statements, audits, observers) and the answers of the comparison of methods. Numbers may differ by a
+relative :data:`ROUNDING`; words, counts and truth values must be identical.
 """
 
 from __future__ import annotations
@@ -37,38 +37,38 @@ from ..experiments.results import rows_of
 from .manifest import THIS_PROCESSOR, machine
 
 ROUNDING = 1e-6
-"""Relative difference that libraries of linear algebra may make."""
-MEASURED = (
+"""Largest relative difference of two equal numbers, due to linear algebra libraries."""
+RESULT_COLUMNS = (
     "y", "low", "high", "runs", "interval", "guarantee", "value", "std", "se", "difference",
 )  # fmt: skip
-"""Columns that are outcomes; the others say which number it is."""
+"""Columns with results; the other columns identify the number."""
 EPSILONS = (
     "epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_lower",
     "epsilon_empirical",
 )  # fmt: skip
-"""Claimed and accounted privacy loss, and its lower bounds by attack or by audit."""
+"""Columns with claimed, computed and accounted epsilon, and its lower bounds."""
 PROVENANCE = ("source", "commit", "seconds", "date")
-"""Columns that state where a number comes from."""
-SEPARATE = ("mutants",)
-"""Tables that another target computes."""
+"""Columns with the origin of a number, which are not compared."""
+OTHER_TARGETS = ("mutants",)
+"""Tables that another target computes, which are not compared."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The result of a comparison: what was compared, and one line for each difference.
+    """Result of a comparison: number of compared values, and one line per difference.
 
     Parameters
     ----------
     compared : int
-        Number of values that are in both.
+        Number of values that both the run and the reference have.
     changed : tuple of str
-        Numbers that changed; in an exact comparison, columns and entries.
+        Numbers that changed; in an exact comparison, columns and entries that changed.
     missing : tuple of str
         Numbers or tables of the reference that the run lacks.
     verdicts : tuple of str
-        Verdicts that changed; empty in an exact comparison, which lists them as columns.
+        Verdicts that changed; an exact comparison lists them in ``changed``.
     machines : tuple of str
-        Differences between the processors, which may change the last digits.
+        Differences between the processors, which may change the last digits of numbers.
     """
 
     compared: int
@@ -84,16 +84,16 @@ class Comparison:
 
 
 def compare(run: str | Path, reference: str | Path, *, exact: bool = False) -> Comparison:
-    """Compare a run's numbers, privacy and verdicts with the reference.
+    """Compare numbers, privacy and verdicts of a run with the reference.
 
     Parameters
     ----------
     run : path
         ``results/<scale>``.
     reference : path
-        Folder that :func:`..reference.publish` wrote.
+        Folder of reference results, written by :func:`..reference.publish`.
     exact : bool, default False
-        True to compare every published value without regard to its error.
+        True to compare every published value, without regard to Monte-Carlo errors.
 
     Returns
     -------
@@ -114,9 +114,12 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
     pairs = []
     for name in names:
         joined = paired(rows_of(reference / name), rows_of(run / name), name.stem)
-        lacking = joined["y"].is_null() != joined["y_run"].is_null()
-        missing += [f"{label}: in one of the two only" for label in joined.filter(lacking)["where"]]
-        pairs.append(joined.filter(~lacking & joined["y"].is_not_null()))
+        one_sided = joined["y"].is_null() != joined["y_run"].is_null()
+        missing += [
+            f"{label}: missing in the run or in the reference"
+            for label in joined.filter(one_sided)["label"]
+        ]
+        pairs.append(joined.filter(~one_sided & joined["y"].is_not_null()))
     numbers = pl.concat(pairs) if pairs else pl.DataFrame()
     before, after = (rows_of(folder / "privacy.parquet") for folder in (reference, run))
     epsilons = before.select(name for name in EPSILONS if name in before.columns)
@@ -131,7 +134,9 @@ def _compare_within_errors(run: Path, reference: Path) -> Comparison:
 
 
 def _compare_exactly(run: Path, reference: Path) -> Comparison:
-    tables = [file for file in sorted(reference.rglob("*.parquet")) if file.stem not in SEPARATE]
+    tables = [
+        file for file in sorted(reference.rglob("*.parquet")) if file.stem not in OTHER_TARGETS
+    ]
     documents = sorted((reference / "comparison").glob("*.json"))
     names, missing = _shared([*tables, *documents], run, reference)
     compared, lines = 0, []
@@ -197,18 +202,15 @@ def _scale_of(folder: Path) -> str | None:
 
 
 def _machines(manifest: Mapping[str, Any]) -> Iterator[str]:
-    """Describe how this machine differs from that of a reference, if the difference can change
-    digits.
-    """
-    before, now = manifest.get("machine", {}), machine()
-    before = {"compiled for": THIS_PROCESSOR, **before}
+    """Describe the differences of this machine to that of the reference that can change digits."""
+    before, now = {"compiled for": THIS_PROCESSOR, **manifest.get("machine", {})}, machine()
     for key in ("architecture", "processor", "features", "compiled for", "kernels"):
         if key in before and before[key] != now[key]:
             yield f"{key}: {before[key]} became {now[key]}"
 
 
 def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Join the numbers of two tables by their description.
+    """Join the numbers of two tables by their labels.
 
     Parameters
     ----------
@@ -220,31 +222,32 @@ def paired(reference: pl.DataFrame, run: pl.DataFrame, name: str) -> pl.DataFram
     Returns
     -------
     DataFrame
-        Columns where, y, error and runs of the reference, and y_run, error_run and runs_run.
+        Column ``label``, which identifies the number. ``y``, ``error`` and ``runs`` are of the
+        reference; ``y_run``, ``error_run`` and ``runs_run`` are of the run.
     """
     published, rerun = _numbers(reference, name), _numbers(run, name)
-    joined = published.join(rerun, on="where", how="full", suffix="_run", coalesce=True)
-    return joined.sort("where")
+    joined = published.join(rerun, on="label", how="full", suffix="_run", coalesce=True)
+    return joined.sort("label")
 
 
 def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
     value = "y" if "y" in frame.columns else "value"
     if value not in frame.columns:
-        return pl.DataFrame(schema=dict.fromkeys(("where",), pl.String) | _FLOATS)
-    keys = [column for column in frame.columns if column not in (*MEASURED, "source")]
-    # Floats that are coordinates are named to ten digits, so that rounding renames none.
+        return pl.DataFrame(schema=dict.fromkeys(("label",), pl.String) | _FLOATS)
+    keys = [column for column in frame.columns if column not in (*RESULT_COLUMNS, "source")]
+    # Coordinates are rounded to ten digits in labels, so that rounding errors change no label.
     labels = [pl.format("{}={}", pl.lit(key), _label(frame, key).fill_null("")) for key in keys]
-    where = pl.concat_str([pl.lit(f"{name}:"), *labels], separator=" ")
+    label = pl.concat_str([pl.lit(f"{name}:"), *labels], separator=" ")
     numbers = frame.select(
-        where=where,
+        label=label,
         y=pl.col(value).cast(pl.Float64),
         error=_error(frame),
         runs=pl.col("runs").fill_null(0).cast(pl.Float64) if "runs" in frame.columns else 0.0,
     )
-    # Points of one name are told apart by their order.
-    nth = pl.col("where").cum_count().over("where")
+    # Points with equal labels are distinguished by their order.
+    nth = pl.col("label").cum_count().over("label")
     return numbers.with_columns(
-        where=pl.when(nth > 1).then(pl.format("{} #{}", "where", nth)).otherwise("where")
+        label=pl.when(nth > 1).then(pl.format("{} #{}", "label", nth)).otherwise("label")
     )
 
 
@@ -258,10 +261,10 @@ def _label(frame: pl.DataFrame, key: str) -> pl.Expr:
 
 
 def _error(frame: pl.DataFrame) -> pl.Expr:
-    """Return the standard errors that follow from the plotted intervals.
+    """Compute standard errors from the plotted intervals.
 
-    Quartiles: sd = IQR / 1.349, and a median's error is 1.2533 sd / sqrt(runs). A range bounds the
-    standard deviation by half of it. Intervals of other kinds are treated as exact.
+    For quartiles, sd = IQR / 1.349, and the error of the median is 1.2533 sd / sqrt(runs). For a
+    range, sd is at most half the range. Numbers with other intervals are treated as exact.
     """
     if "se" in frame.columns:
         return pl.col("se").fill_null(0.0).cast(pl.Float64)
@@ -280,32 +283,32 @@ def _error(frame: pl.DataFrame) -> pl.Expr:
 
 
 def changed(numbers: pl.DataFrame) -> list[str]:
-    """Return one line per number that changed beyond its error, with the interval of the error."""
+    """Return one line per number whose change exceeds its error, with the allowed change."""
     if numbers.is_empty():
         return []
     y, y_run = numbers["y"].to_numpy(), numbers["y_run"].to_numpy()
-    either = (np.nan_to_num(numbers[k].to_numpy(), posinf=np.inf) for k in ("error", "error_run"))
-    error = np.hypot(*either)
+    errors = (np.nan_to_num(numbers[k].to_numpy(), posinf=np.inf) for k in ("error", "error_run"))
+    error = np.hypot(*errors)
     runs = np.fmin(numbers["runs"].to_numpy(), numbers["runs_run"].to_numpy())
     allowed = np.where(error > 0, quantile(runs, int((error > 0).sum())) * error, 0.0)
     with np.errstate(invalid="ignore"):
         allowed += ROUNDING * np.fmax(np.abs(y), np.abs(y_run))
         same = (y == y_run) | (np.isnan(y) & np.isnan(y_run)) | (np.abs(y - y_run) <= allowed)
     return [
-        f"{numbers['where'][i]}: {y[i]:.6g} became {y_run[i]:.6g}, allowed +- {allowed[i]:.3g}"
+        f"{numbers['label'][i]}: {y[i]:.6g} became {y_run[i]:.6g}, allowed +- {allowed[i]:.3g}"
         for i in np.flatnonzero(~same).tolist()
     ]
 
 
 def quantile(runs: np.ndarray, count: int) -> np.ndarray:
-    """Return the two-sided quantile of Student's distribution at a level shared among numbers.
+    """Return the two-sided quantile of Student's distribution at the level of one number.
 
     Parameters
     ----------
     runs : ndarray
-        Number of runs; fewer than 2 give the normal quantile.
+        Number of runs; below 2, the quantile is that of the normal distribution.
     count : int
-        Number of values among which the level is shared (Bonferroni).
+        Number of values among which the level :data:`ALPHA` is divided (Bonferroni).
 
     Returns
     -------
@@ -326,7 +329,7 @@ VERDICTS = {
     "audit/errata": (("id",), "outcome_computed"),
     "theorems": (("paper", "number"), "verdict"),
 }
-"""Tables of verdicts: the columns that identify a row, and the column of the verdict."""
+"""Table to the columns that identify a row, and the column of its verdict."""
 
 
 def _verdicts(run: Path, reference: Path) -> Iterator[str]:
@@ -343,7 +346,7 @@ def _verdicts(run: Path, reference: Path) -> Iterator[str]:
 
 
 def _verdicts_by_key(path: Path, keys: tuple[str, ...], column: str) -> dict[tuple[str, ...], str]:
-    """Return the verdict of each row; empty if there is no file."""
+    """Map the identifying values of each row to its verdict; empty if the file is missing."""
     if not path.exists():
         return {}
     words = {True: "flagged", False: "not flagged"}
@@ -363,7 +366,7 @@ def table_differences(
     before, after : DataFrame
         Table of the reference and of the run.
     relative, absolute : float
-        Difference of two numbers that counts as equal.
+        Largest relative and absolute difference of two equal numbers.
 
     Yields
     ------

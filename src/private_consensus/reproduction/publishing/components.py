@@ -1,9 +1,9 @@
-"""Write the bill of materials of a release.
+"""Write the software bill of materials of a release.
 
     python -m private_consensus.reproduction.publishing.components FOLDER
 
-The output is a CycloneDX JSON file and a table of licences. It lists the packages of the locked
-environment, with their metadata and the checksums of the lock file.
+Writes a CycloneDX JSON file and a table of licences to FOLDER. Both list the installed packages of
+the lock file; the JSON file has their checksums, too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from private_consensus.common.provenance import write_json, write_text
 from private_consensus.common.spreadsheets import markdown, markdown_table
 
 LOCKED = re.compile(r"^([\w.-]+)==([^\s;\\]+)[^\n]*((?:\n +--hash=sha256:[^\n]*)*)", re.M)
-UNSAID = "not said"
+NO_LICENCE = "not stated"
 
 
 def locked(text: str) -> dict[str, dict[str, Any]]:
-    """Parse a lock file: version and SHA-256 checksums of each package, by normalized name."""
+    """Parse a lock file: map each normalized package name to version and SHA-256 checksums."""
     return {
         normal(name): {"version": version, "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes)}
         for name, version, hashes in LOCKED.findall(text)
@@ -31,19 +31,17 @@ def locked(text: str) -> dict[str, dict[str, Any]]:
 
 
 def normal(name: str) -> str:
-    """Normalize a package name for comparison, as package indices do."""
+    """Normalize a package name for comparison, by the rule of PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def licence(package: Distribution) -> str:
-    """Return the licence of a package: its expression, its classifiers, or the first line of its
-    licence.
-    """
+    """Return the licence of a package: its expression, classifiers, or first line of its text."""
     metadata = package.metadata
     kinds = [kind.rpartition(" :: ")[2] for kind in metadata.get_all("Classifier") or ()
              if kind.startswith("License ::")]  # fmt: skip
     lines = (_field(package, "License") or "").strip().splitlines() or [""]
-    return _field(package, "License-Expression") or "; ".join(kinds) or lines[0][:80] or UNSAID
+    return _field(package, "License-Expression") or "; ".join(kinds) or lines[0][:80] or NO_LICENCE
 
 
 def _field(package: Distribution, name: str) -> str | None:
@@ -58,14 +56,14 @@ def components(
     Parameters
     ----------
     lock : mapping
-        Locked packages, as :func:`locked` returns them.
+        Locked packages, the result of :func:`locked`.
     installed : iterable of Distribution
         Installed packages.
 
     Returns
     -------
     list of dict
-        Keys name, version, licence and sha256.
+        Keys ``name``, ``version``, ``licence`` and ``sha256`` (list of checksums).
     """
     packages = {normal(package.metadata["Name"]): package for package in installed}
     return [
@@ -103,7 +101,7 @@ def table(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def main(folder: str, lock: str = "requirements.txt") -> None:
-    """Write ``sbom.json`` and ``licences.md``.
+    """Write ``sbom.json`` and ``licences.md`` to a folder.
 
     Parameters
     ----------

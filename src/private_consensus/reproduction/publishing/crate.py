@@ -27,15 +27,15 @@ SPECIFICATION = "https://w3id.org/ro/crate/1.1"
 LICENCES = {"MIT": "https://spdx.org/licenses/MIT"}
 METADATA = "ro-crate-metadata.json"
 MEDIA_TYPES = MimeTypes()
-"""Media types by suffix, which do not depend on the machine."""
+"""Media types by suffix, independent of the machine."""
 MEDIA_TYPES.add_type("text/markdown", ".md")
 MEDIA_TYPES.add_type("application/vnd.apache.parquet", ".parquet")
 DESCRIPTION = (
     "Figures, tables, verdicts on claims and theorems, privacy statements and audits; "
     "aggregates only, no record of any data set."
 )
-FIRST_DAY = (1980, 1, 1, 0, 0, 0)
-"""Of all files in the archive, so that it does not depend on when it is made."""
+TIME_STAMP = (1980, 1, 1, 0, 0, 0)
+"""Time stamp of all files in the archive, so that equal contents give equal archives."""
 
 Entity = dict[str, Any]
 
@@ -46,7 +46,7 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
     Parameters
     ----------
     folder : Path
-        Folder with a ``manifest.json``, whose checksums must match the files.
+        Folder with a ``manifest.json`` whose checksums match the files.
     citation : mapping
         Contents of ``CITATION.cff``: title, version, licence, date, authors.
 
@@ -61,8 +61,10 @@ def crate(folder: Path, citation: Mapping[str, Any]) -> Entity:
         If a file differs from the manifest; the message names the file.
     """
     manifest = read_json(folder / "manifest.json")
-    wrong = changed(manifest["sha256"], folder)
-    require(not wrong, str(folder), ", ".join(wrong), "files with the checksums of manifest.json")
+    damaged = changed(manifest["sha256"], folder)
+    require(
+        not damaged, str(folder), ", ".join(damaged), "files with the checksums of manifest.json"
+    )
     files = list(_files(folder))
     software = _software(citation, manifest)
     data = list(_data(manifest))
@@ -129,7 +131,7 @@ def _software(citation: Mapping[str, Any], manifest: Mapping[str, Any]) -> Entit
 
 
 def _data(manifest: Mapping[str, Any]) -> Iterator[Entity]:
-    """List each edition of the data once, for any number of preparations."""
+    """List each edition of a data set once, also if several preparations use it."""
     editions = {(row["dataset"], row["checksum"]): row for row in manifest["data"]}
     for (name, checksum), row in sorted(editions.items()):
         yield {
@@ -146,7 +148,7 @@ def _references(entities: list[Entity]) -> list[Entity]:
     return [{"@id": entity["@id"]} for entity in entities]
 
 
-def write(folder: Path, archive: Path, beside: Mapping[str, Path]) -> None:
+def write(folder: Path, archive: Path, additional: Mapping[str, Path]) -> None:
     """Write the archive: metadata, the files of the folder, and additional files.
 
     Parameters
@@ -155,22 +157,22 @@ def write(folder: Path, archive: Path, beside: Mapping[str, Path]) -> None:
         Folder with reference results.
     archive : Path
         Target file.
-    beside : mapping
-        Name in the archive to additional file; ``CITATION.cff`` is required.
+    additional : mapping
+        Name in the archive to the path of each additional file; ``CITATION.cff`` is required.
     """
-    citation = yamls.read(beside["CITATION.cff"])
+    citation = yamls.read(additional["CITATION.cff"])
     metadata = crate(folder, citation)
     with atomic_write(archive) as temporary, zipfile.ZipFile(temporary, "w") as packed:
         text = json.dumps(metadata, indent=1, ensure_ascii=False) + "\n"
         _add(packed, METADATA, text.encode())
         files = {entity["@id"]: folder / entity["@id"] for entity in metadata["@graph"]
                  if entity["@type"] == "File"}  # fmt: skip
-        for name, path in sorted({**files, **beside}.items()):
+        for name, path in sorted({**files, **additional}.items()):
             _add(packed, name, path.read_bytes())
 
 
 def _add(packed: zipfile.ZipFile, name: str, content: bytes) -> None:
-    entry = zipfile.ZipInfo(name, FIRST_DAY)
+    entry = zipfile.ZipInfo(name, TIME_STAMP)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
     packed.writestr(entry, content)

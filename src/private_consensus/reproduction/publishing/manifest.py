@@ -1,4 +1,4 @@
-"""Build the manifest of a reference: commit, versions, seed, data, machine, wall times."""
+"""Build the manifest of the reference: commit, versions, seed, data, machine, wall times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 from private_consensus.common.provenance import versions
 
 CARD = ("dataset", "preparation", "source", "host", "version", "checksum", "licence", "citation")
-"""What of a data card is kept: where data came from, nothing of what is in them."""
+"""Entries of a data card in the manifest: the origin of the data, and nothing on their content."""
 
 
 def manifest(
@@ -37,7 +37,7 @@ def manifest(
     commit : str
         Commit of the repository.
     config : mapping
-        Configuration, of which ``seed`` and ``papers`` are used.
+        Configuration of the run; ``seed`` and ``papers`` are used.
     missing : iterable of str
         Papers that are intentionally absent.
     cards : iterable of mappings
@@ -72,7 +72,7 @@ def manifest(
 
 
 FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile", "asimd", "sve")
-"""What of a processor decides which kernels linear algebra and compiled loops take."""
+"""Processor features that determine the kernels of linear algebra and of compiled loops."""
 
 
 def processor() -> str:
@@ -90,12 +90,12 @@ THIS_PROCESSOR = "this processor"
 
 
 def compiled_for() -> str:
-    """Return the processor that loops are compiled for, as ``NUMBA_CPU_NAME`` names it."""
+    """Return the processor for which loops are compiled: ``NUMBA_CPU_NAME`` or this processor."""
     return os.environ.get("NUMBA_CPU_NAME") or THIS_PROCESSOR
 
 
 def kernels() -> dict[str, str]:
-    """Return the loaded linear-algebra libraries, each with the architecture of its kernels."""
+    """Map the loaded linear algebra libraries to the architecture of their kernels."""
     import numpy.linalg  # noqa: F401
     import scipy.linalg  # noqa: F401
 
@@ -108,7 +108,7 @@ def kernels() -> dict[str, str]:
 
 
 def _of_cpu(key: str) -> str:
-    """Return the entry of Linux for the first processor; empty on other systems."""
+    """Return an entry of ``/proc/cpuinfo`` for the first processor; empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -118,7 +118,7 @@ def _of_cpu(key: str) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Describe the kind of machine without identifying it."""
+    """Describe this machine: system, processor, kernels, cores and memory, without its name."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "system": platform.system(),

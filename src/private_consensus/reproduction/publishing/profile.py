@@ -1,4 +1,4 @@
-"""List the jobs of a run with the largest CPU time, from the measurements of each job."""
+"""List the jobs of a run with the largest CPU time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from private_consensus.common.spreadsheets import markdown_table
 from private_consensus.common.usage import read_usage, was_measured
 
 TITLES = ("job", "wall s", "CPU s", "memory MB")
-MOST_MEMORY = 1500
-"""MB that a job asks a cluster for."""
-LONGEST_CELL = 60.0
-"""CPU-seconds above which a cell makes the longest chain of a run longer."""
+MEMORY_LIMIT_MB = 1500
+"""Peak memory that a job may use, in MB."""
+CELL_CPU_LIMIT_S = 60.0
+"""CPU time that a cell may use, in seconds; a longer cell delays the end of a run."""
 
 
 def jobs(folder: str | Path) -> list[dict[str, Any]]:
@@ -29,8 +29,8 @@ def jobs(folder: str | Path) -> list[dict[str, Any]]:
 
 
 def _numbers(file: Path) -> tuple[str, float, float, int]:
-    used = read_usage(file)
-    return file.stem, round(used["s"], 1), round(used["cpu_time"], 1), round(used["max_rss"])
+    usage = read_usage(file)
+    return file.stem, round(usage["s"], 1), round(usage["cpu_time"], 1), round(usage["max_rss"])
 
 
 def profile_table(folder: str | Path, count: int = 10) -> str:
@@ -40,13 +40,13 @@ def profile_table(folder: str | Path, count: int = 10) -> str:
     ----------
     folder : path
         Results of a run, with timings.
-    count : int
-        Maximum number of jobs.
+    count : int, default 10
+        Largest number of listed jobs.
 
     Returns
     -------
     str
-        The table; its last row has the totals.
+        Table in descending order of CPU time; the last row has the totals.
     """
     rows = [tuple(row.values()) for row in jobs(folder)]
     _, wall, cpu, memory = zip(*rows, strict=True)
@@ -55,13 +55,15 @@ def profile_table(folder: str | Path, count: int = 10) -> str:
 
 
 def beyond_limits(folder: str | Path) -> list[str]:
-    """Return one sentence per job above `MOST_MEMORY` and per cell above `LONGEST_CELL`."""
+    """Return one sentence per job above the memory limit and per cell above the CPU time limit."""
     sentences = []
     for row in jobs(folder):
-        if row["memory MB"] > MOST_MEMORY:
-            sentences.append(f"{row['job']} held {row['memory MB']} MB, above {MOST_MEMORY}")
-        if _is_cell(row["job"], folder) and row["CPU s"] > LONGEST_CELL:
-            sentences.append(f"{row['job']} took {row['CPU s']} CPU-s, above {LONGEST_CELL:g}")
+        if row["memory MB"] > MEMORY_LIMIT_MB:
+            sentences.append(f"{row['job']} used {row['memory MB']} MB, above {MEMORY_LIMIT_MB} MB")
+        if _is_cell(row["job"], folder) and row["CPU s"] > CELL_CPU_LIMIT_S:
+            sentences.append(
+                f"{row['job']} took {row['CPU s']} CPU-s, above {CELL_CPU_LIMIT_S:g} CPU-s"
+            )
     return sentences
 
 

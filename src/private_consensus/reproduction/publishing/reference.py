@@ -1,4 +1,4 @@
-"""Write the reference: figures, tables, claims, audits and a manifest, within a size limit."""
+"""Write the reference results: figures, tables, claims, audits and a manifest."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..report.views.scorecard import files as scorecard_files
 from .aggregates import require_aggregates
 from .manifest import manifest
 
-BIGGEST = 25_000_000
+MAX_BYTES = 25_000_000
+"""Largest size of the folder of reference results."""
 COMPARED = "comparison"
-"""`make comparison` makes it."""
+"""Folder with the results of ``make comparison``."""
 LONG_TABLES = ("privacy", "audit/observers")
-"""Thousands of rows: a hundred kilobytes as Parquet, megabytes as text. As text a run's own summary
-is kept, where it has one."""
+"""Tables with thousands of rows, which are not converted to CSV; a CSV of the run is copied."""
 FAULTS = "faults.json"
-"""What came of the tests of faults; `make faults` writes it."""
+"""File with the outcomes of the tests of faults, written by ``make faults``."""
 WIDTH = 1600.0
-"""Pixels across a published PNG, enough for a slide; with a palette a hundred kilobytes or two."""
+"""Width of published PNG files, in pixels."""
 TABLES = ("csv", "md", "tex")
 
 
@@ -45,7 +45,7 @@ def publish(
     stamped: Iterable[str] = (),
     partial: bool = False,
 ) -> None:
-    """Write the reference, and replace an earlier one.
+    """Write the reference results, and replace earlier ones.
 
     Parameters
     ----------
@@ -56,18 +56,18 @@ def publish(
     folder : path
         Target folder.
     config : mapping
-        Configuration of the run: ``seed``, ``papers``, ``runs``.
+        Configuration of the run, with ``seed``, ``papers`` and ``runs``.
     papers : iterable of str
         Keys of all available papers.
     stamped : iterable of str
-        Results whose provenance the manifest contains.
+        Paths of the results whose provenance is written to the manifest.
     partial : bool
-        True if papers may be missing; the manifest names them.
+        True if papers may be missing; the manifest lists them.
 
     Raises
     ------
     InvalidInput
-        If the run cannot serve as a reference; nothing is written then.
+        If the run cannot serve as a reference. Nothing is written then.
     """
     run, folder = Path(run), Path(folder)
     missing = sorted(set(papers) - set(config["papers"]))
@@ -83,8 +83,8 @@ def publish(
     shutil.rmtree(new, ignore_errors=True)
     try:
         _write(results, run, new)
-        _keep_bench(folder, new)
-        _keep_comparison(run, folder, new)
+        _copy_audited_faults(folder, new)
+        _copy_comparison(run, folder, new)
         stamps = {str(path): actual_stamp(path) for path in stamped}
         files = [path for path in new.rglob("*") if path.is_file()]
         content = manifest(
@@ -94,8 +94,8 @@ def publish(
                     for path, s in stamps.items()},
         )  # fmt: skip
         write_json(new / "manifest.json", content)
-        if (size := sum(path.stat().st_size for path in files)) > BIGGEST:
-            raise InvalidInput("reference", f"{size} bytes", f"at most {BIGGEST} bytes in all")
+        if (size := sum(path.stat().st_size for path in files)) > MAX_BYTES:
+            raise InvalidInput("reference", f"{size} bytes", f"at most {MAX_BYTES} bytes in all")
         shutil.rmtree(folder, ignore_errors=True)
         new.replace(folder)
     finally:
@@ -105,7 +105,7 @@ def publish(
 def require_citable(
     results: Results, config: Mapping[str, Any], missing: Iterable[str], *, partial: bool
 ) -> None:
-    """Raise an error for reduced runs, surrogate data, and undeclared missing papers.
+    """Raise an error for a reduced run, surrogate data, or missing papers.
 
     Parameters
     ----------
@@ -128,8 +128,8 @@ def require_citable(
         raise InvalidInput("scale", results.scale, "paper: only a full run is a reference")
     if config.get("runs") is not None:
         raise InvalidInput("runs", config["runs"], "no key runs, for a reference")
-    if made_up := _surrogates(results):
-        raise InvalidInput("data", made_up, "real data: set data.mirror and run again")
+    if surrogates := _surrogates(results):
+        raise InvalidInput("data", surrogates, "real data: set data.mirror and run again")
     if missing and not partial:
         raise InvalidInput(
             "papers", f"without {', '.join(missing)}", "all papers, or `make publish PARTIAL=1`"
@@ -137,7 +137,7 @@ def require_citable(
 
 
 def _surrogates(results: Results) -> str:
-    """List the figures, tables, claims, privacy rows and data cards that use surrogate data."""
+    """List the surrogate data sources of figures, tables, claims, privacy rows and data cards."""
     sources = [fact["source"] for fact in results.facts.values()]
     sources += [row.get("source") or "" for row in (*results.claims, *results.privacy)]
     sources += [s for frame in results.tables.values() for s in frame["source"].unique()]
@@ -175,8 +175,8 @@ def _write(results: Results, run: Path, folder: Path) -> None:
     write_text(folder / "README.md", gallery(results))
 
 
-def _keep_bench(old: Path, new: Path) -> None:
-    """Copy the mutation bench and the faults of the older reference if they were not run again."""
+def _copy_audited_faults(old: Path, new: Path) -> None:
+    """Copy the audits and tests of faults from the old reference if they were not run again."""
     if (old / FAULTS).is_file():
         _copy(old / FAULTS, new / FAULTS)
     for kind in ("parquet", "csv"):
@@ -185,11 +185,8 @@ def _keep_bench(old: Path, new: Path) -> None:
             _copy(old_file, new_file)
 
 
-def _keep_comparison(run: Path, old: Path, new: Path) -> None:
-    """Copy the comparison of this run, or of the older reference if it was not run again.
-
-    The copy has the answers, the cells, the runs (one row per run) and the date of publication.
-    """
+def _copy_comparison(run: Path, old: Path, new: Path) -> None:
+    """Copy the comparison of this run, or of the old reference if it was not run again."""
     source = next((f for f in (run, old) if (f / COMPARED / "answers.json").is_file()), None)
     if source is None:
         return
@@ -202,17 +199,17 @@ def _keep_comparison(run: Path, old: Path, new: Path) -> None:
 
 
 def small_png(svg: str) -> bytes:
-    """Render a figure as PNG, for slides and pages without SVG support."""
+    """Render a figure as PNG of :data:`WIDTH` pixels."""
     return png_of(svg, WIDTH / svg_size(svg).get("width", WIDTH))
 
 
 def gallery(results: Results) -> str:
-    """Format the scorecard's counts and all figures as Markdown; links stay within the folder."""
+    """Format the counts of the scorecard and all figures as Markdown, with relative links."""
     from ..report.views.scorecard import counts
 
     introduction = (
-        f"Made by commit `{results.commit}`, at paper scale, on real data; `manifest.json` says "
-        "with what, `scorecard.md` has the verdicts."
+        f"Results of commit `{results.commit}` at the scale of the papers, on real data. "
+        "`manifest.json` lists versions, data and machine; `scorecard.md` lists the verdicts."
     )
     lines = ["# Reference results", "", introduction, ""]
     lines += [f"- {c['verdict']}: {c['count']} ({c['count_after_holm']} after Holm's adjustment)"
