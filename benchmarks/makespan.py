@@ -136,7 +136,7 @@ def planned(plan: Plan, seconds: Mapping[str, float], cores: int) -> dict[str, J
 
 def _split(job: Job, cell: Mapping, cores: int) -> Job:
     """A cell whose blocks are shared out."""
-    blocks = math.ceil(cell["runs"] / cell["block"])
+    blocks = math.ceil(cell["runs"] / cell["runs_per_batch"])
     processes = fewest(blocks, max(1, cores // 4))
     rounds = math.ceil(blocks / processes) / blocks
     taken = job.seconds * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds)

@@ -783,7 +783,7 @@ def _cell(options) -> dict[str, Any]:
     setting = {
         "columns": {},
         "variant": "run",
-        "reading": "resolved",
+        "interpretation": "resolved",
         "horizon": options.horizon,
         "budget": {"epsilon": options.epsilon, "delta": options.delta},
         "problem": {"name": options.problem, **module.EXAMPLE, **changes["problem"]},
@@ -800,7 +800,7 @@ def _cell(options) -> dict[str, Any]:
         "algorithm": options.algorithm,
         "seed": options.seed,
         "runs": options.runs,
-        "block": _block(options.agents),
+        "runs_per_batch": _block(options.agents),
         "measures": [[options.quantity or "released", metric]],
         "groups": {},
         "iterations": list(range(1, options.horizon + 1)),

@@ -135,7 +135,7 @@ def test_numbers_of_runs_join_and_nothing_else_does():
 
 def cell(**changes):
     setting = {
-        "columns": {}, "variant": "v", "reading": "resolved", "horizon": 20,
+        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 20,
         "budget": {"epsilon": np.inf, "delta": 0.0},
         "problem": {"name": "logistic_regression", "prepared": "rows", "records": 30,
                     "ridge": 0.01, "weight": "mean", "partition": "per_run"},
@@ -144,7 +144,7 @@ def cell(**changes):
                       "penalty_growth": 1.02, "eta": 0.5},
     }  # fmt: skip
     return {
-        "experiment": "e", "algorithm": "m_admm", "seed": 5, "runs": 12, "block": 5,
+        "experiment": "e", "algorithm": "m_admm", "seed": 5, "runs": 12, "runs_per_batch": 5,
         "measures": [["released", "own_loss"]], "iterations": [], "groups": GROUPS,
         "settings": [setting], **changes,
     }  # fmt: skip
@@ -185,7 +185,7 @@ def test_each_setting_is_calibrated_once(monkeypatch):
 
     monkeypatch.setattr(GradientDescent, "calibrate", counted)
     setting = {
-        "columns": {}, "variant": "v", "reading": "resolved", "horizon": 5,
+        "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 5,
         "budget": {"epsilon": 1.0, "delta": 1e-5}, "algorithm": {},
         "problem": {"name": "mean_estimation", "records": 9, "dim": 3, "box": 5.0},
         "network": {"name": "ring", "agents": AGENTS},

@@ -51,7 +51,7 @@ def test_at_smoke_scale_no_run_is_computed_that_nobody_reads():
     """A last block is filled up: a cell of five runs in blocks of fifty computes fifty."""
     small = planning.load({**ALL, "scale": "smoke"}, CONFIG)
     cells = {pair: small.cell(*pair) for pair in small.cells()}
-    assert [pair for pair, cell in cells.items() if cell["runs"] % cell["block"]] == []
+    assert [pair for pair, cell in cells.items() if cell["runs"] % cell["runs_per_batch"]] == []
 
 
 @pytest.mark.parametrize("scale", ["paper", "smoke"])
@@ -62,7 +62,7 @@ def test_a_scale_changes_the_runs_of_a_block(scale):
     )
     config = validate(Config, {**ONE, "scale": scale})
     cell = planning.expand(experiment, "showkatbakhsh_fig1", "gradient_descent", config)
-    assert (cell["runs"], cell["block"]) == {
+    assert (cell["runs"], cell["runs_per_batch"]) == {
         "paper": (experiment.runs, experiment.runs_per_batch), "smoke": (6, 3)
     }[scale]  # fmt: skip
 
@@ -735,7 +735,7 @@ def test_what_fair_classification_cannot_have_is_told_before_there_are_data(give
     def cell(**changed):
         problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
         setting = {
-            "columns": {}, "variant": "v", "reading": "resolved", "horizon": 1, "algorithm": {},
+            "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 1, "algorithm": {},
             "budget": {"epsilon": float("inf"), "delta": 0.0}, "problem": {**problem, **changed},
             "network": {"name": "single", "agents": 1},
         }  # fmt: skip

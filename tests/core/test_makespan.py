@@ -47,7 +47,7 @@ def test_a_job_of_several_cores_waits_until_they_are_free():
 
 @pytest.mark.parametrize("cores, processes, rounds", [(2, 1, 10), (16, 4, 3), (64, 10, 1)])
 def test_a_cell_is_split_by_its_blocks(cores, processes, rounds):
-    split = _split(Job(200.0), {"runs": 95, "block": 10}, cores)
+    split = _split(Job(200.0), {"runs": 95, "runs_per_batch": 10}, cores)
     assert split.cores == processes
     assert split.seconds == pytest.approx(200 * (BEFORE_BLOCKS + (1 - BEFORE_BLOCKS) * rounds / 10))
 

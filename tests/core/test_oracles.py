@@ -133,7 +133,7 @@ def test_every_tuned_setting_has_a_line(plan):
                 continue
             seen += 1
             [line] = [line for line in oracles_of_setting(spec) if tuned["experiment"] in line]
-            assert all(axis in line for axis in tuned["over"])
+            assert all(axis in line for axis in tuned["axes"])
     assert seen > 0
 
 
@@ -141,15 +141,15 @@ def test_tuning_leaves_its_line_in_the_setting(plan):
     spec = next(s for pair in plan.cells() for s in plan.cell(*pair)["settings"] if s.get("tuned"))
     tuned = {**spec["tuned"], "criterion": "last"}
     row = {key: tuned[key] for key in ("experiment", "quantity", "metric")}
-    row |= {"variant": tuned["run"], "t": 1, "value": 1.0, **dict.fromkeys(tuned["over"], 0.5)}
-    row |= {k: v for k, v in spec["columns"].items() if k not in tuned["over"]}
+    row |= {"variant": tuned["variant"], "t": 1, "value": 1.0, **dict.fromkeys(tuned["axes"], 0.5)}
+    row |= {k: v for k, v in spec["columns"].items() if k not in tuned["axes"]}
     found = with_tuned({**spec, "tuned": tuned}, pl.DataFrame([row]))
     assert oracles_of_setting(found) == oracles_of_setting(spec)
 
 
 def test_privacy_rows_carry_the_lines_of_all_places(plan):
     cell = plan.cell("gratton_fig2", "exact_admm")
-    settings = [{**cell["settings"][0], "horizon": 2, "oracles": ["a choice: by outcomes"]}]
+    settings = [{**cell["settings"][0], "horizon": 2, "unaccounted_data_use": ["a choice: by outcomes"]}]
     _, privacy = run_cell({**cell, "settings": settings, "runs": 1, "iterations": []}, {})
     lines = privacy["unaccounted_data_use"][0].split("; ")
     assert {PUBLIC_RECORDS, "a choice: by outcomes"} <= {*lines}

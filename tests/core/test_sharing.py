@@ -10,7 +10,11 @@ from private_consensus.reproduction.experiments import cells
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import compute_cell
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.experiments.sharing import identity, lenders, requests_to
+from private_consensus.reproduction.experiments.sharing import (
+    identity,
+    requests_to,
+    reused_settings,
+)
 
 CONFIG = Path(__file__).parents[2] / "config"
 ALGORITHM = "gradient_descent"
@@ -26,7 +30,7 @@ def setting(epsilon: float, **algorithm) -> dict:
     return {
         "columns": {"epsilon": epsilon},
         "variant": "main",
-        "reading": "resolved",
+        "interpretation": "resolved",
         "problem": {"name": "mean_estimation", "dim": 2, "records": 3, "box": 5.0},
         "network": {"name": "ring", "agents": 4, "weights": "metropolis"},
         "budget": {"epsilon": epsilon, "delta": 1e-4},
@@ -38,7 +42,7 @@ def setting(epsilon: float, **algorithm) -> dict:
 def cell(name: str, epsilons, *, runs: int, iterations, measures, **algorithm) -> dict:
     groups = dict.fromkeys(("data", "noise", "sampling"), "together") | {"graph": name}
     return {
-        "experiment": name, "algorithm": ALGORITHM, "seed": 7, "runs": runs, "block": 2,
+        "experiment": name, "algorithm": ALGORITHM, "seed": 7, "runs": runs, "runs_per_batch": 2,
         "measures": measures, "iterations": iterations, "groups": groups,
         "settings": [setting(epsilon, **algorithm) for epsilon in epsilons],
     }  # fmt: skip
@@ -60,7 +64,7 @@ def pair():
 
 
 def test_what_is_borrowed_is_what_would_be_computed(pair, monkeypatch):
-    sources = lenders(pair)
+    sources = reused_settings(pair)
     assert set(sources[BORROWER].values()) == {LENDER}
     assert len(sources[BORROWER]) == len(pair[BORROWER]["settings"])
     plain = {key: compute_cell(one, {}) for key, one in pair.items()}
@@ -68,7 +72,7 @@ def test_what_is_borrowed_is_what_would_be_computed(pair, monkeypatch):
     assert lent.runs.equals(plain[LENDER].runs)
     assert lent.privacy.equals(plain[LENDER].privacy)
     monkeypatch.setattr(cells, "simulate_together", None)  # nothing is left to compute
-    found = compute_cell(pair[BORROWER], {}, borrowed=lent.requested)
+    found = compute_cell(pair[BORROWER], {}, reused=lent.requested)
     assert found.runs.equals(plain[BORROWER].runs)
     assert found.privacy.equals(plain[BORROWER].privacy)
 
@@ -76,16 +80,16 @@ def test_what_is_borrowed_is_what_would_be_computed(pair, monkeypatch):
 def test_a_cell_computes_what_nobody_lends(pair):
     wider = copy.deepcopy(pair)
     wider[BORROWER]["settings"].append(setting(2.0))
-    sources = lenders(wider)
+    sources = reused_settings(wider)
     lent = compute_cell(wider[LENDER], {}, requests=requests_to(wider, sources, LENDER)).requested
-    found = compute_cell(wider[BORROWER], {}, borrowed=lent)
+    found = compute_cell(wider[BORROWER], {}, reused=lent)
     assert found.runs.equals(compute_cell(wider[BORROWER], {}).runs)
     assert found.runs["epsilon"].n_unique() == 3
 
 
 def test_only_runs_that_were_asked_for_are_measured_besides(pair):
     lent = compute_cell(
-        pair[LENDER], {}, requests=requests_to(pair, lenders(pair), LENDER)
+        pair[LENDER], {}, requests=requests_to(pair, reused_settings(pair), LENDER)
     ).requested
     besides = lent.filter((pl.col("quantity") == "consensus") | (pl.col("t") == 1))
     # Runs are computed in blocks of two: three take two blocks.
@@ -98,8 +102,8 @@ def test_only_runs_that_were_asked_for_are_measured_besides(pair):
 def courses(pair):
     """The borrower measures one of its settings on the way, and there less than at the end."""
     changed = copy.deepcopy(pair)
-    changed[BORROWER]["courses"] = [CONSENSUS]
-    changed[BORROWER]["settings"][0]["course"] = False
+    changed[BORROWER]["intermediate_measures"] = [CONSENSUS]
+    changed[BORROWER]["settings"][0]["intermediate"] = False
     return changed
 
 
@@ -113,11 +117,11 @@ def test_settings_without_a_course_are_measured_at_their_end(pair, courses):
 
 def test_what_has_no_course_is_borrowed_without_one(courses):
     """Also where the lender is asked for it, or has it, of settings that are shown at their end."""
-    sources = lenders(courses)
+    sources = reused_settings(courses)
     lent = compute_cell(
         courses[LENDER], {}, requests=requests_to(courses, sources, LENDER)
     ).requested
-    found = compute_cell(courses[BORROWER], {}, borrowed=lent)
+    found = compute_cell(courses[BORROWER], {}, reused=lent)
     assert found.runs.equals(compute_cell(courses[BORROWER], {}).runs)
     name = identity(courses[BORROWER], courses[BORROWER]["settings"][0])
     assert set(lent.filter(pl.col("identity") == name)["t"]) == {2, 4, 5}
@@ -126,18 +130,20 @@ def test_what_has_no_course_is_borrowed_without_one(courses):
 def test_a_lender_without_a_course_measures_that_of_a_borrower(courses):
     """2 and 4 are the lender's own iterations, 1 and 2 the borrower's."""
     turned = copy.deepcopy(courses)
-    del turned[BORROWER]["courses"], turned[BORROWER]["settings"][0]["course"]
+    del turned[BORROWER]["intermediate_measures"], turned[BORROWER]["settings"][0]["intermediate"]
     for one in turned[LENDER]["settings"]:
-        one["course"] = False
-    lent = compute_cell(turned[LENDER], {}, requests=requests_to(turned, lenders(turned), LENDER))
+        one["intermediate"] = False
+    lent = compute_cell(
+        turned[LENDER], {}, requests=requests_to(turned, reused_settings(turned), LENDER)
+    )
     assert set(lent.runs["t"]) == {5}
-    found = compute_cell(turned[BORROWER], {}, borrowed=lent.requested)
+    found = compute_cell(turned[BORROWER], {}, reused=lent.requested)
     assert found.runs.equals(compute_cell(turned[BORROWER], {}).runs)
 
 
 def test_settings_that_are_the_same_have_the_course_of_one(pair):
     one = copy.deepcopy(pair[BORROWER])
-    again = {**copy.deepcopy(one["settings"][0]), "variant": "again", "course": False}
+    again = {**copy.deepcopy(one["settings"][0]), "variant": "again", "intermediate": False}
     one["settings"].insert(0, again)
     found = compute_cell(one, {}).runs
     first, second = (
@@ -184,12 +190,12 @@ def test_defaults_may_be_written_out_and_a_graph_that_is_not_drawn_has_no_group(
 
 
 def test_nobody_lends_in_a_circle_and_lenders_have_the_runs(whole):
-    sources = whole.borrowed()
+    sources = whole.reused_settings()
     for borrower, found in sources.items():
         for name, lender in found.items():
             assert name not in sources.get(lender, {})
             assert whole.cell(*lender)["runs"] >= whole.cell(*borrower)["runs"]
-    left = {pair: whole.lenders(*pair) for pair in sources}
+    left = {pair: whole.source_cells(*pair) for pair in sources}
     while free := [pair for pair, needs in left.items() if not set(needs) & set(left)]:
         for pair in free:
             del left[pair]
@@ -204,7 +210,7 @@ def test_figures_of_paper_004_that_lie_in_others_are_not_computed(whole, narrow,
         one, other = whole.cell(narrow, algorithm), whole.cell(wide, algorithm)
         names = {identity(one, setting) for setting in one["settings"]}
         assert names <= {identity(other, setting) for setting in other["settings"]}
-        assert whole.borrowed()[narrow, algorithm].keys() == names
+        assert whole.reused_settings()[narrow, algorithm].keys() == names
 
 
 def test_problems_side_by_side_are_each_as_alone(whole, monkeypatch):
@@ -227,5 +233,5 @@ def test_streams_are_shared_by_the_algorithms_that_are_named(whole):
     assert [own["noise"] for own in groups.values()] == [
         "gratton_fig3a d_zoa", "gratton_fig3a exact_admm", "gratton_fig2 dp_admm",
     ]  # fmt: skip
-    assert len(whole.borrowed()["gratton_extra_topology", "d_zoa"]) == 5
-    assert len(whole.borrowed()["gratton_fig2", "exact_admm"]) == 16
+    assert len(whole.reused_settings()["gratton_extra_topology", "d_zoa"]) == 5
+    assert len(whole.reused_settings()["gratton_fig2", "exact_admm"]) == 16

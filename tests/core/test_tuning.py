@@ -15,8 +15,8 @@ from private_consensus.reproduction.experiments.schema import ConfigurationError
 
 CONFIG = Path(__file__).parents[2] / "config"
 
-TUNED = {"experiment": "grid", "run": "v", "quantity": "released", "metric": "error",
-         "criterion": "last", "over": {"rho": "algorithm.rho"}}  # fmt: skip
+TUNED = {"experiment": "grid", "variant": "v", "quantity": "released", "metric": "error",
+         "criterion": "last", "axes": {"rho": "algorithm.rho"}}  # fmt: skip
 
 
 def grid():
@@ -153,9 +153,9 @@ def test_the_best_point_is_what_runs(configuration):
     plan = configuration()
     cell = plan.cell("gratton_fig2", "dp_admm")
     setting = next(s for s in cell["settings"] if "tuned" in s)
-    over = setting["tuned"]["over"]
+    over = setting["tuned"]["axes"]
     rows = [
-        {"experiment": "gratton_tuning", "variant": setting["tuned"]["run"], "t": 1, "run": 0,
+        {"experiment": "gratton_tuning", "variant": setting["tuned"]["variant"], "t": 1, "run": 0,
          "quantity": setting["tuned"]["quantity"], "metric": setting["tuned"]["metric"],
          **setting["columns"], "rho": rho, "eta_0": eta, "value": abs(rho - 2) + abs(eta - 0.5)}
         for rho in (1.0, 2.0, 3.0) for eta in (0.25, 0.5)

@@ -67,7 +67,7 @@ PAPER = {
     },
     "tables": {"mine_table": {
         "title": "t", "caption": "c", "row_axis": "epsilon", "row_title": "e", "measure": ERROR,
-        "values": [0.5],
+        "row_values": [0.5],
         "blocks": [{"label": "b", "experiment": "mine_fig1", "methods": [
             {"label": "m", "method": MAIN, "published": [[0.5, 1.0, 0.1]]}]}]}},
     "claims": {"mine_c01": {

@@ -437,7 +437,7 @@ def shortened(cell, *, horizon, runs, louder=1.0):
     for setting in cell["settings"]:
         budget = {**setting["budget"], "epsilon": setting["budget"]["epsilon"] / louder}
         settings.append({**setting, "horizon": horizon, "budget": budget})
-    return {**cell, "settings": settings, "runs": runs, "block": 200}
+    return {**cell, "settings": settings, "runs": runs, "runs_per_batch": 200}
 
 
 def resolved(cell):

@@ -36,16 +36,28 @@ from .sharing import identity
 Prepared = Mapping[str, Any]
 
 Distinct = list[list[int]]
-"""Indices of the settings with one problem and network; equal settings form one list."""
+"""Settings with the same problem and network, by index in the cell: one list per distinct setting,
+with the indices of all settings that are equal to it."""
 
 KEYS = {"t": pl.Int64, "quantity": pl.String, "metric": pl.String}
 ROWS = {**KEYS, "run": pl.Int64, "value": pl.Float64}
-LENT = {"identity": pl.String, **ROWS}
-"""Columns of what a cell computes for others: settings are called by their identity."""
+REUSED = {"identity": pl.String, **ROWS}
+"""Columns of measurements that one cell computes for another. ``identity`` is the hash of the
+setting (:func:`.sharing.identity`)."""
 
 
-class Computed(NamedTuple):
-    """Results of one cell: measurements, privacy, and measurements that other cells reuse."""
+class CellResults(NamedTuple):
+    """Results of one cell.
+
+    Attributes
+    ----------
+    runs : DataFrame
+        Measurements: one row per setting, run, iteration and measure.
+    privacy : DataFrame
+        One row per setting and neighbouring relation.
+    requested : DataFrame
+        Measurements that other cells requested, with the columns ``REUSED``.
+    """
 
     runs: pl.DataFrame
     privacy: pl.DataFrame
@@ -55,8 +67,8 @@ class Computed(NamedTuple):
 def run_cell(
     cell: Mapping[str, Any],
     prepared: Prepared,
-    progress: Callable[[int, int], None] = lambda done, of: None,
-    grids: pl.DataFrame | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    tuning_runs: pl.DataFrame | None = None,
     processes: int = 1,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Run all settings of one cell.
@@ -69,8 +81,8 @@ def run_cell(
         Name of each prepared data set to the data set.
     progress : callable, optional
         Called with the number of completed runs and the number of all runs.
-    grids : DataFrame, optional
-        Runs of the tuning grids; required if a setting has tuned parameters.
+    tuning_runs : DataFrame, optional
+        Measurements of the tuning grids; required if a setting has tuned parameters.
     processes : int, default 1
         Number of worker processes for blocks of runs. The results do not depend on it.
 
@@ -81,19 +93,19 @@ def run_cell(
     privacy : DataFrame
         One row per setting and neighbouring relation.
     """
-    return compute_cell(cell, prepared, progress, grids, processes)[:2]
+    return compute_cell(cell, prepared, progress, tuning_runs, processes)[:2]
 
 
 def compute_cell(
     cell: Mapping[str, Any],
     prepared: Prepared,
-    progress: Callable[[int, int], None] = lambda done, of: None,
-    grids: pl.DataFrame | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+    tuning_runs: pl.DataFrame | None = None,
     processes: int = 1,
     *,
     requests: Sequence[Mapping[str, Any]] = (),
-    borrowed: pl.DataFrame | None = None,
-) -> Computed:
+    reused: pl.DataFrame | None = None,
+) -> CellResults:
     """Run all settings of one cell, and exchange measurements with other cells.
 
     Parameters
@@ -104,50 +116,48 @@ def compute_cell(
         Name of each prepared data set to the data set.
     progress : callable, optional
         Called with the number of completed runs and the number of all runs.
-    grids : DataFrame, optional
-        Runs of the tuning grids; required if a setting has tuned parameters.
+    tuning_runs : DataFrame, optional
+        Measurements of the tuning grids; required if a setting has tuned parameters.
     processes : int, default 1
         Number of worker processes for blocks of runs. The results do not depend on it.
     requests : sequence of mappings
         Requests of other cells, as :func:`.sharing.requests_to` returns them.
-    borrowed : DataFrame, optional
-        Measurements that other cells computed, with the columns of ``LENT``. Their settings are not
-        computed again.
+    reused : DataFrame, optional
+        Measurements that other cells computed, with the columns ``REUSED``. Their settings are not
+        simulated again.
 
     Returns
     -------
-    Computed
+    CellResults
         Measurements and privacy as in :func:`run_cell`, and the requested measurements.
     """
-    cell = {**cell, "settings": [with_tuned(spec, grids) for spec in cell["settings"]]}
-    watch = MeasurementPlan(
+    cell = {**cell, "settings": [with_tuned(spec, tuning_runs) for spec in cell["settings"]]}
+    plan = MeasurementPlan(
         tuple(map(tuple, cell["measures"])),
         frozenset(cell["iterations"]),
         tuple(map(tuple, cell.get("averages", ()))),
-        tuple(map(tuple, cell.get("courses", ()))),
+        tuple(map(tuple, cell.get("intermediate_measures", ()))),
     )
-    shared_rows = pl.DataFrame(schema=LENT) if borrowed is None else borrowed
+    shared_rows = pl.DataFrame(schema=REUSED) if reused is None else reused
     exchanged = {*shared_rows["identity"], *_names(requests)}
     measured, private, exchanged_rows = [], [], []
-    for related_environments in _side_by_side(cell):
-        group = [
-            environment for environments in related_environments for environment in environments
-        ]
+    for environments_by_data in _simulated_together(cell):
+        group = [environment for same_data in environments_by_data for environment in same_data]
         calibrations = [
             calibration
-            for environments in related_environments
-            for calibration in _calibrated(cell, environments, prepared)
+            for same_data in environments_by_data
+            for calibration in _calibrated(cell, same_data, prepared)
         ]
         names = [
             [identity(cell, s) if exchanged else "" for s in _specifications(cell, environment)]
             for environment in group
         ]
-        block_rows = _measured(
-            calibrations, names, watch, shared_rows, requests,
+        group_rows = _measured(
+            calibrations, names, plan, shared_rows, requests,
             divergence=cell.get("divergence", "raise"), progress=progress, processes=processes,
         )  # fmt: skip
         for distinct, calibration, (rows, requested_rows) in zip(
-            group, calibrations, block_rows, strict=True
+            group, calibrations, group_rows, strict=True
         ):
             expectation = f"quantities that {cell['algorithm']} records"
             require(len(rows) > 0, "measures", cell["measures"], expectation)
@@ -157,30 +167,25 @@ def compute_cell(
             shared = pl.DataFrame(pairs, schema=["setting", "member"], orient="row")
             measured.append(rows.join(shared, on="setting").drop("setting"))
             exchanged_rows.append(requested_rows)
-            private += _private(cell, calibration, pairs)
+            private += _privacy_of(cell, calibration, pairs)
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
     privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
-    return Computed(runs.drop("member"), privacy.drop("member"), pl.concat(exchanged_rows))
+    return CellResults(runs.drop("member"), privacy.drop("member"), pl.concat(exchanged_rows))
 
 
 def _calibrated(
     cell: Mapping[str, Any], environments: Sequence[Distinct], prepared: Prepared
 ) -> list[Calibration]:
     """Calibrate the settings of environments with equal data; build the data only once."""
-    specifications = [_specifications(cell, environment) for environment in environments]
-    if len(specifications) == 1:
-        return [calibrated_cell(cell, specifications[0], prepared)]
-    shared = _OneProblem(specifications[0][0], prepared)
+    environment_settings = [_specifications(cell, environment) for environment in environments]
+    if len(environment_settings) == 1:
+        return [calibrated_cell(cell, environment_settings[0], prepared)]
+    shared = _SharedProblem(environment_settings[0][0], prepared)
     return [
-        calibrated_cell(
-            cell,
-            specifications_here,
-            prepared,
-            partial(shared.problem, specifications_here[0]["problem"]),
-        )
-        for specifications_here in specifications
+        calibrated_cell(cell, settings, prepared, partial(shared.problem, settings[0]["problem"]))
+        for settings in environment_settings
     ]
 
 
@@ -192,60 +197,64 @@ def _specifications(cell: Mapping[str, Any], environment: Distinct) -> list[Mapp
     return [
         {
             **equal_settings[0],
-            "course": any(setting.get("course", True) for setting in equal_settings),
+            "intermediate": any(setting.get("intermediate", True) for setting in equal_settings),
         }
         for equal_settings in ([cell["settings"][index] for index in same] for same in environment)
     ]
 
 
-class _OneProblem:
-    """Builder of one problem that several environments share for the same runs.
+class _SharedProblem:
+    """Builder of problems with equal data for several environments.
 
-    Problems that differ only in parameters that do not affect the data are derived from it.
+    The data of some runs are built once. Problems that differ in other parameters only are derived
+    from the first problem.
     """
 
     def __init__(self, specification: Mapping[str, Any], prepared: Prepared):
         self.build = environment_of(specification, prepared).problem
         self.module = problems.load(specification["problem"]["name"])
         self.first = specification["problem"]
-        self.latest: dict[str, Any] = {}
+        self.built: dict[str, Any] = {}
         self.runs: tuple[int, ...] = ()
 
     def problem(self, specification: Mapping[str, Any], streams: Streams) -> Any:
-        """Build the problem that a specification describes.
+        """Return the problem that a specification describes, for the runs of some streams.
 
         Parameters
         ----------
         specification : mapping
-            Specification of the problem.
+            Name and parameters of the problem.
         streams : Streams
             Random streams of the runs.
 
         Returns
         -------
         Problem
-            The cached problem if runs and specification are equal to those of an earlier call.
+            The problem of an earlier call if runs and specification are equal.
         """
         if self.runs != streams.runs:
-            self.latest.clear()  # first, since the next takes as much memory
-            self.latest[settings_hash(self.first)] = self.build(streams)
+            self.built.clear()  # before building, since the new data need as much memory
+            self.built[settings_hash(self.first)] = self.build(streams)
             self.runs = streams.runs
         name = settings_hash(specification)
-        if name not in self.latest:
+        if name not in self.built:
             changes = {
                 key: value
                 for key, value in specification.items()
                 if key not in ("name", "prepared")
             }
-            base = self.latest[settings_hash(self.first)]
-            self.latest[name] = _called("problem", self.module.rescaled, base, **changes)
-        return self.latest[name]
+            base = self.built[settings_hash(self.first)]
+            self.built[name] = _build("problem", self.module.rescaled, base, **changes)
+        return self.built[name]
 
 
-def _private(
+def _privacy_of(
     cell: Mapping[str, Any], calibration: Calibration, pairs: Sequence[tuple[int, int]]
 ) -> list[dict[str, Any]]:
-    """Return the privacy rows of an environment, for each member of the cell it represents."""
+    """Return the privacy rows of an environment.
+
+    ``pairs`` are (index of a distinct setting, index of a setting of the cell that is equal to it).
+    """
     rows_by_setting = [
         privacy_rows(calibration, index) for index in range(len(calibration.settings))
     ]
@@ -261,66 +270,66 @@ def _private(
 def _measured(
     calibrations: Sequence[Calibration],
     names: Sequence[Sequence[str]],
-    watch: MeasurementPlan,
+    plan: MeasurementPlan,
     shared_rows: pl.DataFrame,
     requests: Sequence[Mapping[str, Any]],
-    **how: Any,
+    **options: Any,
 ) -> list[tuple[pl.DataFrame, pl.DataFrame]]:
-    """Return two tables per environment: rows of all settings, and rows that were requested.
+    """Return two tables per environment: measurements of all settings, and requested measurements.
 
-    Settings whose rows are not given are simulated.
+    Settings whose measurements are not among ``shared_rows`` are simulated.
     """
     shared_names = set(shared_rows["identity"])
-    own_indices = [
+    computed_indices = [
         [index for index, name in enumerate(group_names) if name not in shared_names]
         for group_names in names
     ]
-    computed = [group for group, indices in enumerate(own_indices) if indices]
+    computed = [group for group, indices in enumerate(computed_indices) if indices]
     records = [Records() for _ in calibrations]
     if computed:
         requested_values = [
             [
-                _request(request, [names[group][index] for index in own_indices[group]])
+                _request(request, [names[group][index] for index in computed_indices[group]])
                 for request in requests
             ]
             for group in computed
         ]
-        remaining = [calibrations[group].only(own_indices[group]) for group in computed]
+        remaining = [calibrations[group].only(computed_indices[group]) for group in computed]
         for group, group_records in zip(
             computed,
-            simulate_together(remaining, plan=watch, requests=requested_values, **how),
+            simulate_together(remaining, plan=plan, requests=requested_values, **options),
             strict=True,
         ):
             records[group] = group_records
-    groups = zip(calibrations, names, own_indices, records, strict=True)
-    return [_with_given(*group, watch, shared_rows, requests) for group in groups]
+    groups = zip(calibrations, names, computed_indices, records, strict=True)
+    return [_with_reused(*group, plan, shared_rows, requests) for group in groups]
 
 
-def _with_given(
+def _with_reused(
     calibration: Calibration,
     names: Sequence[str],
-    own_indices: Sequence[int],
+    computed_indices: Sequence[int],
     records: Records,
-    watch: MeasurementPlan,
+    plan: MeasurementPlan,
     shared_rows: pl.DataFrame,
     requests: Sequence[Mapping[str, Any]],
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Combine simulated rows with shared rows, and select the requested rows."""
+    """Return simulated and reused measurements of an environment, and the requested ones."""
     shared_names = set(shared_rows["identity"])
-    rows = _rows(records.values, own_indices)
-    exchanged_rows = pl.concat([rows, _rows(records.additional, own_indices)])
+    rows = _rows(records.values, computed_indices)
+    exchanged_rows = pl.concat([rows, _rows(records.additional, computed_indices)])
     setting_names = pl.DataFrame({"setting": np.arange(len(names)), "identity": names})
     exchanged_rows = exchanged_rows.join(
         setting_names.filter(pl.col("identity").is_in(_names(requests))), on="setting"
     )
-    borrowed = [
-        _borrowed(shared_rows, name, watch, calibration.settings[index], calibration.runs).select(
+    reused_rows = [
+        _reused(shared_rows, name, plan, calibration.settings[index], calibration.runs).select(
             pl.lit(index, pl.Int64).alias("setting"), pl.all()
         )
         for index, name in enumerate(names)
         if name in shared_names
     ]
-    return pl.concat([rows, *borrowed]), exchanged_rows.select(list(LENT))
+    return pl.concat([rows, *reused_rows]), exchanged_rows.select(list(REUSED))
 
 
 def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
@@ -328,27 +337,27 @@ def _names(requests: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def _request(request: Mapping[str, Any], names: Sequence[str]) -> MeasurementRequest:
-    watch = MeasurementPlan(
+    plan = MeasurementPlan(
         tuple(map(tuple, request["measures"])),
         frozenset(request["iterations"]),
-        intermediate=tuple(map(tuple, request.get("courses", ()))),
+        intermediate=tuple(map(tuple, request.get("intermediate_measures", ()))),
     )
     indices = frozenset(index for index, name in enumerate(names) if name in request["settings"])
-    return MeasurementRequest(watch, indices, request["runs"])
+    return MeasurementRequest(plan, indices, request["runs"])
 
 
-def _borrowed(
-    shared_rows: pl.DataFrame, name: str, watch: MeasurementPlan, setting: Setting, runs: int
+def _reused(
+    shared_rows: pl.DataFrame, name: str, plan: MeasurementPlan, setting: Setting, runs: int
 ) -> pl.DataFrame:
-    """Select the measurements that one setting requires from the rows that lenders computed."""
-    planned = watch.keys(setting.horizon, setting.intermediate)
+    """Select the measurements of one setting from those that other cells computed."""
+    planned = plan.keys(setting.horizon, setting.intermediate)
     keys = pl.DataFrame(sorted(planned), schema=KEYS, orient="row")
     setting_rows = shared_rows.filter(pl.col("identity") == name, pl.col("run") < runs)
     return setting_rows.join(keys, on=list(KEYS), how="semi").select(list(ROWS))
 
 
 def _rows(values: list[dict], settings: Sequence[int]) -> pl.DataFrame:
-    """Return one row per measurement, with the index of its setting."""
+    """Return one row per measurement; ``settings`` maps positions in ``values`` to settings."""
     if not any(values):
         return pl.DataFrame(schema={"setting": pl.Int64, **ROWS})
     columns = Records(values).rows()
@@ -390,12 +399,14 @@ def calibrated_cell(
         root=cell["seed"],
         groups=cell["groups"],
         runs=1 if deterministic else cell["runs"],
-        block=1 if deterministic else cell.get("block", BLOCK),
+        block=1 if deterministic else cell.get("runs_per_batch", BLOCK),
     )
 
 
-def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> Mapping[str, Any]:
-    """Insert the tuned parameters with the smallest mean error on the tuning runs into a setting.
+def with_tuned(
+    specification: Mapping[str, Any], tuning_runs: pl.DataFrame | None
+) -> Mapping[str, Any]:
+    """Select the tuned parameters of a setting: those with the smallest mean error on the grid.
 
     The error is that of the last iteration, or its mean over all iterations (criterion ``mean``).
 
@@ -403,8 +414,8 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     ----------
     specification : mapping
         One setting; returned unchanged if it has no tuned parameters.
-    grids : DataFrame or None
-        Runs of the tuning grids.
+    tuning_runs : DataFrame or None
+        Measurements of the tuning grids.
 
     Returns
     -------
@@ -414,39 +425,39 @@ def with_tuned(specification: Mapping[str, Any], grids: pl.DataFrame | None) -> 
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
-    require(grids is not None, "tuned", tuned["experiment"], "an experiment with tuning runs")
-    last = tuned["criterion"] == "last"
-    metric = tuned["metric"] if last else averaged(tuned["metric"])
-    same = [pl.col(key) == tuned[key] for key in ("experiment", "quantity")]
-    candidates = grids.filter(*same, pl.col("metric") == metric, pl.col("variant") == tuned["run"])
+    require(tuning_runs is not None, "tuned", tuned["experiment"], "an experiment with tuning runs")
+    metric = tuned["metric"] if tuned["criterion"] == "last" else averaged(tuned["metric"])
+    criteria = [pl.col(key) == tuned[key] for key in ("experiment", "quantity", "variant")]
+    candidates = tuning_runs.filter(*criteria, pl.col("metric") == metric)
     for axis, value in specification["columns"].items():
-        if axis in candidates.columns and axis not in tuned["over"]:
+        if axis in candidates.columns and axis not in tuned["axes"]:
             candidates = candidates.filter(pl.col(axis) == value)
     require(candidates.height > 0, "tuned", specification["columns"], "a point of the tuning grid")
     candidates = candidates.filter(pl.col("t") == pl.col("t").max())
-    means = candidates.group_by(*tuned["over"]).agg(pl.col("value").mean())
-    best = means.sort("value", *tuned["over"], nulls_last=True).row(0, named=True)
+    means = candidates.group_by(*tuned["axes"]).agg(pl.col("value").mean())
+    best = means.sort("value", *tuned["axes"], nulls_last=True).row(0, named=True)
     tuned_specification = copy.deepcopy(dict(specification))
-    for axis, path in tuned["over"].items():
+    for axis, path in tuned["axes"].items():
         section, name = path.split(".")
         tuned_specification[section][name] = best[axis]
     return tuned_specification
 
 
 def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Environment:
-    """Return the object that builds problem and network from the streams of some runs.
+    """Return the builders of problem and network of a setting.
 
     Parameters
     ----------
     specification : mapping
-        One setting, of which ``problem`` and ``network`` are read.
+        One setting; its keys ``problem`` and ``network`` are used.
     prepared : mapping
         Name of each prepared data set to the data set.
 
     Returns
     -------
     Environment
-        Builders of problem and network. A problem that all runs share is built once.
+        Functions that build problem and network from random streams. A problem that all runs share
+        is built once.
     """
     parameters = dict(specification["problem"])
     module = problems.load(parameters.pop("name"))
@@ -459,10 +470,10 @@ def environment_of(specification: Mapping[str, Any], prepared: Prepared) -> Envi
 
     def problem(streams: Streams):
         if not (shared and built):
-            built[:] = [_called("problem", module.build, streams, agents, **parameters)]
+            built[:] = [_build("problem", module.build, streams, agents, **parameters)]
         return built[0]
 
-    return Environment(problem, lambda s: _called("network", networks.build, s, **network))
+    return Environment(problem, lambda s: _build("network", networks.build, s, **network))
 
 
 def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
@@ -481,10 +492,10 @@ def setting_of(algorithm: str, specification: Mapping[str, Any]) -> Setting:
         The setting, not yet calibrated.
     """
     budget = Budget(specification["budget"]["epsilon"], specification["budget"]["delta"])
-    built = _called("algorithm", algorithms.load(algorithm), **specification["algorithm"])
+    built = _build("algorithm", algorithms.load(algorithm), **specification["algorithm"])
     name = f"{specification['variant']} {specification['columns']}"
-    course = specification.get("course", True)
-    return Setting(built, budget, specification["horizon"], name, course)
+    intermediate = specification.get("intermediate", True)
+    return Setting(built, budget, specification["horizon"], name, intermediate)
 
 
 EPSILONS = ("epsilon_claimed", "epsilon_formula", "epsilon_accountant", "epsilon_under_assumption")
@@ -492,9 +503,9 @@ LOWER = ("epsilon_lower", "lower_bound_method", "bound_gap_reason")
 
 
 def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
-    """Compute the epsilon of a setting, once per neighbouring relation that is stated for it.
+    """Compute the privacy loss of a setting for each neighbouring relation that is stated for it.
 
-    Each number is the maximum over runs: if graphs are random, that of the worst graph.
+    If graphs are random, each epsilon is the largest over the graphs of all runs.
 
     Parameters
     ----------
@@ -506,7 +517,8 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        One row per neighbouring relation.
+        One row per neighbouring relation: claimed epsilon, epsilon by the paper's formula, epsilon
+        of the accountant, lower bound, and the verdict.
     """
     setting, problem = calibration.settings[index], calibration.problem
     cases = calibration.cases(index)
@@ -515,7 +527,7 @@ def privacy_rows(calibration: Calibration, index: int) -> list[dict[str, Any]]:
 
 
 def worst_case(calibration: Calibration, index: int) -> Case:
-    """Return a run of a setting with the largest epsilon according to the accountant.
+    """Return the run of a setting with the largest epsilon of the accountant.
 
     Parameters
     ----------
@@ -527,7 +539,7 @@ def worst_case(calibration: Calibration, index: int) -> Case:
     Returns
     -------
     Case
-        The first of these runs if there are several.
+        Algorithm and network of this run; of the first one if several have the same epsilon.
     """
     setting, problem = calibration.settings[index], calibration.problem
 
@@ -538,9 +550,8 @@ def worst_case(calibration: Calibration, index: int) -> Case:
 
 
 def _worst(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Combine the privacy rows of all runs of a setting.
-
-    The result is the row with the largest accounted epsilon. Each epsilon is its maximum over runs.
+    """Return the row with the largest epsilon of the accountant, with each epsilon maximal over
+    runs.
     """
     worst = max(rows, key=lambda row: row["epsilon_accountant"])
     largest = {key: float(np.max([row[key] for row in rows])) for key in EPSILONS}
@@ -559,19 +570,19 @@ def _privacy_rows(case: Case, setting: Setting, problem) -> list[dict[str, Any]]
 
 
 def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) -> dict[str, Any]:
-    """Compute four epsilons of a setting on one graph.
+    """Compute the privacy row of a setting on one graph.
 
-    They are the claimed one, that of the paper's formula, that of the accountant, and a lower bound
-    from an attack with known output distribution.
+    It has the claimed epsilon, the epsilon of the paper's formula, that of the accountant, and a
+    lower bound from an attack whose output distribution is known.
     """
     delta, horizon = setting.budget.delta, setting.horizon
     releases = algorithm.releases(problem, network, horizon)
     assumed = algorithm.releases_if_assumed(problem, network, horizon)
     formula = algorithm.epsilon_by_formula(delta, problem, network, horizon)
     guarantee = account(releases, delta)
-    granted = np.nan if assumed is None else account(assumed, delta).epsilon
-    # an attack that breaks an assumption of the claim says nothing against the claim
-    attained = algorithm.lower_bound(releases if assumed is None else assumed, delta)
+    epsilon_if_assumed = np.nan if assumed is None else account(assumed, delta).epsilon
+    # An attack that violates an assumption of the claim does not contradict the claim.
+    lower_bound = algorithm.lower_bound(releases if assumed is None else assumed, delta)
     return {
         "steps": horizon,
         "delta": delta,
@@ -579,18 +590,19 @@ def _privacy_row(algorithm, claimed: float, setting: Setting, problem, network) 
         "epsilon_formula": float(formula),
         "epsilon_accountant": float(guarantee.epsilon),
         "accountant": guarantee.method,
-        "epsilon_lower": float(attained.epsilon),
-        "lower_bound_method": attained.method,
-        "bound_gap_reason": attained.because,
+        "epsilon_lower": float(lower_bound.epsilon),
+        "lower_bound_method": lower_bound.method,
+        "bound_gap_reason": lower_bound.because,
         "proven": guarantee.proven,
         "relation": str(algorithm.relation),
         "sampling": "; ".join(str(r.sampling) for r in releases if r.sampling) or "none",
-        "epsilon_under_assumption": float(granted),
+        "epsilon_under_assumption": float(epsilon_if_assumed),
         "notes": "; ".join(dict.fromkeys(r.note for r in [*releases, *(assumed or [])] if r.note)),
     }
 
 
 def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the columns that identify each setting of a cell; ``member`` is its index."""
     columns = defaultdict(list)
     for member, spec in enumerate(cell["settings"]):
         row = {
@@ -598,7 +610,7 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
             "experiment": cell["experiment"],
             "algorithm": cell["algorithm"],
             "variant": spec["variant"],
-            "interpretation": spec["reading"],
+            "interpretation": spec["interpretation"],
             **spec["columns"],
         }
         for key, value in row.items():
@@ -606,12 +618,11 @@ def _labels(cell: Mapping[str, Any]) -> pl.DataFrame:
     return pl.DataFrame(dict(columns), strict=False)
 
 
-def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
-    """Group the environments that must be simulated together.
+def _simulated_together(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
+    """Group the environments that are simulated together; each group lists them by data.
 
     All environments form one group if the algorithm samples for all of them simultaneously.
-    Otherwise there is one group per data set, so that the data need not be in memory at the same
-    time.
+    Otherwise there is one group per data set, so that only one data set is in memory.
     """
     problems_of_cell = _by_problem(cell["settings"])
     if algorithms.load(cell["algorithm"]).draws_once:
@@ -620,7 +631,7 @@ def _side_by_side(cell: Mapping[str, Any]) -> list[list[list[Distinct]]]:
 
 
 def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
-    """Group the environments that have equal data."""
+    """Group the environments with equal data."""
     environments = defaultdict(list)
     for distinct in _by_environment(settings):
         spec = settings[distinct[0][0]]
@@ -631,7 +642,7 @@ def _by_problem(settings: list[Mapping[str, Any]]) -> list[list[Distinct]]:
 
 
 def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
-    """Group the settings by problem and network, and within each group the equal settings."""
+    """Group settings by problem and network, and equal settings within each group."""
     groups: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, spec in enumerate(settings):
         environment = settings_hash([spec["problem"], spec["network"]])
@@ -640,8 +651,11 @@ def _by_environment(settings: list[Mapping[str, Any]]) -> list[Distinct]:
     return [list(distinct.values()) for distinct in groups.values()]
 
 
-def _called(key: str, function: Callable, *args, **parameters):
-    """Call a function with user-supplied parameters; report invalid names as errors of the user."""
+def _build(key: str, function: Callable, *args, **parameters):
+    """Build an object from parameters of the configuration.
+
+    Unknown or missing parameters raise :class:`InvalidInput`, which names ``key``.
+    """
     try:
         return function(*args, **parameters)
     except TypeError as error:

@@ -1,8 +1,8 @@
-"""Collect the unaccounted uses of private data of a setting, which no mechanism covers.
+"""List the uses of private data in a setting whose privacy cost is not part of the budget.
 
-They have three origins: the algorithm (data-dependent parameters), the problem (statistics of all
-records, quantities treated as public), and the setting. The setting contributes its prepared data,
-parameters that were tuned on the outcome of runs, and the declarations of its experiment.
+They have three origins: the algorithm (parameters that depend on data), the problem (statistics of
+all records, quantities that are treated as public), and the setting (preparation of the data,
+parameters tuned on results of runs, uses that the experiment declares).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..datasets import PREPARATIONS
 def oracles_of(
     algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
 ) -> list[str]:
-    """List each unaccounted use of private data once, one line per use.
+    """List the uses of private data whose privacy cost is not counted in the budget.
 
     Parameters
     ----------
@@ -28,12 +28,13 @@ def oracles_of(
     problem : Problem
         Problem that the algorithm solves.
     specification : mapping
-        The setting.
+        Setting of a cell.
 
     Returns
     -------
     list of str
-        Lines without duplicates: algorithm first, then problem, then setting.
+        One description per use, without duplicates: uses by the algorithm, by the problem, and by
+        the setting.
     """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
     uses = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
@@ -41,22 +42,26 @@ def oracles_of(
 
 
 def oracles_of_setting(specification: Mapping[str, Any]) -> list[str]:
-    """List the unaccounted uses of private data by prepared data, tuning and experiment of a
-    setting.
+    """List the uncounted uses of private data by the preparation of the data, by tuning, and by
+    the declarations of the experiment.
     """
-    prepared = _preparing(specification["problem"].get("prepared"))
-    return [*prepared, *_tuning(specification.get("tuned")), *specification.get("oracles", ())]
+    prepared = _uses_by_preparation(specification["problem"].get("prepared"))
+    return [
+        *prepared,
+        *_uses_by_tuning(specification.get("tuned")),
+        *specification.get("unaccounted_data_use", ()),
+    ]
 
 
-def _preparing(name: str | None) -> Sequence[str]:
+def _uses_by_preparation(name: str | None) -> Sequence[str]:
     if name is None:
         return ()
     if name not in PREPARATIONS:
-        return (f"{name}: how it was prepared is not known",)
+        return (f"{name}: the preparation of the data is unknown",)
     return PREPARATIONS[name].oracles
 
 
-def _tuning(tuned: Mapping[str, Any] | None) -> list[str]:
+def _uses_by_tuning(tuned: Mapping[str, Any] | None) -> list[str]:
     if tuned is None:
         return []
-    return [f"{', '.join(tuned['over'])}: chosen by the error of the runs of {tuned['experiment']}"]
+    return [f"{', '.join(tuned['axes'])}: chosen by the error of the runs of {tuned['experiment']}"]

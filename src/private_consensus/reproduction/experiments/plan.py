@@ -1,7 +1,7 @@
-"""Expand a configuration to cells: every setting of every experiment, completely specified.
+"""Expand the configuration to cells, the units of computation of the workflow.
 
-A cell is one (experiment, algorithm) pair with all its settings. It is plain JSON, so that its hash
-determines whether a result is up to date.
+A cell is one (experiment, algorithm) pair with the complete specification of all its settings. It
+is plain JSON; its hash determines whether a result is up to date.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ from .schema import (
     validate,
 )
 
-# The registry looks into the folder of algorithms each time; a plan asks it hundreds of times.
 _module_of = cache(algorithms.module_of)
+"""Cached, because the registry searches the folder of algorithms on each call."""
 
 NUMBERED = re.compile(r"Figure \w")
-"""Start of the title of a figure of a paper."""
+"""Start of the title of a figure that is numbered in its paper."""
 RESERVED = "reference"
+"""Folder of the published results, whose name no scale may have."""
 RULES = (
     "acquire", "acquire_images", "answer_comparison", "audit", "audit_settings", "compare_methods",
     "compare_repairs", "comparison", "compute_views", "draw_figure", "everything", "gather",
@@ -53,22 +54,34 @@ RULES = (
     "observers", "prepare", "publish", "publish_partial", "run_cell", "study",
     "summarize_partition", "theorems", "write_plan", "write_report", "wrong_target", *DATA_SETS,
 )  # fmt: skip
-"""Names of the workflow's rules, which are those of targets."""
+"""Names of the rules of the workflow, which no figure or table may have."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Validated configuration, with the cells, data and drawings that it requires."""
+    """Validated configuration, and the cells, data sets and figures that it requires.
+
+    Attributes
+    ----------
+    config : Config
+        Content of ``config.yaml``.
+    papers : mapping
+        Complete papers by key.
+    styles : mapping
+        Styles of curves by ``algorithm.variant``.
+    expanded : dict
+        Cache of :meth:`cell`.
+    reused : dict
+        Cache of :meth:`reused_settings`.
+    """
 
     config: Config
     papers: Mapping[str, Paper]
     styles: Mapping[str, Style]
     expanded: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict, repr=False)
-    """Cells that were requested."""
-    sources: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
+    reused: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(
         default_factory=dict, repr=False
     )
-    """Cells whose settings another cell reuses, by that cell; filled on request."""
 
     @property
     def experiments(self) -> dict[str, Experiment]:
@@ -94,33 +107,35 @@ class Plan:
         ]
 
     def cell(self, experiment: str, algorithm: str) -> dict[str, Any]:
-        """Return the specification of a cell as plain JSON.
+        """Return the complete specification of a cell as plain JSON.
 
         Parameters
         ----------
         experiment, algorithm : str
-            Names of the pair.
+            Names of the experiment and of one of its algorithms.
 
         Returns
         -------
         dict
-            The cell, expanded on the first call and cached.
+            Result of :func:`expand`, which is cached.
         """
         if (experiment, algorithm) not in self.expanded:
             cell = expand(self.experiments[experiment], experiment, algorithm, self.config)
             self.expanded[experiment, algorithm] = cell
         return self.expanded[experiment, algorithm]
 
-    def borrowed(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
-        """Map each cell to the settings that it reuses, by identity, and to the cell that
-        computes them.
+    def reused_settings(self) -> dict[tuple[str, str], dict[str, tuple[str, str]]]:
+        """Map each cell to its settings that another cell computes: identity of the setting to
+        (experiment, algorithm) of the other cell.
         """
-        if not self.sources:
-            self.sources.update(sharing.lenders({pair: self.cell(*pair) for pair in self.cells()}))
-        return self.sources
+        if not self.reused:
+            self.reused.update(
+                sharing.reused_settings({pair: self.cell(*pair) for pair in self.cells()})
+            )
+        return self.reused
 
-    def lenders(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
-        """Return the cells that compute settings for a given cell.
+    def source_cells(self, experiment: str, algorithm: str) -> list[tuple[str, str]]:
+        """Return the cells whose results a cell reuses.
 
         Parameters
         ----------
@@ -132,7 +147,7 @@ class Plan:
         list of (str, str)
             Sorted (experiment, algorithm) pairs.
         """
-        return sorted(set(self.borrowed().get((experiment, algorithm), {}).values()))
+        return sorted(set(self.reused_settings().get((experiment, algorithm), {}).values()))
 
     def requests_to(self, experiment: str, algorithm: str) -> list[dict[str, Any]]:
         """Return the measurements that other cells request from a cell, as plain JSON.
@@ -147,8 +162,8 @@ class Plan:
         list of dict
             Requests as :func:`.sharing.requests_to` returns them.
         """
-        cells = {pair: self.cell(*pair) for pair in self.borrowed()}
-        return sharing.requests_to(cells, self.borrowed(), (experiment, algorithm))
+        cells = {pair: self.cell(*pair) for pair in self.reused_settings()}
+        return sharing.requests_to(cells, self.reused_settings(), (experiment, algorithm))
 
     def modules(self, experiment: str, *algorithms: str) -> list[str]:
         """Return the modules that the cells of an experiment load by name.
@@ -157,8 +172,8 @@ class Plan:
         ----------
         experiment : str
             Name of the experiment, whose problem has a module.
-        *chosen : str
-            Names of algorithms.
+        *algorithms : str
+            Names of the algorithms.
 
         Returns
         -------
@@ -195,17 +210,17 @@ class Plan:
         return sorted({(series.experiment, series.method) for series in used})
 
     def described(self, paper: str) -> dict[str, Any]:
-        """Return a paper as plain JSON, with the conditions of each figure."""
+        """Return a paper as plain JSON; each figure contains its conditions as text."""
         description = self.papers[paper].model_dump(mode="json")
         for name, figure in description["figures"].items():
             figure["conditions"] = conditions_of(self, name)
         return description
 
     def drawing(self, figure: str) -> dict[str, Any]:
-        """Return a figure as plain JSON, with its conditions and the authors in its title.
+        """Return a figure as plain JSON, with its conditions, and with the authors in its title.
 
-        Panels that show a graph contain its network; panels of observers contain the views at the
-        scale.
+        Panels that show a graph contain the network and the seed. Panels with privacy losses have
+        the values of the configured scale.
         """
         drawing = self.figures[figure].model_dump(mode="json")
         paper = self.papers[self.paper_of(figure)].paper
@@ -218,15 +233,15 @@ class Plan:
             if panel["graph"]:
                 panel["network"] = _network(self.experiments[panel["experiment"]])
                 panel["seed"] = self.config.seed
-            # Only where there are any, so that figures made before they existed stay current.
-            del panel["privacy_loss"]
             if panel_model.privacy_loss:
                 reduced = panel_model.privacy_loss.at(self.config.scale)
                 panel["privacy_loss"] = reduced.model_dump(mode="json", exclude={"scales"})
         return drawing
 
     def partitions(self, figure: str) -> dict[str, Any]:
-        """Return the data partitions that a figure shows, as plain JSON; empty if none."""
+        """Return the seed and the partitions of records that a figure shows, by panel, as plain
+        JSON; empty if there are none.
+        """
         panels = {
             panel.title: panel.partition.model_dump(mode="json")
             for panel in self.figures[figure].panels
@@ -235,8 +250,8 @@ class Plan:
         return {"seed": self.config.seed, "panels": panels} if panels else {}
 
     def views(self, figure: str) -> dict[str, Any]:
-        """Return the observers' quantities that a figure shows, as plain JSON; empty if there
-        are none.
+        """Return the seed and the privacy losses to observers that a figure shows, by panel, as
+        plain JSON; empty if there are none.
         """
         panels = {
             panel.title: panel.privacy_loss.at(self.config.scale).request()
@@ -251,7 +266,7 @@ class Plan:
         return sorted({partition["prepared"] for partition in panels.values()})
 
     def preparations_in_use(self) -> list[str]:
-        """Return the prepared data sets that any experiment or figure reads."""
+        """Return the prepared data sets that the experiments and figures of the plan read."""
         lists = [self.preparations(name) for name in self.experiments]
         lists += [self.preparations_of_partitions(name) for name in self.figures]
         return sorted({name for names in lists for name in names})
@@ -273,13 +288,13 @@ class Plan:
         return sorted({(v.tuned.experiment, algorithm) for v in variants if v.tuned})
 
     def figure_styles(self, figure: str) -> dict[str, dict[str, Any]]:
-        """Return the styles of the curves of a figure; other styles do not affect the figure."""
+        """Return the styles of the curves of a figure as plain JSON, by ``algorithm.style``."""
         panels = self.figures[figure].panels
         used = {style_key(c.method, c.style) for panel in panels for c in panel.curves}
         return {name: s.model_dump() for name, s in self.styles.items() if name in used}
 
     def preparations(self, experiment: str, algorithm: str | None = None) -> list[str]:
-        """Return the prepared data sets that an experiment, or one algorithm in it, reads.
+        """Return the prepared data sets that an experiment or one of its algorithms reads.
 
         Parameters
         ----------
@@ -308,7 +323,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
     Parameters
     ----------
     config : mapping
-        The contents of ``config.yaml`` with overridden values.
+        Content of ``config.yaml`` after overrides.
     *folders : Path
         Folders with ``papers/*.yaml`` and ``styles.yaml``. If several have an entry of the same
         name, the first folder takes precedence.
@@ -360,7 +375,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
 
 
 def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield one line per name that is used twice: names identify both targets and files."""
+    """Yield one line per name that is used twice, since names identify targets and files."""
     targets: dict[str, str] = dict.fromkeys(RULES, "a rule of the workflow")
     experiments: dict[str, str] = {}
     for key, paper in papers.items():
@@ -377,7 +392,7 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
 
 
 def _wrong_cells(plan: Plan) -> Iterator[str]:
-    """Return the errors of the planned settings, each once per algorithm."""
+    """Yield one line per error in the settings of a cell."""
     for experiment, algorithm in plan.cells():
         where = f"{plan.paper_of(experiment)}.experiments.{experiment}"
         lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
@@ -390,7 +405,7 @@ def _wrong_cells(plan: Plan) -> Iterator[str]:
 
 
 def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
-    """Return the lengths of the axes at the planned scale, and the number of variants."""
+    """Return the number of values of each axis at the configured scale, and of variants."""
     model = plan.experiments[experiment]
     grids, _ = _reduced(model, plan.config.scale)
     sizes = {f"values of {name}": len(values) for name, values in grids.items()}
@@ -423,28 +438,30 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         for point in product(*grids.values()):
             columns = dict(zip(grids, point, strict=True))
             changes = {experiment.axes[key].set: value for key, value in columns.items()}
-            # A variant has the last word: "one shot" keeps its horizon on a grid of horizons.
+            # Variants override axes: a variant with one step keeps its horizon on an axis of
+            # horizons.
             setting = _patched(base, {**reduced.set, **changes, **variant_model.set})
             if experiment.unaccounted_data_use:
-                setting["oracles"] = list(experiment.unaccounted_data_use)
-            if not _has_course(experiment, columns):
-                setting["course"] = False
+                setting["unaccounted_data_use"] = list(experiment.unaccounted_data_use)
+            if not _has_intermediate(experiment, columns):
+                setting["intermediate"] = False
             if variant_model.tuned:
                 setting["tuned"] = _tuned(variant_model.tuned)
             settings.append(
                 {
                     "columns": columns,
                     "variant": variant,
-                    "reading": variant_model.interpretation,
+                    "interpretation": variant_model.interpretation,
                     **setting,
                 }
             )
-    # Only where it is not the rule, so that results made before it existed stay current.
     special = {} if experiment.divergence == "raise" else {"divergence": experiment.divergence}
     if experiment.averages:
         special["averages"] = [list(measure) for measure in experiment.averages]
     if experiment.intermediate_measures and experiment.intermediate_measures.measures:
-        special["courses"] = list(map(list, experiment.intermediate_measures.measures))
+        special["intermediate_measures"] = list(
+            map(list, experiment.intermediate_measures.measures)
+        )
     groups = {
         "data": name,
         "graph": name,
@@ -456,7 +473,7 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
         "algorithm": algorithm,
         "seed": config.seed,
         "runs": config.runs or reduced.runs or experiment.runs,
-        "block": reduced.runs_per_batch or experiment.runs_per_batch,
+        "runs_per_batch": reduced.runs_per_batch or experiment.runs_per_batch,
         "measures": [list(measure) for measure in experiment.measures],
         "iterations": _iterations(experiment, settings),
         "groups": groups | _groups(experiment, algorithm),
@@ -465,30 +482,30 @@ def expand(experiment: Experiment, name: str, algorithm: str, config: Config) ->
     }
 
 
-def _has_course(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
+def _has_intermediate(experiment: Experiment, columns: Mapping[str, Any]) -> bool:
     """Return True if a setting is measured at intermediate iterations."""
     restriction = experiment.intermediate_measures
     return restriction is None or restriction.where.items() <= columns.items()
 
 
 def _tuned(tuned: TunedParameters) -> dict[str, Any]:
-    """Return the selection of tuned parameters as a cell describes it."""
+    """Return the selection of tuned parameters as plain JSON."""
     quantity, metric = tuned.measure
     return {
-        "experiment": tuned.experiment, "run": tuned.variant, "quantity": quantity,
-        "metric": metric, "criterion": tuned.criterion, "over": tuned.axes,
+        "experiment": tuned.experiment, "variant": tuned.variant, "quantity": quantity,
+        "metric": metric, "criterion": tuned.criterion, "axes": tuned.axes,
     }  # fmt: skip
 
 
 def _groups(experiment: Experiment, algorithm: str) -> dict[str, str]:
-    """Return the groups of random streams that an experiment sets for an algorithm."""
+    """Return the names of random streams that an experiment sets for an algorithm."""
     entries = experiment.shared_streams.items()
     names = {key: name if isinstance(name, str) else name.get(algorithm) for key, name in entries}
     return {key: name for key, name in names.items() if name is not None}
 
 
 def _reduced(experiment: Experiment, scale: str) -> tuple[dict[str, list], Scale]:
-    """Return the axes of an experiment at a scale, and the other changes of the scale."""
+    """Return the values of each axis at a scale, and the other changes of the scale."""
     reduced = experiment.scales.get(scale, Scale())
     grids = {key: list(axis.values) for key, axis in experiment.axes.items()}
     return grids | {key: list(values) for key, values in reduced.axes.items()}, reduced
@@ -518,8 +535,8 @@ def _base(experiment: Experiment) -> dict[str, Any]:
 
 
 def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a setting with changed values; all settings share the unchanged parts."""
-    patched, copies = dict(base), {}  # by id, and kept: an id is given anew when its object is gone
+    """Return a setting with changed values; it shares its unchanged mappings with ``base``."""
+    patched, copies = dict(base), {}  # copies by id; the reference keeps the id valid
     for path, value in changes.items():
         tree = patched
         *keys, last = path.split(".")
@@ -542,9 +559,9 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterator[str]:
-    """Yield one line per unknown scale or missing reduction.
+    """Yield one line per scale that is unknown, or that an experiment does not define.
 
-    Only declared scales are allowed, because an experiment without reductions would be run in full.
+    An experiment that does not define a scale would run at full size.
     """
     declared = [scale for paper in papers.values() for scale in paper.scales]
     if configured_scale not in (*SCALES, *declared):
@@ -557,7 +574,7 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
             for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
                 yield expected(where, scale, (SMOKE, *paper.scales))
             for scale in sorted(set(paper.scales) - set(experiment.scales)):
-                yield f"{where}.{scale}: missing, expected what it changes"
+                yield f"{where}.{scale}: missing, expected the changes at this scale"
         for name, figure in paper.figures.items():
             where = f"{key}.figures.{name}.privacy_loss.scales"
             losses = [panel.privacy_loss for panel in figure.panels if panel.privacy_loss]
@@ -574,7 +591,7 @@ def style_key(algorithm: str, variant: str) -> str:
     algorithm : str
         Name of the algorithm.
     variant : str
-        Name of the curve's variant.
+        Name of the curve's style, by default its variant.
 
     Returns
     -------

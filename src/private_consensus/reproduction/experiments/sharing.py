@@ -1,9 +1,10 @@
-"""Share equal settings between cells, so that only one of the cells computes each setting.
+"""Compute each setting that several cells contain in one of these cells only.
 
-Two settings are equal if their algorithm, problem, network, budget, horizon, seed and groups of
-random streams are equal. A default parameter equals the same value written explicitly. A graph that
-uses no random stream has no group. The lender is the cell with the most runs, then with the most
-settings, then the first cell. This order excludes cycles of lenders.
+Two settings are equal if their algorithm, problem, network, budget, horizon, seed and names of
+random streams are equal. An omitted parameter equals its default value. The name of the graph's
+stream is compared only if the graph is random. Of several cells with the same setting, the cell
+with the most runs computes it, then the cell with the most settings, then the first. This order
+excludes cycles.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from private_consensus.core import algorithms
 from private_consensus.core.algorithms.base import METHOD, parameters
 from private_consensus.core.networks import drawn
 
-# The registry looks into the folder of algorithms each time; a plan asks it a thousand times.
 _load = cache(algorithms.load)
+"""Cached, because the registry searches the folder of algorithms on each call."""
 
 Pair = tuple[str, str]
 """Experiment and algorithm."""
 
 PARTS = ("problem", "network", "budget", "horizon")
-ASKED = ("runs", "measures", "iterations", "courses")
-"""Keys of a cell that say what it asks of a lender."""
+"""Keys of a setting that have to be equal in addition to the algorithm."""
+MEASURED = ("runs", "measures", "iterations", "intermediate_measures")
+"""Keys of a cell that determine which measurements it requests from other cells."""
 
 
 def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
@@ -49,61 +51,62 @@ def identity(cell: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
         del groups["graph"]
     built = _load(cell["algorithm"])(**setting["algorithm"])
     sections = {section: setting[section] for section in PARTS}
-    how = {key: cell.get(key) for key in ("algorithm", "seed", "divergence", "averages")}
-    return settings_hash(_plain([parameters(built), sections, groups, how]))
+    common = {key: cell.get(key) for key in ("algorithm", "seed", "divergence", "averages")}
+    return settings_hash(_as_floats([parameters(built), sections, groups, common]))
 
 
-def _plain(value: Any) -> Any:
+def _as_floats(value: Any) -> Any:
     """Convert integers to floats at all levels, so that 1 and 1.0 have equal hashes."""
     if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
+        return {key: _as_floats(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
+        return [_as_floats(entry) for entry in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def lenders(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pair]]:
-    """Map each cell that need not compute all of its settings to the cells that compute them, by
-    identity of the setting.
+def reused_settings(cells: Mapping[Pair, Mapping[str, Any]]) -> dict[Pair, dict[str, Pair]]:
+    """Map each cell to the settings that it reuses: their identity and the cell that computes them.
 
-    Audits and analyses compute their own settings. Tuned settings are not shared either, because
-    they are known only after the tuning runs.
+    Cells that compute all of their settings are absent. Audits and analyses reuse no settings.
+    Tuned settings are not reused either, because they are known only after the tuning runs.
     """
     order = sorted(cells, key=lambda pair: (-cells[pair]["runs"], -len(cells[pair]["settings"])))
     first: dict[str, Pair] = {}
-    shared: dict[Pair, dict[str, Pair]] = defaultdict(dict)
-    for pair, setting in _recurring(cells, _alike(cells, order)):
+    reused: dict[Pair, dict[str, Pair]] = defaultdict(dict)
+    for pair, setting in _recurring(cells, _with_equal_streams(cells, order)):
         name = identity(cells[pair], setting)
         if first.setdefault(name, pair) != pair:
-            shared[pair][name] = first[name]
-    return dict(shared)
+            reused[pair][name] = first[name]
+    return dict(reused)
 
 
-def _alike(cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]) -> list[list[Pair]]:
-    """Group cells, in order, that have equal streams and an equal algorithm."""
-    together: dict[str, list[Pair]] = defaultdict(list)
+def _with_equal_streams(
+    cells: Mapping[Pair, Mapping[str, Any]], order: Iterable[Pair]
+) -> list[list[Pair]]:
+    """Group cells, in order, that have the same algorithm and the same random streams."""
+    cells_by_streams: dict[str, list[Pair]] = defaultdict(list)
     for pair in order:
         kind = _load(pair[1])
         if kind.kind == METHOD and not kind.deterministic:
             cell = cells[pair]
             groups = {key: group for key, group in cell["groups"].items() if key != "graph"}
-            together[settings_hash([pair[1], cell["seed"], groups])].append(pair)
-    return [pairs for pairs in together.values() if len(pairs) > 1]
+            cells_by_streams[settings_hash([pair[1], cell["seed"], groups])].append(pair)
+    return [pairs for pairs in cells_by_streams.values() if len(pairs) > 1]
 
 
 def _recurring(
-    cells: Mapping[Pair, Mapping[str, Any]], alike: Iterable[Sequence[Pair]]
+    cells: Mapping[Pair, Mapping[str, Any]], cell_groups: Iterable[Sequence[Pair]]
 ) -> Iterator[tuple[Pair, Mapping[str, Any]]]:
-    """Yield the settings that several cells describe identically.
+    """Yield the settings that occur in several cells of a group.
 
-    This filter leaves few settings, because computing an identity is slow.
+    Only these settings need an identity, whose computation is slow.
     """
-    for pairs in alike:
+    for pairs in cell_groups:
         occurrences: dict[str, list[tuple[Pair, Mapping[str, Any]]]] = defaultdict(list)
         for pair in pairs:
             for setting in cells[pair]["settings"]:
                 if "tuned" not in setting:
-                    occurrences[str(_plain([setting[section] for section in PARTS]))].append(
+                    occurrences[str(_as_floats([setting[section] for section in PARTS]))].append(
                         (pair, setting)
                     )
         for equal_settings in occurrences.values():
@@ -112,41 +115,43 @@ def _recurring(
 
 
 def requests_to(
-    cells: Mapping[Pair, Mapping[str, Any]], borrowed: Mapping[Pair, Mapping[str, Pair]], pair: Pair
+    cells: Mapping[Pair, Mapping[str, Any]], reused: Mapping[Pair, Mapping[str, Pair]], pair: Pair
 ) -> list[dict[str, Any]]:
-    """Return the requests of other cells to a cell, as plain JSON: settings by identity,
-    measures, and number of runs.
+    """Return the measurements that other cells request from a cell, as plain JSON.
 
     Parameters
     ----------
     cells : mapping
         (experiment, algorithm) to the specification of the cell.
-    borrowed : mapping
-        Each borrowing cell to its reused settings, by identity, and their lenders.
+    reused : mapping
+        Reused settings of each cell as :func:`reused_settings` returns them.
     pair : (str, str)
-        Experiment and algorithm of the lender.
+        Experiment and algorithm of the cell that computes the measurements.
 
     Returns
     -------
     list of dict
-        One or two requests per borrowing cell: settings with and without intermediate iterations.
+        Settings by identity, measures, iterations and number of runs. One or two requests per
+        requesting cell: settings with and without measurements at intermediate iterations.
     """
     requests = []
-    for borrower, sources in borrowed.items():
-        names = {name for name, lender in sources.items() if lender == pair}
+    for requester, sources in reused.items():
+        names = {name for name, source in sources.items() if source == pair}
         if names:
-            borrowing_cell = cells[borrower]
-            measured = {key: borrowing_cell[key] for key in ASKED if key in borrowing_cell}
-            short = any("course" in setting for setting in borrowing_cell["settings"])
-            ends = names - _on_the_way(borrowing_cell) if short else set()
+            cell = cells[requester]
+            measured = {key: cell[key] for key in MEASURED if key in cell}
+            restricted = any("intermediate" in setting for setting in cell["settings"])
+            last_only = names - _measured_at_intermediate(cell) if restricted else set()
             requests += [
                 {"settings": sorted(identities), **measured, **change}
-                for identities, change in ((names - ends, {}), (ends, {"iterations": []}))
+                for identities, change in ((names - last_only, {}), (last_only, {"iterations": []}))
                 if identities
             ]
     return requests
 
 
-def _on_the_way(cell: Mapping[str, Any]) -> set[str]:
+def _measured_at_intermediate(cell: Mapping[str, Any]) -> set[str]:
     """Return the identities of the settings that a cell measures at intermediate iterations."""
-    return {identity(cell, setting) for setting in cell["settings"] if setting.get("course", True)}
+    return {
+        identity(cell, setting) for setting in cell["settings"] if setting.get("intermediate", True)
+    }
