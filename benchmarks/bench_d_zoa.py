@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from private_consensus.core.kernels.normals import fill_normals
-from private_consensus.core.kernels.two_point import solve, solve_plainly
+from private_consensus.core.kernels.two_point import solve, solve_reference
 
 AGENTS, DIM, LOOPS, SAMPLES = 5, 10, 100, 30
 OUTER, RUNS = 200, 100
@@ -77,14 +77,14 @@ def seconds_a_setting(engine, runs: int, settings: int = 1, repeats: int = 3, **
     return best(lambda: engine(**given, **options), repeats) * OUTER * RUNS / runs / settings
 
 
-@pytest.mark.parametrize(("engine", "runs"), [(solve, 20), (solve_plainly, 4)])
+@pytest.mark.parametrize(("engine", "runs"), [(solve, 20), (solve_reference, 4)])
 def test_outer_iteration(benchmark, engine, runs):
     benchmark(engine, **scene(runs))
 
 
 def test_compiled_is_many_times_faster_than_numpy_and_hundreds_than_a_loop():
     fast = seconds_a_setting(solve, 20, workers=1)
-    assert seconds_a_setting(solve_plainly, 4) > 8 * fast
+    assert seconds_a_setting(solve_reference, 4) > 8 * fast
     assert seconds_a_setting(looped, 1, repeats=1) > 100 * fast
 
 
@@ -136,7 +136,7 @@ def main() -> None:
     print("compiled {:.2f} ns a normal, NumPy float32 {:.2f} ns".format(*nanoseconds_a_normal()))
     print(f"compiled, all threads:    {seconds_a_setting(solve, 20, repeats=9):8.2f} s a setting")
     print(f"  24 settings together:   {seconds_a_setting(solve, 20, 24, 5):8.2f} s a setting")
-    print(f"NumPy, float64:           {seconds_a_setting(solve_plainly, 4):8.0f} s a setting")
+    print(f"NumPy, float64:           {seconds_a_setting(solve_reference, 4):8.0f} s a setting")
     print(f"a plain loop:             {seconds_a_setting(looped, 1, repeats=1):8.0f} s a setting")
 
 

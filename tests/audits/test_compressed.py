@@ -163,7 +163,7 @@ def test_measures_of_models_are_equal(problem):
         pytest.skip("it has no labels")
     reference, x = whole(problem).repeated(RUNS), _points(problem)
     problem = problem.repeated(RUNS)
-    _equal(problem.own_errors(x), reference.own_errors(x))
+    _equal(problem.local_error_counts(x), reference.local_error_counts(x))
     if np.isinf(problem.box):
         np.testing.assert_allclose(problem.own_optimum, reference.own_optimum, atol=1e-6)
 

@@ -104,14 +104,14 @@ def logistic_losses(dim: int, count: int = 45) -> Any:
         *logistic.minimise(held, *numbers),
         logistic.mean_losses(held, x, np.full(points, 2.0)),
         logistic.misclassified(held, x, np.arange(count) % 2 == 0),
-        logistic.sums_of_shares(held, x),
+        logistic.sigmoid_sums(held, x),
     ]
 
 
-def sums_of_few_shares(dim: int) -> Any:
+def small_sigmoid_sums(dim: int) -> Any:
     g = randoms()
-    few = logistic.few_records(g.normal(size=(3, 5, dim)))
-    return logistic.sums_of_few_shares(few, g.normal(size=(4, 3, dim)))
+    few = logistic.small_record_set(g.normal(size=(3, 5, dim)))
+    return logistic.small_sigmoid_sums(few, g.normal(size=(4, 3, dim)))
 
 
 def inner_loops(dim: int) -> Any:
@@ -143,7 +143,7 @@ def draws(vectors: int) -> Any:
 
 
 ENTRIES: tuple[Callable[[int], Any], ...] = (
-    single_messages, whole_rounds, perceptrons, logistic_losses, sums_of_few_shares, inner_loops,
+    single_messages, whole_rounds, perceptrons, logistic_losses, small_sigmoid_sums, inner_loops,
     draws,
 )  # fmt: skip
 

@@ -121,7 +121,7 @@ def test_parts_of_a_gradient_are_parts_of_the_whole(inputs, hidden):
     factors = problem.factors(len(x), rows.shape[1])
     problem.backpropagate(x, np.zeros(1, int), rows, sizes[None], np.array([0.5]), factors)
     rng = np.random.default_rng(1)
-    places = backpropagation.places_of(factors)
+    places = backpropagation.input_indices(factors)
     for i, (a, b) in enumerate(np.sort(rng.integers(0, problem.dim + 1, (60, 2)))):
         room = np.full(hidden + b - a + hidden + 1, 7.0, np.float32)
         backpropagation.write_gradient(factors, i % 3, a, b, places, room, hidden)

@@ -18,9 +18,9 @@ from private_consensus.core.kernels.normals import (
     normals,
     threefry,
 )
-from private_consensus.core.kernels.two_point import difference_quotient, solve, solve_plainly
+from private_consensus.core.kernels.two_point import difference_quotient, solve, solve_reference
 from private_consensus.core.kernels.vectors import WIDE, load_wide, store
-from private_consensus.core.kernels.workspaces import kept
+from private_consensus.core.kernels.workspaces import cached
 
 KEY = np.array([0x13198A2E, 0x03707344], np.uint32)
 
@@ -159,7 +159,7 @@ def same_draws(keys, x, y):
 def test_an_inner_loop_agrees_with_float64_on_the_same_draws(dim):
     given = scene(dim=dim)
     found = solve(**given, **options())
-    plain = solve_plainly(**given, **options(), draw=same_draws)
+    plain = solve_reference(**given, **options(), draw=same_draws)
     size = np.linalg.norm(plain, axis=-1, keepdims=True)
     assert (np.abs(found - plain) / size).max() < 1e-6
 
@@ -168,7 +168,7 @@ def test_settings_may_differ_in_loops_and_samples():
     given = scene()
     mixed = {"loops": np.array([20, 60, 33]), "samples": np.array([30, 12, 40]), "u1": 1.0}
     found = solve(**given, **mixed)
-    plain = solve_plainly(**given, **mixed, draw=same_draws)
+    plain = solve_reference(**given, **mixed, draw=same_draws)
     assert np.abs(found - plain).max() < 1e-6 * np.linalg.norm(plain, axis=-1).min()
 
 
@@ -195,7 +195,7 @@ def test_kinks_are_met_wherever_the_minimum_is(pull):
     given = scene(dim=10)
     given["linear"] = given["linear"] * pull
     found = solve(**given, **options())
-    plain = solve_plainly(**given, **options(), draw=same_draws)
+    plain = solve_reference(**given, **options(), draw=same_draws)
     assert np.abs(found - plain).max() < 1e-6 * max(1.0, np.abs(plain).max())
 
 
@@ -224,7 +224,7 @@ def test_mean_and_variance_over_many_keys_agree_between_engines():
     keys = rng.integers(0, 2**32, size=(2, runs, 2), dtype=np.uint32)
     small = {"loops": np.full(1, 30), "samples": np.full(1, 8), "u1": 1.0}
     one = solve(**{**given, "keys": keys[0]}, **small)[0, :, 0]
-    other = solve_plainly(**{**given, "keys": keys[1]}, **small)[0, :, 0]
+    other = solve_reference(**{**given, "keys": keys[1]}, **small)[0, :, 0]
     error = np.sqrt((one.var(0) + other.var(0)) / runs)
     assert (np.abs(one.mean(0) - other.mean(0)) < 4 * error).all()
     assert (np.abs(np.log(one.var(0) / other.var(0))) < 4 * np.sqrt(6 / runs)).all()
@@ -339,7 +339,7 @@ def test_what_is_kept_is_made_again_for_another_key_and_by_each_thread():
         made.append(len(made))
         return made[-1]
 
-    assert [kept("a test", key, make) for key in (1, 1, 2, 2, 1)] == [0, 0, 1, 1, 2]
+    assert [cached("a test", key, make) for key in (1, 1, 2, 2, 1)] == [0, 0, 1, 1, 2]
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(kept, "a test", 1, make).result() == 3
-    assert kept("a test", 1, make) == 2
+        assert pool.submit(cached, "a test", 1, make).result() == 3
+    assert cached("a test", 1, make) == 2

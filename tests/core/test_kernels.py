@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import kernels
@@ -137,7 +136,7 @@ def test_guard_values_around_each_buffer_stay(monkeypatch, entry):
         if hasattr(module, "aligned"):  # its own arrays have room behind them
             monkeypatch.setattr(module, "aligned", guarded.aligned)
     monkeypatch.setattr(kernels, "np", guarded)
-    monkeypatch.setattr(workspaces, "_LOCAL", threading.local())
+    monkeypatch.setattr(workspaces, "_CACHE", workspaces._ThreadCache())
     for dim, before in zip(kernels.DIMS, expected, strict=True):
         assert [part.tobytes() for part in kernels.arrays_of(entry(dim))] == before
     assert guarded.intact()
@@ -180,7 +179,7 @@ TURNED = np.zeros((5, 3), np.float32).T
     ("changes", "message"),
     [
         ({"base": SHORT}, r"round.base: found \(3, 4\), expected an array of shape \(3, 5\)"),
-        ({"sent": DOUBLE}, "round.sends: found 'float64, contiguous', expected a contiguous, "),
+        ({"sent": DOUBLE}, "round.sent: found 'float64, contiguous', expected a contiguous, "),
         ({"x": TURNED}, "round.x: found 'float32, not contiguous'"),
         ({"gradients": in_full(SHORT)}, r"round.gradients: found \(3, 4\)"),
         ({"first": np.array([1])}, "round.first: found 1, expected an index from 0 to 0"),
@@ -212,7 +211,7 @@ def test_vectors_need_contiguous_arrays():
 
 def test_loops_for_another_processor_differ_by_rounding_alone():
     """`compare` allows a relative difference of 1e-6."""
-    entries = (kernels.sums_of_few_shares,)
+    entries = (kernels.small_sigmoid_sums,)
     names = [entry.__name__ for entry in entries]
     program = f"""
 import json, kernels

@@ -15,7 +15,7 @@ RECORDS, DIM, WEIGHT = 333, 9, 5.0
 @compiled
 def falls(margins, shares):
     for i in range(0, margins.size, logistic.LANES):
-        store(shares, i, logistic._fall(load(margins, i)))
+        store(shares, i, logistic._decreasing_sigmoid(load(margins, i)))
 
 
 @pytest.fixture(scope="module")
@@ -62,36 +62,37 @@ def whole(entries, shape):
     """The matrix of entries."""
     out = np.zeros(shape)
     lines = np.repeat(np.arange(shape[0]), np.diff(entries.begin.astype(int)))
-    out[lines, entries.places // logistic.LANES] = entries.values
+    out[lines, entries.offsets // logistic.LANES] = entries.values
     return out
 
 
 @pytest.mark.parametrize("rows", [indicators(), np.random.default_rng(1).random((40, 3))])
 def test_rows_are_their_scale_times_contents_and_the_rest_to_the_last_bit(rows):
     found = logistic.records(rows)
-    contents = whole(found.contents, (len(found.contents.begin) - 1, rows.shape[1]))
-    parts = contents[found.parts.reshape(len(rows), -1) // logistic.LANES].sum(1)
-    assert set(np.unique(parts)) <= {0.0, 1.0}
-    rest = np.zeros(rows.shape)
-    rest[:, found.rest.places // logistic.LANES] = found.rest.values.reshape(-1, len(rows)).T
-    assert np.array_equal(found.scale[:, None] * parts + rest, rows)
+    patterns = whole(found.patterns, (len(found.patterns.begin) - 1, rows.shape[1]))
+    offsets = found.pattern_offsets.reshape(len(rows), -1)
+    ones = patterns[offsets // logistic.LANES].sum(1)
+    assert set(np.unique(ones)) <= {0.0, 1.0}
+    dense = np.zeros(rows.shape)
+    dense[:, found.dense.offsets // logistic.LANES] = found.dense.values.reshape(-1, len(rows)).T
+    assert np.array_equal(found.scale[:, None] * ones + dense, rows)
 
 
 def test_indicators_of_several_attributes_are_one_content():
     """4 x 30 are within the bound of a stretch, with 9 more they are not."""
     found = logistic.records(indicators())
-    assert len(found.parts) == 2 * RECORDS
-    assert len(found.contents.begin) - 1 <= 2 * logistic.CONTENTS
-    assert np.count_nonzero(found.rest.values) < RECORDS
+    assert len(found.pattern_offsets) == 2 * RECORDS
+    assert len(found.patterns.begin) - 1 <= 2 * logistic.MAX_PATTERNS
+    assert np.count_nonzero(found.dense.values) < RECORDS
 
 
 def test_rows_that_share_a_content_take_copies_of_it_in_turn():
     """Nine of ten rows have one and the same value: no sum waits for that of the row before."""
     values = np.where(np.random.default_rng(8).random(RECORDS) < 0.9, 0, 1)
     found = logistic.records(np.eye(2)[values])
-    assert np.bincount(found.parts).max() <= RECORDS / logistic.APART + 1
+    assert np.bincount(found.pattern_offsets).max() <= RECORDS / logistic.COPY_DISTANCE + 1
     for value in range(2):
-        turns = found.parts[values == value]
+        turns = found.pattern_offsets[values == value]
         copies = len(np.unique(turns))
         assert np.array_equal(turns[copies:], turns[:-copies])
 
@@ -103,13 +104,13 @@ def test_shares_are_summed_over_rows(records, kind, count):
     dim = signed.shape[1]
     x = np.random.default_rng(5).normal(size=(dim, logistic.LANES))
     found = logistic.records(signed)
-    scratch = logistic._scratch(dim, len(found.contents.begin) - 1)
-    scratch.walk.x[:] = x.ravel()
-    sums = scratch.walk.scratch, scratch.squares, scratch.products, scratch.sums, scratch.margins
+    scratch = logistic._scratch(dim, len(found.patterns.begin) - 1)
+    scratch.state.x[:] = x.ravel()
+    sums = scratch.state.scratch, scratch.squares, scratch.products, scratch.sums, scratch.margins
     for _ in range(2):  # nothing is left of the time before
-        logistic._sum_shares(found, scratch.walk.x, *sums)
+        logistic._sum_sigmoids(found, scratch.state.x, *sums)
     shares = expit(-signed @ x)
-    assert scratch.walk.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
+    assert scratch.state.scratch == pytest.approx((signed.T @ shares).ravel(), rel=1e-12, abs=1e-14)
     assert scratch.squares == pytest.approx(np.r_[shares.sum(0), (shares**2).sum(0)], rel=1e-13)
 
 
@@ -293,9 +294,9 @@ def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
     dense = indicators() if kind == "indicators" else records
     rows = logistic.records(dense)
     x = scale * np.random.default_rng(6).normal(size=(11, dense.shape[1]))
-    found = logistic.sums_of_shares(rows, x)
+    found = logistic.sigmoid_sums(rows, x)
     assert found == pytest.approx(expit(-x @ dense.T) @ dense, rel=1e-12, abs=1e-12)
-    assert np.array_equal(logistic.sums_of_shares(rows, x[7:9]), found[7:9])
+    assert np.array_equal(logistic.sigmoid_sums(rows, x[7:9]), found[7:9])
 
 
 @pytest.mark.parametrize("count", [1, 8, 21])
@@ -303,6 +304,6 @@ def test_sums_of_shares_agree_with_numpy_in_any_company(records, kind, scale):
 def test_sums_of_few_shares_agree_with_numpy(records, count, scale):
     rows = np.stack([records[:count], records[50 : 50 + count], np.zeros((count, DIM))])
     x = scale * np.random.default_rng(6).normal(size=(4, 3, DIM))
-    found = logistic.sums_of_few_shares(logistic.few_records(rows), x)
+    found = logistic.small_sigmoid_sums(logistic.small_record_set(rows), x)
     expected = np.einsum("pij,ijk->pik", expit(-np.einsum("pik,ijk->pij", x, rows)), rows)
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-13)

@@ -248,8 +248,8 @@ def test_gradient_is_that_of_torch(loss):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("at_once", [1, 5, 1000])
 def test_models_are_evaluated_together_as_each_by_itself(loss, at_once, monkeypatch):
-    monkeypatch.setattr(perceptron, "ROWS_AT_ONCE", 7)
-    monkeypatch.setattr(perceptron, "MODELS_AT_ONCE", at_once)
+    monkeypatch.setattr(perceptron, "BLOCK_ROWS", 7)
+    monkeypatch.setattr(perceptron, "BLOCK_MODELS", at_once)
     problem = small(loss)
     x = np.random.default_rng(4).normal(size=(2, 3, problem.dim))
     losses, accuracies = problem.evaluate(x, problem.test)

@@ -306,13 +306,13 @@ def test_equal_problems_are_solved_once(streams, monkeypatch):
     problem = logistic_regression.build(streams, AGENTS, **given)
     inputs = proximal_inputs(problem)
     inputs = [np.broadcast_to(a, inputs[3].shape) for a in inputs]
-    solved, calls = solver.fast.minimise, []
+    solved, calls = solver.kernel.minimise, []
 
     def minimise(records, weight, *others):
         calls.append(len(others[1]))
         return solved(records, weight, *others)
 
-    monkeypatch.setattr(solver.fast, "minimise", minimise)
+    monkeypatch.setattr(solver.kernel, "minimise", minimise)
     twice = [np.concatenate([a] * 2) for a in inputs]
     x = solver.solve_in_lanes(problem, twice[0], twice[1][..., :1], *twice[2:])
     solver.solve_in_lanes(problem, twice[0] + 1.0, twice[1][..., :1], twice[2], x)

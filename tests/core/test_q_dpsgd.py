@@ -154,7 +154,7 @@ def compiled(table, dim):
 def test_plain_samples_decide_ties_by_the_second_word(lower):
     first, second = threefry(KEY, np.uint32(9), np.zeros(1, np.uint32))
     word = (int(first[0]) << 32) | int(second[0])
-    guide, last = np.zeros(2**rows.GUIDE, np.int32), 2**64 - 1
+    guide, last = np.zeros(2**rows.GUIDE_BITS, np.int32), 2**64 - 1
     table = rows.NoiseTable(
         0, np.array([word, last], np.uint64), np.array([lower, last], np.uint64), guide
     )

@@ -55,7 +55,7 @@ def neighbours(problem, adult, count: int):
 @pytest.mark.parametrize("few", [0, np.inf])
 def test_clipped_losses_of_some_agents_are_those_of_all(problem, monkeypatch, few):
     """Compiled, eight points side by side, and by array operations."""
-    monkeypatch.setattr(logistic_regression.objective, "FEW", few)
+    monkeypatch.setattr(logistic_regression.objective, "SMALL_ENTRIES", few)
     rng = np.random.default_rng(3)
     points = rng.normal(size=(7, len(problem.labels), AGENTS, problem.dim)) * 3
     asked = rng.random(points.shape[:-1]) < 0.5
@@ -75,11 +75,11 @@ def test_errors_on_own_records_are_those_of_the_plain_count(problem, monkeypatch
     margins = np.einsum("...k,...jk->...j", points, problem.features)
     wrong = (margins > 0) != (labels > 0)
     for size in (0, np.inf):
-        monkeypatch.setattr(logistic_regression.objective, "FEW", size)
-        assert np.array_equal(few.own_errors(points), wrong.sum(-1))
+        monkeypatch.setattr(logistic_regression.objective, "SMALL_ENTRIES", size)
+        assert np.array_equal(few.local_error_counts(points), wrong.sum(-1))
         assert np.array_equal(few.measure("own_train_error", points), wrong.mean((-1, -2)))
     points[1] = np.nan
-    assert np.array_equal(few.own_errors(points)[1], (labels > 0).sum(-1))
+    assert np.array_equal(few.local_error_counts(points)[1], (labels > 0).sum(-1))
 
 
 def test_a_replaced_record_moves_minimisers_by_no_more_than_is_charged(problem, network, adult):

@@ -219,7 +219,7 @@ def test_compiled_and_plain_steps_agree_on_whole_trials(quantity, streams, monke
     found = {}
     for engine in ("compiled", "plain"):
         if engine == "plain":
-            monkeypatch.setattr(d_zoa, "solve", two_point.solve_plainly)
+            monkeypatch.setattr(d_zoa, "solve", two_point.solve_reference)
         settings = [Setting(DZOA(T=30, L=4.0), BUDGET, 15)]
         groups = {"data": "d", "noise": engine}
         options = {"root": 1, "groups": groups, "runs": 40, "block": 40}

@@ -98,7 +98,7 @@ class FewRecords(LogisticRegression):
         """
         return self.hessian(x)[selected]
 
-    def own_errors(self, x: np.ndarray) -> np.ndarray:
+    def local_error_counts(self, x: np.ndarray) -> np.ndarray:
         """Return how many of its records each model gets wrong; empty records have label 1."""
         margins = np.matvec(self.features, x)
         wrong = (margins > 0) != (self.labels > 0)

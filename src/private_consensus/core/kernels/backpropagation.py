@@ -1,13 +1,13 @@
 """Outputs and clipped gradients of perceptrons with one hidden layer, for many models per call.
 
-Four records pass through both layers forward and backward together, in registers, before the next
-four. Inputs that are 0 in all four are skipped, which are most inputs of images with a black
-background. Sums follow the order of their terms, and each product is rounded together with its sum.
-The result for an agent therefore depends neither on other agents nor on a linear algebra library.
+Four records are processed together in registers, forward and backward through both layers. Inputs
+that are 0 in all four records are skipped; most inputs of images with a black background are 0.
+Terms are summed in a fixed order, and each product is rounded together with its sum. The result for
+an agent therefore depends neither on other agents nor on a linear algebra library.
 
-The gradient of the first matrix is a sum of outer products over a batch. For twenty records its
-factors, apart from the inputs, have a twentieth of its size. A step multiplies them out one part
-at a time (:func:`write_gradient`), and the full gradient is never written to memory.
+The gradient by the first matrix is a sum of outer products over a batch. Its factors need less
+memory than the gradient. A step multiplies them for a few coordinates at a time
+(:func:`write_gradient`), and the full gradient is never stored.
 
 A model is the flat array :math:`(W_1, b_1, W_2, b_2)`; the formulas are in the perceptron's module.
 """
@@ -38,21 +38,21 @@ from .vectors import (
     store_first,
     total_of,
 )
-from .workspaces import kept, workspace
+from .workspaces import cached, workspace
 
 CLASSES = 10
-SIDE_BY_SIDE = 4
-"""Number of records that pass through the layers together."""
+GROUP = 4
+"""Number of records that are processed together."""
 
 WORD = 64
 """Number of bits per word of the bit mask of nonzero inputs."""
 
-_NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 _NO_BITS, _LOW_BIT = np.uint64(0), np.uint64(1)
 _SMALLEST, _GREATEST = np.float32(-87.0), np.float32(88.0)
 _PER_LN2 = np.float32(1.4426950408889634)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-_FAR = np.float32(1e30)
+_PADDING_SHIFT = np.float32(1e30)
 _ROUND, _MANTISSA = np.float32(12582912.0), np.int32(23)
 _E2, _E3, _E4, _E5, _E6, _E7 = (np.float32(1.0 / k) for k in (2.0, 6.0, 24.0, 120.0, 720.0, 5040.0))
 
@@ -75,7 +75,7 @@ class Shape(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """Gradients of agents, one row per agent, with the first matrix as a sum of outer products.
+    """Gradients of agents, one row per agent, with the part of the first matrix in factors.
 
     Attributes
     ----------
@@ -105,18 +105,24 @@ class Factors(NamedTuple):
 
 
 class _BackpropagationScratch(NamedTuple):
-    """Scratch for the records of one agent.
+    """Scratch arrays for the records of one agent.
 
-    The fields are outputs of the hidden layer, derivatives by the outputs, the transposed second
-    matrix, offsets of bit masks and of rows of h, and indices of the hidden units.
+    Attributes
+    ----------
+    h, back2, transposed : ndarray of float32
+        Outputs of the hidden layer, derivatives by the outputs, and the transposed second matrix.
+    bits, row_starts : ndarray of int64
+        Offsets of the records' bit masks, and of their rows in ``h``.
+    unit_indices : ndarray of int64
+        Indices of the hidden units.
     """
 
     h: np.ndarray
     back2: np.ndarray
     transposed: np.ndarray
     bits: np.ndarray
-    own: np.ndarray
-    units: np.ndarray
+    row_starts: np.ndarray
+    unit_indices: np.ndarray
 
 
 def records(features: np.ndarray) -> PackedRecords:
@@ -158,13 +164,13 @@ def _added(sums, w, a, b, c, d):
 
 
 @inlined
-def _any(nonzero, at, j):
+def _nonzero_in_any(nonzero, at, j):
     """Return the bit mask of inputs of word j that are not 0 in at least one of four records."""
     return nonzero[at[0] + j] | nonzero[at[1] + j] | nonzero[at[2] + j] | nonzero[at[3] + j]
 
 
 @inlined
-def _at_input(features, starts, k):
+def _inputs_of_four(features, starts, k):
     return (
         load_everywhere(features, starts[0] + k),
         load_everywhere(features, starts[1] + k),
@@ -175,23 +181,23 @@ def _at_input(features, starts, k):
 
 @uncounted
 def _first_layer(x, first, records, starts, bits, shape, c, h, row):
-    """Compute columns c and following, in four registers, of the hidden units of four records."""
-    zero = everywhere(_NOTHING)
+    """Compute hidden units c and following of four records, in four registers per record."""
+    zero = everywhere(_ZERO)
     p = q = u = v = (zero, zero, zero, zero)
-    few = shape.hidden - c
+    remaining = shape.hidden - c
     for j in range(shape.words):
-        word = _any(records.nonzero, bits, j)
+        word = _nonzero_in_any(records.nonzero, bits, j)
         while word != _NO_BITS:
             k = WORD * j + lowest_bit(word)
             word &= word - _LOW_BIT
-            inputs = _at_input(records.features, starts, k)
+            inputs = _inputs_of_four(records.features, starts, k)
             at = first + k * shape.hidden + c
             p = _added(p, load(x, at), *inputs)
-            if few > LANES:
+            if remaining > LANES:
                 q = _added(q, load(x, at + LANES), *inputs)
-            if few > 2 * LANES:
+            if remaining > 2 * LANES:
                 u = _added(u, load(x, at + 2 * LANES), *inputs)
-            if few > 3 * LANES:
+            if remaining > 3 * LANES:
                 v = _added(v, load(x, at + 3 * LANES), *inputs)
     _activate(x, first, shape, c, p, h, row)
     _activate(x, first, shape, c + LANES, q, h, row)
@@ -201,24 +207,24 @@ def _first_layer(x, first, records, starts, bits, shape, c, h, row):
 
 @inlined
 def _activate(x, first, shape, c, sums, h, row):
-    few = shape.hidden - c
-    bias = load_first(x, first + shape.inputs * shape.hidden + c, few)
-    store_first(h, row * shape.padded + c, few, _sigmoid(sums[0] + bias))
-    store_first(h, (row + 1) * shape.padded + c, few, _sigmoid(sums[1] + bias))
-    store_first(h, (row + 2) * shape.padded + c, few, _sigmoid(sums[2] + bias))
-    store_first(h, (row + 3) * shape.padded + c, few, _sigmoid(sums[3] + bias))
+    remaining = shape.hidden - c
+    bias = load_first(x, first + shape.inputs * shape.hidden + c, remaining)
+    store_first(h, row * shape.padded + c, remaining, _sigmoid(sums[0] + bias))
+    store_first(h, (row + 1) * shape.padded + c, remaining, _sigmoid(sums[1] + bias))
+    store_first(h, (row + 2) * shape.padded + c, remaining, _sigmoid(sums[2] + bias))
+    store_first(h, (row + 3) * shape.padded + c, remaining, _sigmoid(sums[3] + bias))
 
 
 @uncounted
-def _second_layer(x, second, shape, h, row, outputs):
+def _second_layer(x, second_begin, shape, h, row, outputs):
     """Compute the outputs of four records."""
-    bias = load_first(x, second + shape.hidden * CLASSES, CLASSES)
+    bias = load_first(x, second_begin + shape.hidden * CLASSES, CLASSES)
     p = (bias, bias, bias, bias)
     for k in range(shape.hidden):
         at = row * shape.padded + k
         p = _added(
             p,
-            load_first(x, second + k * CLASSES, CLASSES),
+            load_first(x, second_begin + k * CLASSES, CLASSES),
             load_everywhere(h, at),
             load_everywhere(h, at + shape.padded),
             load_everywhere(h, at + 2 * shape.padded),
@@ -236,7 +242,7 @@ def _output_derivatives(back, row, label, softmax, all_ones):
     o, class_mask = load(back, row * LANES), load_first(all_ones, 0, CLASSES)
     if softmax:
         # Padding lanes are far below all classes.
-        o = o + (class_mask - _ONE) * _FAR
+        o = o + (class_mask - _ONE) * _PADDING_SHIFT
         e = _exponential(o - largest_of(o)) * class_mask
         o = e / everywhere(total_of(e))
     else:
@@ -252,9 +258,9 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
     The scaling bounds the l2 norm of the record's gradient by ``clip`` and divides by the batch
     size.
     """
-    squares, ahead = everywhere(_NOTHING), everywhere(_NOTHING)
+    squares, hidden_squares = everywhere(_ZERO), everywhere(_ZERO)
     for c in range(0, shape.padded, LANES):
-        total = everywhere(_NOTHING)
+        total = everywhere(_ZERO)
         for k in range(CLASSES):
             weight = load_everywhere(back2, row * LANES + k)
             total = total + load(transposed, k * shape.padded + c) * weight
@@ -262,9 +268,9 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
         total = total * (hidden_outputs * (everywhere(_ONE) - hidden_outputs))
         store(back1, row * shape.padded + c, total)
         squares = squares + total * total
-        ahead = ahead + hidden_outputs * hidden_outputs
+        hidden_squares = hidden_squares + hidden_outputs * hidden_outputs
     last = load(back2, row * LANES)
-    square = length * total_of(squares) + (total_of(ahead) + _ONE) * total_of(last * last)
+    square = length * total_of(squares) + (total_of(hidden_squares) + _ONE) * total_of(last * last)
     scale = np.float32(1.0 / (size * max(1.0, np.sqrt(np.float64(square)) / clip)))
     store(back2, row * LANES, last * scale)
     for c in range(row * shape.padded, (row + 1) * shape.padded, LANES):
@@ -272,8 +278,8 @@ def _clip(h, back1, back2, transposed, shape, row, length, size, clip):
 
 
 @inlined
-def _four_of(values, first, count):
-    """Return four of the first ``count`` values; the last one repeats if there are fewer."""
+def _four_rows(values, first, count):
+    """Return four values from index ``first`` on; the last of ``count`` values may repeat."""
     last = count - 1
     return (
         values[first],
@@ -297,11 +303,11 @@ def _outer_products(v, starts, size, back, stride, indices, count, width, out, b
 
     Row r of ``v`` begins at ``starts[r]``. The result is written to the rows listed in ``indices``.
     """
-    zero = everywhere(_NOTHING)
-    for first in range(0, count, SIDE_BY_SIDE):
-        k = _four_of(indices, first, count)
+    zero = everywhere(_ZERO)
+    for first in range(0, count, GROUP):
+        k = _four_rows(indices, first, count)
         for c in range(0, width, 4 * LANES):
-            few = width - c
+            remaining = width - c
             p = q = s = t = (zero, zero, zero, zero)
             for r in range(size):
                 at = r * stride + c
@@ -312,36 +318,36 @@ def _outer_products(v, starts, size, back, stride, indices, count, width, out, b
                     load_everywhere(v, starts[r] + k[3]),
                 )
                 p = _added(p, load(back, at), *entries)
-                if few > LANES:
+                if remaining > LANES:
                     q = _added(q, load(back, at + LANES), *entries)
-                if few > 2 * LANES:
+                if remaining > 2 * LANES:
                     s = _added(s, load(back, at + 2 * LANES), *entries)
-                if few > 3 * LANES:
+                if remaining > 3 * LANES:
                     t = _added(t, load(back, at + 3 * LANES), *entries)
             at = begin + c
-            _store_four(out, at, few, p, k, width)
-            _store_four(out, at + LANES, few - LANES, q, k, width)
-            _store_four(out, at + 2 * LANES, few - 2 * LANES, s, k, width)
-            _store_four(out, at + 3 * LANES, few - 3 * LANES, t, k, width)
+            _store_four(out, at, remaining, p, k, width)
+            _store_four(out, at + LANES, remaining - LANES, q, k, width)
+            _store_four(out, at + 2 * LANES, remaining - 2 * LANES, s, k, width)
+            _store_four(out, at + 3 * LANES, remaining - 3 * LANES, t, k, width)
 
 
 @uncounted
-def _add_up(back, size, stride, width, out, begin):
-    """Compute sums over rows."""
+def _sum_rows(back, size, stride, width, out, begin):
+    """Compute the sum of the rows of ``back``."""
     for c in range(0, width, LANES):
-        total = everywhere(_NOTHING)
+        total = everywhere(_ZERO)
         for r in range(size):
             total = total + load(back, r * stride + c)
         store_first(out, begin + c, width - c, total)
 
 
 @inlined
-def _times(four, factor):
+def _scaled(four, factor):
     return four[0] * factor, four[1] * factor, four[2] * factor, four[3] * factor
 
 
 @inlined
-def _four(starts, row):
+def _four_starts(starts, row):
     return starts[row], starts[row + 1], starts[row + 2], starts[row + 3]
 
 
@@ -351,21 +357,22 @@ def _backpropagate(
 ):
     """Compute the factors of agent i, whose model begins at ``begin``."""
     shape, starts, back1 = factors.shape, factors.starts[i], factors.back[i]
-    h, back2, transposed, bits, row_starts, units = scratch
+    h, back2, transposed, bits, row_starts, unit_indices = scratch
     hidden, padded, words = shape.hidden, shape.padded, shape.words
-    second = begin + shape.inputs * hidden + hidden
+    second_begin = begin + shape.inputs * hidden + hidden
     for k in range(hidden):
         for c in range(CLASSES):
-            transposed[c * padded + k] = x[second + k * CLASSES + c]
-    padded_size = (size + SIDE_BY_SIDE - 1) // SIDE_BY_SIDE * SIDE_BY_SIDE
+            transposed[c * padded + k] = x[second_begin + k * CLASSES + c]
+    padded_size = (size + GROUP - 1) // GROUP * GROUP
     for r in range(padded_size):
         starts[r] = rows[min(r, size - 1)] * shape.inputs
         bits[r] = rows[min(r, size - 1)] * words
         row_starts[r] = r * padded
-    for r in range(0, padded_size, SIDE_BY_SIDE):
+    for r in range(0, padded_size, GROUP):
         for c in range(0, hidden, 4 * LANES):
-            _first_layer(x, begin, records, _four(starts, r), _four(bits, r), shape, c, h, r)
-        _second_layer(x, second, shape, h, r, back2)
+            record_starts, bit_starts = _four_starts(starts, r), _four_starts(bits, r)
+            _first_layer(x, begin, records, record_starts, bit_starts, shape, c, h, r)
+        _second_layer(x, second_begin, shape, h, r, back2)
     for r in range(size):
         _output_derivatives(back2, r, labels[rows[r]], softmax, all_ones)
         length = records.lengths[rows[r]]
@@ -376,18 +383,18 @@ def _backpropagate(
             word |= records.nonzero[bits[r] + j]
         factors.nonzero[i, j] = word
     other_gradients = factors.rest[i]
-    _add_up(back1, size, padded, hidden, other_gradients, 0)
+    _sum_rows(back1, size, padded, hidden, other_gradients, 0)
     _outer_products(
-        h, row_starts, size, back2, LANES, units, hidden, CLASSES, other_gradients, hidden
+        h, row_starts, size, back2, LANES, unit_indices, hidden, CLASSES, other_gradients, hidden
     )
-    _add_up(back2, size, LANES, CLASSES, other_gradients, hidden + hidden * CLASSES)
+    _sum_rows(back2, size, LANES, CLASSES, other_gradients, hidden + hidden * CLASSES)
 
 
 @uncounted
 def _backpropagate_all(
     x, first, records, labels, rows, sizes, clips, softmax, scratch, all_ones, factors
 ):
-    """Process one agent at a time, so that its records stay in the caches for all settings."""
+    """Compute the factors of all agents, one agent after the other for all settings."""
     settings, agents = sizes.shape
     dim = x.shape[1]
     models = x.reshape(-1)
@@ -404,7 +411,7 @@ def _backpropagate_all(
 
 @inlined
 def copy(source, target):
-    """Copy the numbers of one row to another that does not overlap it.
+    """Copy one row to another that does not overlap it.
 
     Parameters
     ----------
@@ -432,19 +439,19 @@ def _nonzero_inputs(nonzero, first, last, indices):
 
 @uncounted
 def write_gradient(factors, i, a, b, indices, out, begin):
-    """Write coordinates a to b of gradient i to ``out[begin]`` and following.
+    """Write coordinates a to b - 1 of gradient i to ``out[begin]`` and following.
 
-    A row of the first matrix that contains a or b is written completely. Up to one row of numbers
-    may change before and after the target.
+    Rows of the first matrix are written completely, so that up to one row of numbers before and
+    after the target may change.
 
     Parameters
     ----------
     factors : Factors
         Factored gradients.
     i, a, b : int
-        Row of the gradient, first coordinate, and end.
+        Row of the gradient, first coordinate, and index after the last coordinate.
     indices : ndarray of int64, shape (inputs,)
-        Scratch.
+        Scratch array.
     out : ndarray of float32
         Array for the result.
     begin : int
@@ -454,9 +461,9 @@ def write_gradient(factors, i, a, b, indices, out, begin):
     end = factors.shape.inputs * hidden
     middle = max(a, min(b, end))
     if size == 0:
-        out[begin : begin + b - a] = _NOTHING
+        out[begin : begin + b - a] = _ZERO
         return
-    out[begin : begin + middle - a] = _NOTHING
+    out[begin : begin + middle - a] = _ZERO
     if middle > a:
         last = (middle + hidden - 1) // hidden
         count = _nonzero_inputs(factors.nonzero[i], a // hidden, last, indices)
@@ -474,22 +481,22 @@ def _write_all(factors, indices, out):
 
 
 @uncounted
-def _outputs(x, records, rows, shape, h, four, out):
+def _outputs(x, records, rows, shape, h, four_outputs, out):
     models, _, count = out.shape
     dim = x.size // models
     for m in range(models):
         begin = m * dim
-        second = begin + shape.inputs * shape.hidden + shape.hidden
-        for r in range(0, count, SIDE_BY_SIDE):
-            four_rows = _four_of(rows, r, count)
-            starts = _times(four_rows, shape.inputs)
-            bits = _times(four_rows, shape.words)
+        second_begin = begin + shape.inputs * shape.hidden + shape.hidden
+        for r in range(0, count, GROUP):
+            four_rows = _four_rows(rows, r, count)
+            starts = _scaled(four_rows, shape.inputs)
+            bits = _scaled(four_rows, shape.words)
             for c in range(0, shape.hidden, 4 * LANES):
                 _first_layer(x, begin, records, starts, bits, shape, c, h, 0)
-            _second_layer(x, second, shape, h, 0, four)
-            for k in range(min(SIDE_BY_SIDE, count - r)):
+            _second_layer(x, second_begin, shape, h, 0, four_outputs)
+            for k in range(min(GROUP, count - r)):
                 for c in range(CLASSES):
-                    out[m, c, r + k] = four[k * LANES + c]
+                    out[m, c, r + k] = four_outputs[k * LANES + c]
 
 
 def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int) -> np.ndarray:
@@ -515,10 +522,10 @@ def outputs(x: np.ndarray, records: PackedRecords, rows: np.ndarray, hidden: int
     require_parameters("outputs", x, shape)
     require_indices("outputs", "rows", rows, records.lengths.size)
     out = np.empty((len(x), CLASSES, len(rows)), np.float32)
-    h = workspace(f"four records, {hidden} units", (SIDE_BY_SIDE * shape.padded,))
-    four = workspace("outputs of four records", (SIDE_BY_SIDE * LANES,))
+    h = workspace(f"four records, {hidden} units", (GROUP * shape.padded,))
+    four_outputs = workspace("outputs of four records", (GROUP * LANES,))
     rows = np.require(rows, np.int64, "C")
-    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four, out)
+    _outputs(np.ascontiguousarray(x).reshape(-1), records, rows, shape, h, four_outputs, out)
     return out
 
 
@@ -562,8 +569,8 @@ def backpropagate(
     )
     clips = np.ascontiguousarray(clips, float)
     _require_batches(x, first, records, labels, rows, sizes, clips, factors)
-    count, shape = rows.shape[1] + SIDE_BY_SIDE, factors.shape
-    scratch = kept("backpropagation", (count, shape), lambda: _scratch(count, shape))
+    count, shape = rows.shape[1] + GROUP, factors.shape
+    scratch = cached("backpropagation", (count, shape), lambda: _scratch(count, shape))
     _backpropagate_all(
         x, first, records, labels, rows, sizes, clips, softmax, scratch, _ONES, factors
     )
@@ -599,13 +606,13 @@ def _require_batches(x, first, records, labels, rows, sizes, clips, factors) -> 
     require_indices(kernel, "labels", labels[sampled], CLASSES)
     require_layout(kernel, "clips", clips, (settings,))
     require_layout(kernel, "sizes of factors", factors.sizes, (settings * agents,))
-    if factors.starts.shape[1] < widest + SIDE_BY_SIDE:
+    if factors.starts.shape[1] < widest + GROUP:
         expected = f"a buffer for {widest} records per batch"
-        raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - SIDE_BY_SIDE, expected)
+        raise InvalidInput(f"{kernel}.factors", factors.starts.shape[1] - GROUP, expected)
 
 
 def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -> Factors:
-    """Return a workspace for the gradients of several agents.
+    """Return arrays for the factored gradients of several agents, which later calls overwrite.
 
     Parameters
     ----------
@@ -623,14 +630,15 @@ def factors_for(records: PackedRecords, hidden: int, agents: int, widest: int) -
     Factors
     """
     shape = _shape(records, hidden)
-    arrays = kept("factors", (shape, agents, widest), lambda: _parts(shape, agents, widest))
+    sizes = shape, agents, widest
+    arrays = cached("factors", sizes, lambda: _factor_arrays(*sizes))
     return Factors(records.features, shape, *arrays)
 
 
-def _parts(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
+def _factor_arrays(shape: Shape, agents: int, widest: int) -> tuple[np.ndarray, ...]:
     """Allocate the fields of :class:`Factors` after the shape."""
-    hidden, rows = shape.hidden, widest + SIDE_BY_SIDE
-    # Not shared between numbers of hidden units: the padding stays 0.
+    hidden, rows = shape.hidden, widest + GROUP
+    # One array per number of hidden units, whose padding stays 0.
     back = workspace(f"factors, {hidden} units", (agents, rows * shape.padded))
     remaining_gradients = workspace(
         "gradients but for the first matrix", (agents, hidden + (hidden + 1) * CLASSES)
@@ -675,11 +683,11 @@ def write_gradients(factors: Factors, out: np.ndarray) -> None:
     """
     require_layout("write_gradients", "out", out, (factors.sizes.size, -1))
     require_parameters("write_gradients", out, factors.shape)
-    _write_all(factors, places_of(factors), out)
+    _write_all(factors, input_indices(factors), out)
 
 
-def places_of(factors: Factors) -> np.ndarray:
-    """Return a workspace for the indices of inputs."""
+def input_indices(factors: Factors) -> np.ndarray:
+    """Return a scratch array for the indices of inputs."""
     return workspace("places of inputs", (factors.shape.inputs,), np.int64)
 
 

@@ -1,8 +1,8 @@
-"""Compilation with numba, and a cache of machine code.
+"""Compilation with numba, a cache of machine code, and threads.
 
-Machine code is cached in a folder whose name contains a hash of this package's sources. The hash is
-necessary because numba does not detect a change in a function that another file calls. Loops
-release the interpreter's lock and run in ordinary threads, which need no threading layer.
+The name of the cache folder contains a hash of this package's source files, because numba does not
+detect a change of a function that is defined in another file. Compiled loops release the global
+interpreter lock and run in ordinary threads.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ IndexError. The results are unchanged, and computing them takes longer."""
 
 _LIMIT: ContextVar[int] = ContextVar("threads", default=0)
 STRICT = {"contract", "nsz"}
-"""No reordering of sums: newly compiled code and cached code might otherwise differ in
-the order of a sum."""
+"""Permitted floating-point transformations. Sums are not reordered, since newly compiled and cached
+code might otherwise differ in their order."""
 
 
 def compiled(function: Callable, **overrides: Any) -> Callable:
@@ -44,41 +44,41 @@ def compiled(function: Callable, **overrides: Any) -> Callable:
     if CHECKED:
         options["boundscheck"] = True
     try:
-        with _kept_in(folder()):
+        with _cache_folder(folder()):
             dispatcher = numba.njit(cache=True, **options)(function)
-            _distrust(dispatcher._cache)
+            _verify_checksums(dispatcher._cache)
             return dispatcher
     except (OSError, RuntimeError):  # no writable folder
         return numba.njit(**options)(function)
 
 
 def begin() -> None:
-    """Initialise the compiler of numba, which takes a quarter of a second.
+    """Initialise the compiler of numba before a process is forked.
 
-    A process calls it before it forks, so that the forks need not repeat it.
+    The initialisation takes a quarter of a second, which each fork would otherwise need.
     """
     numba.njit(lambda: None).compile(())
 
 
 def uncounted(function: Callable, **overrides: Any) -> Callable:
-    """Compile a function that allocates no arrays, without reference counting.
+    """Compile a function without reference counting, which has a cost per call.
 
-    Reference counting takes a tenth of a microsecond in a call that passes on slices of ten arrays.
+    The function must not allocate arrays.
     """
     return compiled(function, _nrt=False, **overrides)
 
 
 def inlined(function: Callable) -> Callable:
-    """Compile a function as :func:`uncounted` and inline it; calls pass each array in parts."""
+    """Compile a function without reference counting and inline it into its callers."""
     return uncounted(function, forceinline=True)
 
 
 @cache
 def folder() -> Path:
-    """Return the cache folder for machine code of the present sources, writable for this user only.
+    """Return the cache folder for machine code of the present sources.
 
-    Machine code is unpickled, and unpickling can execute arbitrary code. If other users own the
-    usual folders, a temporary folder of this process is created.
+    Only this user may have write access, since unpickling machine code can execute arbitrary code.
+    If no usual folder satisfies this condition, a temporary folder of this process is created.
     """
     sources = sorted(Path(__file__).parent.glob("*.py"))
     contents = [*(path.read_bytes() for path in sources), b"checked" * CHECKED]
@@ -92,9 +92,9 @@ def folder() -> Path:
                 return path
         except OSError:
             continue
-    alone = tempfile.mkdtemp(prefix="private-consensus-")
-    atexit.register(shutil.rmtree, alone, ignore_errors=True)
-    return Path(alone)
+    temporary = tempfile.mkdtemp(prefix="private-consensus-")
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return Path(temporary)
 
 
 def _is_own(path: Path) -> bool:
@@ -113,10 +113,10 @@ def _roots() -> Iterator[Path]:
     yield Path(tempfile.gettempdir())
 
 
-def _distrust(overload_cache: Any) -> None:
-    """Make numba's cache of a function verify checksums, and recompile if a file is damaged.
+def _verify_checksums(overload_cache: Any) -> None:
+    """Make numba verify checksums of cached machine code, and recompile if a file is damaged.
 
-    Each file has a checksum file next to it. Machine code with a wrong bit may load and run.
+    Each file has a checksum file next to it. Damaged machine code might otherwise be executed.
     """
     files = overload_cache._cache_file
     save, load, overload = files._save_data, files._load_data, overload_cache.load_overload
@@ -125,12 +125,13 @@ def _distrust(overload_cache: Any) -> None:
         save(name, data)
         path = Path(files._data_path(name))
         checksum = hashlib.sha256(path.read_bytes()).hexdigest()
-        with files._open_for_write(_sum_of(path)) as stream:
+        with files._open_for_write(_checksum_path(path)) as stream:
             stream.write(checksum.encode())
 
     def load_data(name: str) -> Any:
         path = Path(files._data_path(name))
-        if _sum_of(path).read_bytes() != hashlib.sha256(path.read_bytes()).hexdigest().encode():
+        checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+        if _checksum_path(path).read_bytes() != checksum.encode():
             raise ValueError(f"{path} is damaged")
         return load(name)
 
@@ -148,12 +149,12 @@ def _distrust(overload_cache: Any) -> None:
     )
 
 
-def _sum_of(path: Path) -> Path:
+def _checksum_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256")
 
 
 @contextmanager
-def _kept_in(path: Path) -> Iterator[None]:
+def _cache_folder(path: Path) -> Iterator[None]:
     # numba reads the folder when a function is decorated.
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = str(path)
@@ -165,10 +166,7 @@ def _kept_in(path: Path) -> Iterator[None]:
 
 @contextmanager
 def limited_threads(count: int) -> Iterator[None]:
-    """Limit the number of threads within the context, to the number that the job was given.
-
-    With one thread, parts are computed one after the other, in order.
-    """
+    """Limit the number of threads of compiled loops within the context."""
     before = _LIMIT.set(count)
     try:
         yield

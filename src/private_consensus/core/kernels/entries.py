@@ -23,7 +23,7 @@ def require_layout(
     shape : tuple of int
         Required shape; -1 stands for any length.
     kind : dtype, optional
-        Required dtype, of a C-contiguous and aligned array; if left out, any numeric layout fits.
+        Required dtype; the array must then be C-contiguous and aligned. None: any layout is valid.
     """
     actual = np.shape(array)
     fits = len(actual) == len(shape) and all(

@@ -1,11 +1,11 @@
 r"""Rounding with discrete Gaussian noise on a grid with few points.
 
-On a grid that is w steps wide, samples beyond :math:`\pm(w+1)` leave the grid from any point, as
-:math:`\pm(w+1)` do. The distribution is even. The first bit of a word is the sign of its sample.
-The other bits are counted from the nearer end. The sample has length k if they are below k of the
-:math:`w+1` bounds. The comparison takes place in registers, without a table lookup: a grid of 3
-bits has 8 bounds. The first 32 bits of the bounds decide all but about one sample in some hundred
-million.
+On a grid that is w steps wide, samples beyond :math:`\pm(w+1)` have the effect of
+:math:`\pm(w+1)`: they leave the grid from every point. The distribution is symmetric. The first bit
+of a random word is the sign of its sample. The absolute value is k if the other bits are below k of
+:math:`w+1` bounds; a grid of 3 bits has 8 bounds. Words and bounds are compared in registers,
+without a table. The first 32 bits of the bounds decide all but about one in a hundred million
+samples.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from .vectors import (
 
 BOUNDS = 8
 
-_NOTHING, _ONE, _TWO, _FOUR, _EIGHT = (np.float32(v) for v in (0, 1, 2, 4, 8))
+_ZERO, _ONE, _TWO, _FOUR, _EIGHT = (np.float32(v) for v in (0, 1, 2, 4, 8))
 _LAST_BIT, _SIGN = np.int32(31), np.int32(-(2**31))
 
 
 class DrawBounds(NamedTuple):
-    """Bounds for the comparison of words, per setting.
+    """Bounds with which random words are compared, for each setting.
 
     Attributes
     ----------
     usable : ndarray of bool, shape (settings,)
         True if ``BOUNDS`` bounds suffice.
     bounds : ndarray of uint32, shape (settings, BOUNDS)
-        First 32 bits of the bounds below the middle, in increasing order, after leading zeros.
+        First 32 bits of the bounds of negative samples, in increasing order, after leading zeros.
     """
 
     usable: np.ndarray
@@ -84,7 +84,7 @@ def bounds_of(table: NoiseTable, width: float) -> tuple[bool, np.ndarray]:
 
 @inlined
 def _eight(bounds):
-    """Broadcast each of eight numbers to all lanes of a vector."""
+    """Broadcast each of eight bounds to all lanes of a vector."""
     return (
         everywhere(bounds[0]), everywhere(bounds[1]), everywhere(bounds[2]), everywhere(bounds[3]),
         everywhere(bounds[4]), everywhere(bounds[5]), everywhere(bounds[6]), everywhere(bounds[7]),
@@ -92,10 +92,10 @@ def _eight(bounds):
 
 
 @inlined
-def _length(word, b, tied):
-    """Count the bounds, eight in increasing order, that words do not reach, by binary search.
+def _lengths(word, b, tied):
+    """Count the bounds, eight in increasing order, that exceed each word, by binary search.
 
-    ``tied`` becomes 1 if a word equals a bound, which then is the last bound that it reaches.
+    ``tied`` becomes 1 if a word equals a bound, so that 32 bits do not decide its sample.
     """
     second = where_reached(word, b[3], b[5], b[1])
     third = where_reached(
@@ -112,15 +112,15 @@ def _length(word, b, tied):
 
 
 @inlined
-def _draw(word, b, tied):
-    """Return the samples of words, and ``tied`` as in :func:`_length`."""
+def _samples(word, b, tied):
+    """Return the samples of random words, and ``tied`` of :func:`_lengths`."""
     upper = ints(word) >> _LAST_BIT
-    length, tied = _length(words(ints(word) ^ upper), b, tied)
+    length, tied = _lengths(words(ints(word) ^ upper), b, tied)
     return singles(ints(length) | ((upper & _SIGN) ^ _SIGN)), tied
 
 
 @uncounted
-def round_to_few(x, u, drawn, bounds, resolution, lowest, highest, out):
+def round_to_few(x, u, noise_words, bounds, resolution, lowest, highest, out):
     """Round as :func:`.round_row`, then add noise as :func:`.add_steps`, in whole vectors.
 
     Parameters
@@ -142,18 +142,18 @@ def round_to_few(x, u, drawn, bounds, resolution, lowest, highest, out):
         Number of clipped values, or -1 if 32 bits do not decide a sample.
     """
     inverse = _ONE / resolution
-    zero, unit = everywhere(_NOTHING), everywhere(_ONE)
-    bottom, top, cut, tied = everywhere(lowest), everywhere(highest), zero, zero
+    zero, unit = everywhere(_ZERO), everywhere(_ONE)
+    bottom, top, clip_count, tied = everywhere(lowest), everywhere(highest), zero, zero
     b = _eight(bounds)
     for c in range(0, x.size, LANES):
         v = load(x, c) * inverse
         below = floor(v)
         k = below + where_less(load(u, c), v - below, unit, zero)
         clipped = least(top, greatest(bottom, k))
-        cut = cut + where_unequal(clipped, k, unit, zero)
-        draw, tied = _draw(load(drawn, c), b, tied)
-        moved = clipped + draw
-        clipped = least(top, greatest(bottom, moved))
-        cut = cut + where_unequal(clipped, moved, unit, zero)
+        clip_count = clip_count + where_unequal(clipped, k, unit, zero)
+        sample, tied = _samples(load(noise_words, c), b, tied)
+        noised = clipped + sample
+        clipped = least(top, greatest(bottom, noised))
+        clip_count = clip_count + where_unequal(clipped, noised, unit, zero)
         store(out, c, clipped * resolution)
-    return np.int64(total_of(cut)) if total_of(tied) == _NOTHING else np.int64(-1)
+    return np.int64(total_of(clip_count)) if total_of(tied) == _ZERO else np.int64(-1)

@@ -14,16 +14,14 @@ from typing import Any
 def map_in_forks(
     function: Callable[[Any], Any], items: Sequence[Any], processes: int
 ) -> Iterator[Any]:
-    """Compute ``map(function, items)``, in order, in forks that inherit the state of ``function``.
+    """Compute ``map(function, items)`` in forked processes, in the order of the items.
 
-    A fork uses one thread, also in linear algebra. It does not inherit the threads of existing
-    pools, and Snakemake allows each library as many threads as the job has. With one process
-    nothing is forked.
+    Each fork uses one thread, also in linear algebra. With one process, nothing is forked.
 
     Parameters
     ----------
     function : callable
-        Its results and exceptions must be picklable; the function itself need not be.
+        Function whose results and exceptions can be pickled. The function itself is inherited.
     items : sequence
         Arguments, one per call.
     processes : int
@@ -52,7 +50,7 @@ def map_in_forks(
     with (
         limited_threads(1),
         threadpool_limits(1, "blas"),
-        ProcessPoolExecutor(processes, context, _keep, (function,)) as pool,
+        ProcessPoolExecutor(processes, context, _initialise, (function,)) as pool,
     ):
         try:
             yield from pool.map(_apply, items)
@@ -61,9 +59,9 @@ def map_in_forks(
 
 
 def fewest(items: int, limit: int) -> int:
-    """Return the smallest number of processes that needs no more rounds than ``limit`` processes.
+    """Return the smallest number of processes that are as fast as ``limit`` processes.
 
-    Further processes would occupy cores and wait.
+    All items are assumed to take equal time, so that the number of rounds counts.
 
     Parameters
     ----------
@@ -81,9 +79,9 @@ def fewest(items: int, limit: int) -> int:
 
 
 def end_with_parent() -> None:
-    """End this process as soon as its parent has ended. `multiprocessing` must have started it.
+    """End this process as soon as its parent process ends.
 
-    The parent holds one end of a pipe. A thread waits until the pipe is closed.
+    The process must have been started by ``multiprocessing``.
     """
 
     def watch() -> None:
@@ -94,10 +92,10 @@ def end_with_parent() -> None:
 
 
 _FUNCTION: list[Callable[[Any], Any]] = []
-"""Function that a fork evaluates. A queue would have to pickle it; a fork inherits it."""
+"""Function that a fork evaluates; it is inherited, so that it need not be picklable."""
 
 
-def _keep(function: Callable[[Any], Any]) -> None:
+def _initialise(function: Callable[[Any], Any]) -> None:
     end_with_parent()
     _FUNCTION[:] = [function]
 

@@ -1,4 +1,4 @@
-r"""Batched minimisation of logistic losses plus quadratics over the same records, in SIMD lanes.
+r"""Minimisation of many logistic losses plus quadratics on the same records, one per SIMD lane.
 
 .. math:: \min_x\; w\sum_j \ln\bigl(1 + e^{-z_j^Tx}\bigr) + \tfrac{D}2\|x\|_2^2 + b^Tx
 
@@ -10,11 +10,11 @@ a model of the Hessian, scaled by the average curvature of the losses at the pro
     \qquad \theta = \tfrac4N\sum_j \sigma_j(1-\sigma_j), \quad \sigma_j = \frac1{1+e^{z_j^Tx}}
 
 The matrix A is the bound :math:`\tfrac14 Z^TZ`, or such that :math:`\theta w A` is the Hessian of
-the records' losses at some point farther out. A step is shortened if the slope at its end is
-positive and more than half as steep as the descent at its beginning. The loss is convex, so that
-slopes suffice. After a problem is solved, its lane takes the next problem. The result in a lane
-depends on no other lane: results are byte-identical for any set of other problems. Zeros of the
-rows are skipped. Indicators of several attributes together cost one addition.
+the records' losses at some point farther from the origin. A step is shortened if the slope at its
+end is positive and more than half as steep as the descent at its beginning. Function values are
+not needed, since the loss is convex. A lane whose problem is solved continues with the next one.
+Results in a lane do not depend on other lanes, so that they are byte-identical for any set of other
+problems. Zeros in the rows are skipped, and equal patterns of ones are summed once.
 """
 
 from __future__ import annotations
@@ -49,27 +49,29 @@ LANES = DOUBLE_LANES
 MEMORY = 10
 """Number of steps in the quasi-Newton memory."""
 
-AT_MOST = 500
+MAX_GRADIENTS = 500
 """Largest number of gradients per problem."""
 
-CONTENTS = 256
-"""Largest number of row patterns per block of columns; their sums should stay in the cache."""
+MAX_PATTERNS = 256
+"""Largest number of distinct row patterns per block of columns, whose sums stay in the cache."""
 
-APART = 32
-"""Average distance between rows that add to the same sum."""
+COPY_DISTANCE = 32
+"""Average number of rows between two additions to the same sum."""
 
-STRETCH = 32
+BLOCK_ROWS = 32
 """Number of rows per block; margins, sigmoids and sums are computed block by block."""
 
 _ONE, _TWO, _THREE, _FOUR, _FIVE, _SIX, _SEVEN = (np.uint64(n) for n in range(1, 8))
 _LANES = np.uint64(LANES)
-_ROOM = STRETCH * LANES
+_BLOCK_MARGINS = BLOCK_ROWS * LANES
 
-LEAST_MARGIN = float(np.finfo(float).tiny)
+MIN_MARGIN = float(np.finfo(float).tiny)
 """Smallest positive margin."""
 
-STEEPEST = 0.5
-SHORTEST = 0.1
+MAX_SLOPE_RATIO = 0.5
+"""Largest slope at the end of an accepted step, relative to the descent at its beginning."""
+
+MIN_SHORTENING = 0.1
 """Smallest factor by which a step is shortened at a time."""
 
 _LARGEST = 700.0
@@ -100,40 +102,41 @@ _L0, _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _polynomial(_logarithm, 9, 0.
 
 
 class Entries(NamedTuple):
-    """Sparse matrix: line j is ``values[begin[j]:begin[j+1]]`` at the offsets ``places``.
+    """Sparse matrix by rows.
 
-    Offsets count lanes. Bounds are unsigned, since numba supports negative indices for signed ones.
+    Row j has the entries ``values[begin[j]:begin[j+1]]`` in the columns ``offsets``, which are
+    multiplied by the number of lanes. Indices are unsigned, because numba tests signed indices for
+    negative values.
     """
 
     begin: np.ndarray
-    places: np.ndarray
+    offsets: np.ndarray
     values: np.ndarray
 
 
 class Columns(NamedTuple):
     """Matrix with few nonzero columns.
 
-    The column with the offset ``places[k]``, which counts lanes, is the k-th block of ``values``.
+    Block k of ``values`` is the column ``offsets[k]``, which is multiplied by the number of lanes.
     """
 
-    places: np.ndarray
+    offsets: np.ndarray
     values: np.ndarray
 
 
 class SignedRecords(NamedTuple):
-    """Signed records; row j is ``scale[j]`` times zeros and ones, plus ``rest`` for other entries.
+    """Signed records; row j is ``scale[j]`` times zeros and ones, plus a row of ``dense``.
 
-    The columns of the zeros and ones are divided into blocks. A block of columns has few distinct
-    row patterns (``contents``), which are lines of ones. A row has one pattern per block, and
-    ``parts`` has the offsets of the patterns, row after row, counted in lanes. Indicators of
-    several attributes therefore cost one addition, and a product with x is computed once for all
-    rows with a pattern.
+    The columns of the zeros and ones are divided into blocks with few distinct row patterns
+    (``patterns``). Each row has one pattern per block, whose indices, multiplied by the number of
+    lanes, are in ``pattern_offsets``. The product of a pattern with x is computed once for all rows
+    with this pattern.
     """
 
     scale: np.ndarray
-    parts: np.ndarray
-    contents: Entries
-    rest: Columns
+    pattern_offsets: np.ndarray
+    patterns: Entries
+    dense: Columns
 
 
 class SpectralForm(NamedTuple):
@@ -144,11 +147,21 @@ class SpectralForm(NamedTuple):
     transposed: np.ndarray
 
 
-class _Walk(NamedTuple):
+class _LaneState(NamedTuple):
     """State of the problems in all lanes.
 
-    The fields are the points, their gradients, points and gradients at the beginning of the step,
-    the step, linear terms, scratch, D, the step length, and the slope at the beginning of the step.
+    Attributes
+    ----------
+    x, gradient : ndarray
+        Current points and their gradients.
+    x_before, gradient_before : ndarray
+        Points and gradients at the beginning of the step.
+    step, linear : ndarray
+        Steps, and linear terms of the problems.
+    scratch : ndarray
+        Sums over the records, or directions.
+    curvature, length, slope : ndarray
+        Curvature D, step length, and slope at the beginning of the step.
     """
 
     x: np.ndarray
@@ -164,10 +177,16 @@ class _Walk(NamedTuple):
 
 
 class _Memory(NamedTuple):
-    """Quasi-Newton memory in all lanes.
+    """Quasi-Newton memory of all lanes.
 
-    The fields are the changes of the points and of the gradients [MEMORY, d], the inverse of their
-    products, and scratch.
+    Attributes
+    ----------
+    moved, changed : ndarray
+        Changes of the points and of the gradients, ``MEMORY`` vectors per lane.
+    inverse : ndarray
+        Inverse of the inner products of both.
+    weight : ndarray
+        Scratch.
     """
 
     moved: np.ndarray
@@ -181,67 +200,67 @@ def records(signed: np.ndarray) -> SignedRecords:
     rows = np.arange(len(signed))
     scale = signed[rows, np.abs(signed).argmax(1)]
     indicators = (signed == scale[:, None]) & (scale[:, None] != 0)
-    pattern_index, contents = _contents(indicators)
+    pattern_index, patterns = _patterns(indicators)
     return SignedRecords(
         scale,
         _lanes(pattern_index).ravel(),
-        _entries(contents),
+        _entries(patterns),
         _columns(np.where(indicators, 0.0, signed)),
     )
 
 
-def _contents(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Find the row patterns of blocks of columns.
+def _patterns(indicators: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Find the distinct row patterns of blocks of columns.
 
-    From ones [N, d], compute the patterns [contents, d] and the index of the pattern of each row
-    and block [N, stretches].
+    From indicators [N, d], compute the patterns [patterns, d] and the index of the pattern of each
+    row and block [N, blocks].
     """
-    pattern_index, contents, count = [], [], 0
-    for first, last, of_rows in _stretches(indicators):
-        pattern_numbers = _in_turn(of_rows)
-        number, examples = _numbered(pattern_numbers, pattern_numbers.max() + 1)
+    pattern_index, patterns, count = [], [], 0
+    for first, last, row_patterns in _column_blocks(indicators):
+        copies = _spread_frequent(row_patterns)
+        number, examples = _renumbered(copies, copies.max() + 1)
         content = np.zeros((len(examples), indicators.shape[1]))
         content[:, first:last] = indicators[examples, first:last]
         pattern_index.append(count + number)
-        contents.append(content)
+        patterns.append(content)
         count += len(content)
-    return np.stack(pattern_index, 1), np.concatenate(contents)
+    return np.stack(pattern_index, 1), np.concatenate(patterns)
 
 
-def _stretches(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
+def _column_blocks(indicators: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
     """Yield blocks of columns: first column, end, and the number of the pattern of each row.
 
-    A block is as long as possible with at most ``CONTENTS`` patterns.
+    A block is as wide as possible with at most ``MAX_PATTERNS`` patterns.
     """
-    first, of_rows, count = 0, np.zeros(len(indicators), np.intp), 1
+    first, row_patterns, count = 0, np.zeros(len(indicators), np.intp), 1
     for column in np.flatnonzero(indicators.any(0)):
-        longer, examples = _numbered(2 * of_rows + indicators[:, column], 2 * count)
+        extended, examples = _renumbered(2 * row_patterns + indicators[:, column], 2 * count)
         count = len(examples)
-        if count > CONTENTS:
-            yield first, column, of_rows
-            first, longer, count = column, indicators[:, column].astype(np.intp), 2
-        of_rows = longer
-    yield first, indicators.shape[1], of_rows
+        if count > MAX_PATTERNS:
+            yield first, column, row_patterns
+            first, extended, count = column, indicators[:, column].astype(np.intp), 2
+        row_patterns = extended
+    yield first, indicators.shape[1], row_patterns
 
 
-def _in_turn(names: np.ndarray) -> np.ndarray:
-    """Number the rows by pattern, with several numbers for a frequent pattern, used in turn.
+def _spread_frequent(numbers: np.ndarray) -> np.ndarray:
+    """Number the rows by pattern, with several alternating numbers for a frequent pattern.
 
-    A sum to which consecutive rows add waits for its previous addition.
+    The sums of consecutive rows are then independent, which is faster.
     """
-    order, count = np.argsort(names, kind="stable"), np.bincount(names)
-    turns = np.empty(len(names), np.intp)
-    turns[order] = np.arange(len(names)) - np.repeat(np.cumsum(count) - count, count)
-    copies = -(-APART * count // len(names))
-    return APART * names + turns % copies[names]
+    order, count = np.argsort(numbers, kind="stable"), np.bincount(numbers)
+    turns = np.empty(len(numbers), np.intp)
+    turns[order] = np.arange(len(numbers)) - np.repeat(np.cumsum(count) - count, count)
+    copies = -(-COPY_DISTANCE * count // len(numbers))
+    return COPY_DISTANCE * numbers + turns % copies[numbers]
 
 
-def _numbered(names: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber integers below a bound without gaps, and return an index of each of them."""
+def _renumbered(numbers: np.ndarray, below: int) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber integers below a bound without gaps, and return one index of each integer."""
     examples = np.full(below, -1)
-    examples[names] = np.arange(len(names))
+    examples[numbers] = np.arange(len(numbers))
     used = examples >= 0
-    return (np.cumsum(used) - 1)[names], examples[used]
+    return (np.cumsum(used) - 1)[numbers], examples[used]
 
 
 def _entries(lines: np.ndarray) -> Entries:
@@ -334,7 +353,7 @@ def minimise(
         sums_known = np.zeros(len(start), np.bool_)
     # A read-only array is another type, which would trigger a recompilation.
     arguments = (np.require(a, float, "CW") for a in (curvature, linear, start, tolerance))
-    scratch = _scratch(start.shape[1], len(records.contents.begin) - 1)
+    scratch = _scratch(start.shape[1], len(records.patterns.begin) - 1)
     _minimise(
         records,
         model,
@@ -350,30 +369,31 @@ def minimise(
 
 
 class _LogisticScratch(NamedTuple):
-    """Scratch arrays of a call."""
+    """Scratch arrays of one call of :func:`minimise`."""
 
-    walk: _Walk
+    state: _LaneState
     memory: _Memory
     products: np.ndarray
     sums: np.ndarray
     margins: np.ndarray
-    turned: np.ndarray
+    rotated: np.ndarray
     squares: np.ndarray
-    steepness: np.ndarray
-    ahead: np.ndarray
-    kept: np.ndarray
-    known: np.ndarray
-    share: np.ndarray
+    squared_norms: np.ndarray
+    slopes_after: np.ndarray
+    accepted: np.ndarray
+    has_step: np.ndarray
+    model_weight: np.ndarray
 
 
-def _scratch(dim: int, contents: int) -> _LogisticScratch:
+def _scratch(dim: int, patterns: int) -> _LogisticScratch:
     size = dim * LANES
-    walk = (*[size] * 7, *[LANES] * 3)
+    state = (*[size] * 7, *[LANES] * 3)
     memory = (*[MEMORY * size] * 2, *[MEMORY * LANES] * 2)
-    remaining_sizes = (*[contents * LANES] * 2, _ROOM, size, 2 * LANES, *[LANES] * 5)
-    arrays = _side_by_side((*walk, *memory, *remaining_sizes))
-    first, last = len(walk), len(walk) + len(memory)
-    return _LogisticScratch(_Walk(*arrays[:first]), _Memory(*arrays[first:last]), *arrays[last:])
+    remaining_sizes = (*[patterns * LANES] * 2, _BLOCK_MARGINS, size, 2 * LANES, *[LANES] * 5)
+    arrays = _side_by_side((*state, *memory, *remaining_sizes))
+    first, last = len(state), len(state) + len(memory)
+    memory_arrays = _Memory(*arrays[first:last])
+    return _LogisticScratch(_LaneState(*arrays[:first]), memory_arrays, *arrays[last:])
 
 
 def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
@@ -419,7 +439,7 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
     x : ndarray, shape (points, d)
         Points.
     positive : ndarray of bool, shape (N,)
-        True if the label, by which the signed row was multiplied, is 1 and not -1.
+        True for records with label 1, False for label -1.
 
     Returns
     -------
@@ -429,14 +449,14 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
     require_layout("misclassified", "positive", positive, records.scale.shape)
     wrong = np.empty(len(x))
     scratch = _scratch_of_points(records, x)
-    least = np.where(positive, LEAST_MARGIN, 0.0)
+    least = np.where(positive, MIN_MARGIN, 0.0)
     _misclassified(records, np.require(x, float, "CW"), least, wrong, *scratch)
     return wrong
 
 
 def _require_columns(kernel: str, records: SignedRecords, dim: int) -> None:
     """Check that rows of records have at most ``dim`` columns."""
-    ends = (int(matrix.places.max(initial=0)) for matrix in (records.contents, records.rest))
+    ends = (int(matrix.offsets.max(initial=0)) for matrix in (records.patterns, records.dense))
     if max(ends) >= LANES * max(dim, 1):
         expected = f"a point of at least {max(ends) // LANES + 1} coordinates, as records have"
         raise InvalidInput(f"{kernel}.x", dim, expected)
@@ -444,11 +464,11 @@ def _require_columns(kernel: str, records: SignedRecords, dim: int) -> None:
 
 def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarray, ...]:
     """Allocate scratch for points, their products with patterns, and margins of a block of rows."""
-    counts = (x.shape[1], len(records.contents.begin) - 1, STRETCH)
+    counts = (x.shape[1], len(records.patterns.begin) - 1, BLOCK_ROWS)
     return tuple(_side_by_side([count * LANES for count in counts]))
 
 
-def sums_of_shares(records: SignedRecords, x: np.ndarray) -> np.ndarray:
+def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     r"""Compute :math:`\sum_j \sigma_j z_j` at points; the result for a point depends on no other.
 
     Parameters
@@ -462,35 +482,34 @@ def sums_of_shares(records: SignedRecords, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (points, d)
     """
-    _require_columns("sums_of_shares", records, x.shape[1])
-    counts = (x.shape[1], x.shape[1], 2, *(len(records.contents.begin) - 1,) * 2, STRETCH)
+    _require_columns("sigmoid_sums", records, x.shape[1])
+    counts = (x.shape[1], x.shape[1], 2, *(len(records.patterns.begin) - 1,) * 2, BLOCK_ROWS)
     scratch = tuple(aligned(count * LANES, float) for count in counts)
     out = np.empty(x.shape)
-    _sums_of_shares(records, np.require(x, float, "CW"), out, *scratch)
+    _sigmoid_sums(records, np.require(x, float, "CW"), out, *scratch)
     return out
 
 
 class SmallRecordSet(NamedTuple):
     """Signed records of many agents with few records each.
 
-    Coordinate k of agent i is block i d + k of ``columns``, padded with zeros to ``stretch``
-    numbers.
+    Coordinate k of agent i is block i d + k of ``columns``, which has ``padded_records`` numbers.
     """
 
     columns: np.ndarray
-    stretch: int
+    padded_records: int
 
 
-def few_records(signed: np.ndarray) -> SmallRecordSet:
+def small_record_set(signed: np.ndarray) -> SmallRecordSet:
     """Arrange the signed records [agents, N, d] of agents with few records."""
     agents, records, dim = signed.shape
-    stretch = -(-records // LANES) * LANES
-    columns = aligned(agents * dim * stretch, float)
-    columns.reshape(agents, dim, stretch)[..., :records] = np.swapaxes(signed, 1, 2)
-    return SmallRecordSet(columns, stretch)
+    padded_records = -(-records // LANES) * LANES
+    columns = aligned(agents * dim * padded_records, float)
+    columns.reshape(agents, dim, padded_records)[..., :records] = np.swapaxes(signed, 1, 2)
+    return SmallRecordSet(columns, padded_records)
 
 
-def sums_of_few_shares(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
+def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
     r"""Compute :math:`\sum_j \sigma_j z_j` of each agent's records at its own points.
 
     Parameters
@@ -504,11 +523,11 @@ def sums_of_few_shares(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (points, agents, d)
     """
-    require_layout("sums_of_few_shares", "x", x, (-1, -1, -1))
-    columns = x.shape[1] * x.shape[2] * records.stretch
-    require_layout("sums_of_few_shares", "records", records.columns, (columns,))
-    out, shares = np.empty(x.shape), aligned(records.stretch, float)
-    _sums_of_few_shares(records.columns, np.ascontiguousarray(x, float), out, shares)
+    require_layout("small_sigmoid_sums", "x", x, (-1, -1, -1))
+    columns = x.shape[1] * x.shape[2] * records.padded_records
+    require_layout("small_sigmoid_sums", "records", records.columns, (columns,))
+    out, sigmas = np.empty(x.shape), aligned(records.padded_records, float)
+    _small_sigmoid_sums(records.columns, np.ascontiguousarray(x, float), out, sigmas)
     return out
 
 
@@ -534,7 +553,7 @@ def _exponential(exponent):
 
 
 @inlined
-def _fall(margin):
+def _decreasing_sigmoid(margin):
     """Compute the decreasing sigmoid :math:`1/(1+e^m)`."""
     return everywhere(1.0) / (_exponential(margin) + 1.0)
 
@@ -576,9 +595,9 @@ def _margins_from(first, records, x, products, margins):
     """Compute the margins of the block of records that begins at ``first``; return their number."""
     scale, offsets, _, columns = records
     rows = np.uint64(scale.size)
-    count = min(np.uint64(STRETCH), np.uint64(rows - first))
-    _add_contents(margins, products, scale, offsets, first, count)
-    _add_rest(margins, x, columns, first, count, rows)
+    count = min(np.uint64(BLOCK_ROWS), np.uint64(rows - first))
+    _add_pattern_products(margins, products, scale, offsets, first, count)
+    _add_dense_columns(margins, x, columns, first, count, rows)
     return count
 
 
@@ -589,9 +608,9 @@ def _mean_losses(records, points, bound, means, x, products, margins, bounds):
         lanes = _in_lanes(points, begin, x)
         for lane in range(lanes):
             bounds[lane] = bound[begin + lane]
-        _multiply(products, records.contents, x)
+        _multiply(products, records.patterns, x)
         total = everywhere(0.0)
-        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+        for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
             for j in range(_margins_from(first, records, x, products, margins)):
                 total = total + least(_loss(load(margins, j * _LANES)), load(bounds, 0))
         store(products, 0, total)
@@ -604,9 +623,9 @@ def _misclassified(records, points, least_margin, wrong, x, products, margins):
     rows = np.uint64(records.scale.size)
     for begin in range(0, len(points), LANES):
         lanes = _in_lanes(points, begin, x)
-        _multiply(products, records.contents, x)
+        _multiply(products, records.patterns, x)
         total = everywhere(0.0)
-        for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+        for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
             for j in range(_margins_from(first, records, x, products, margins)):
                 short = -load(margins, j * _LANES) + least_margin[np.uint64(first + j)]
                 total = total + where_greater(short, 0.0, everywhere(1.0), everywhere(0.0))
@@ -616,70 +635,70 @@ def _misclassified(records, points, least_margin, wrong, x, products, margins):
 
 
 @uncounted
-def _sum_shares(records, x, total, squares, products, sums, margins):
+def _sum_sigmoids(records, x, total, squares, products, sums, margins):
     """Compute ``total = sum_j sigma_j z_j``, and ``squares``: the sums of sigma_j and its square.
 
-    ``products`` are those of the patterns with x; ``sums`` belong to the rows with a pattern;
-    ``margins`` to a block of rows. Each operation is applied to all rows of a block before the
-    next operation. These are short loops, whose rows do not wait for each other.
+    Scratch arrays are ``products`` of the patterns with x, ``sums`` of the rows with each pattern,
+    and ``margins`` of a block of rows. Each operation is applied to all rows of a block before the
+    next operation, because these short loops have independent iterations.
     """
-    scale, offsets, contents, columns = records
-    _multiply(products, contents, x)
+    scale, offsets, patterns, columns = records
+    _multiply(products, patterns, x)
     sums[:] = 0.0
     total[:] = 0.0
     squares[:] = 0.0
     rows = np.uint64(scale.size)
-    for first in range(np.uint64(0), rows, np.uint64(STRETCH)):
+    for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
         count = _margins_from(first, records, x, products, margins)
-        _share_out(margins, squares, count)
-        _sum_contents(margins, sums, scale, offsets, first, count)
-        _sum_rest(margins, total, columns, first, count, rows)
-    for i in range(contents.begin.size - 1):
+        _apply_sigmoid(margins, squares, count)
+        _sum_patterns(margins, sums, scale, offsets, first, count)
+        _sum_dense_columns(margins, total, columns, first, count, rows)
+    for i in range(patterns.begin.size - 1):
         value = load(sums, i * LANES)
-        for k in range(contents.begin[i], contents.begin[i + 1]):
-            _add(total, contents.places[k], value)
+        for k in range(patterns.begin[i], patterns.begin[i + 1]):
+            _add(total, patterns.offsets[k], value)
 
 
 @compiled
-def _sums_of_shares(records, points, out, x, total, squares, products, sums, margins):
+def _sigmoid_sums(records, points, out, x, total, squares, products, sums, margins):
     for begin in range(0, len(points), LANES):
         lanes = _in_lanes(points, begin, x)
-        _sum_shares(records, x, total, squares, products, sums, margins)
+        _sum_sigmoids(records, x, total, squares, products, sums, margins)
         for lane in range(lanes):
             out[begin + lane] = total[lane::LANES]
 
 
 @compiled
-def _sums_of_few_shares(columns, points, out, shares):
-    dim, stretch = points.shape[2], shares.size
+def _small_sigmoid_sums(columns, points, out, sigmas):
+    dim, padded_records = points.shape[2], sigmas.size
     for i in range(points.shape[1]):
-        begin = i * dim * stretch
+        begin = i * dim * padded_records
         for p in range(points.shape[0]):
             x = points[p, i]
-            for j in range(0, stretch, LANES):
+            for j in range(0, padded_records, LANES):
                 margin = everywhere(0.0)
                 for k in range(dim):
-                    margin = margin + load(columns, begin + k * stretch + j) * x[k]
-                store(shares, j, _fall(margin))
+                    margin = margin + load(columns, begin + k * padded_records + j) * x[k]
+                store(sigmas, j, _decreasing_sigmoid(margin))
             for k in range(dim):
                 total = everywhere(0.0)
-                for j in range(0, stretch, LANES):
-                    total = total + load(shares, j) * load(columns, begin + k * stretch + j)
+                for j in range(0, padded_records, LANES):
+                    total = total + load(sigmas, j) * load(columns, begin + k * padded_records + j)
                 out[p, i, k] = total_of(total)
 
 
 @inlined
-def _multiply(products, contents, x):
+def _multiply(products, patterns, x):
     """Compute the products of the patterns with x."""
-    for i in range(contents.begin.size - 1):
+    for i in range(patterns.begin.size - 1):
         value = everywhere(0.0)
-        for k in range(contents.begin[i], contents.begin[i + 1]):
-            value = value + load(x, contents.places[k])
+        for k in range(patterns.begin[i], patterns.begin[i + 1]):
+            value = value + load(x, patterns.offsets[k])
         store(products, i * LANES, value)
 
 
 @inlined
-def _add_contents(margins, products, scale, offsets, first, count):
+def _add_pattern_products(margins, products, scale, offsets, first, count):
     """Compute the margins of the zeros and ones."""
     patterns_per_row = np.uint64(np.uint64(offsets.size) // np.uint64(scale.size))
     for j in range(count):
@@ -691,20 +710,20 @@ def _add_contents(margins, products, scale, offsets, first, count):
 
 
 @inlined
-def _sum_contents(shares, sums, scale, offsets, first, count):
+def _sum_patterns(sigmas, sums, scale, offsets, first, count):
     """Add rows to the sums of their patterns."""
     patterns_per_row = np.uint64(np.uint64(offsets.size) // np.uint64(scale.size))
     for j in range(count):
         row = np.uint64(first + j)
-        share, at = load(shares, j * _LANES) * scale[row], np.uint64(row * patterns_per_row)
+        sigma, at = load(sigmas, j * _LANES) * scale[row], np.uint64(row * patterns_per_row)
         for k in range(patterns_per_row):
-            _add(sums, offsets[np.uint64(at + k)], share)
+            _add(sums, offsets[np.uint64(at + k)], sigma)
 
 
 @inlined
-def _add_rest(margins, x, matrix, first, count, rows):
+def _add_dense_columns(margins, x, matrix, first, count, rows):
     """Add the remaining columns to the margins, three columns at a time."""
-    columns, k = np.uint64(matrix.places.size), np.uint64(0)
+    columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
     while columns - k >= _THREE:
         _add_columns_of(margins, x, matrix, k, first, count, rows, _THREE)
         k = np.uint64(k + _THREE)
@@ -718,7 +737,7 @@ def _add_rest(margins, x, matrix, first, count, rows):
 def _add_columns_of(margins, x, matrix, k, first, count, rows, width):
     """Add up to three columns from the k-th on; if there are fewer, the last is loaded again."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    offsets, values = matrix.places, matrix.values
+    offsets, values = matrix.offsets, matrix.values
     x_a, x_b, x_c = (
         load(x, offsets[k]), load(x, offsets[np.uint64(k + b)]), load(x, offsets[np.uint64(k + c)])
     )  # fmt: skip
@@ -734,46 +753,46 @@ def _add_columns_of(margins, x, matrix, k, first, count, rows, width):
 
 
 @inlined
-def _share_out(margins, squares, count):
-    """Replace margins by sigmoids, and add up the sigmoids and their squares."""
-    once, twice = load(squares, 0), load(squares, LANES)
+def _apply_sigmoid(margins, squares, count):
+    """Replace margins by sigmoids, and add the sigmoids and their squares to two sums."""
+    sum_of_sigmas, sum_of_squares = load(squares, 0), load(squares, LANES)
     for j in range(count):
-        share = _fall(load(margins, j * _LANES))
-        once = once + share
-        twice = twice + share * share
-        store(margins, j * _LANES, share)
-    store(squares, 0, once)
-    store(squares, LANES, twice)
+        sigma = _decreasing_sigmoid(load(margins, j * _LANES))
+        sum_of_sigmas = sum_of_sigmas + sigma
+        sum_of_squares = sum_of_squares + sigma * sigma
+        store(margins, j * _LANES, sigma)
+    store(squares, 0, sum_of_sigmas)
+    store(squares, LANES, sum_of_squares)
 
 
 @inlined
-def _sum_rest(shares, total, matrix, first, count, rows):
+def _sum_dense_columns(sigmas, total, matrix, first, count, rows):
     """Add the remaining columns of rows to the total."""
-    columns, k = np.uint64(matrix.places.size), np.uint64(0)
+    columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
     while columns - k >= _THREE:
-        _sum_columns_of(shares, total, matrix, k, first, count, rows, _THREE)
+        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _THREE)
         k = np.uint64(k + _THREE)
     if columns - k == _ONE:
-        _sum_columns_of(shares, total, matrix, k, first, count, rows, _ONE)
+        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _ONE)
     elif columns - k == _TWO:
-        _sum_columns_of(shares, total, matrix, k, first, count, rows, _TWO)
+        _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _TWO)
 
 
 @inlined
-def _sum_columns_of(shares, total, matrix, k, first, count, rows, width):
+def _sum_columns_of(sigmas, total, matrix, k, first, count, rows, width):
     """Sum up to three columns from the k-th on, as independent chains of sums."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
-    offsets, values = matrix.places, matrix.values
+    offsets, values = matrix.offsets, matrix.values
     in_a, in_b, in_c = offsets[k], offsets[np.uint64(k + b)], offsets[np.uint64(k + c)]
     sum_a, sum_b, sum_c = load(total, in_a), load(total, in_b), load(total, in_c)
     at = np.uint64(k * rows + first)
     for j in range(count):
-        index, share = np.uint64(at + j), load(shares, j * _LANES)
-        sum_a = sum_a + share * values[index]
+        index, sigma = np.uint64(at + j), load(sigmas, j * _LANES)
+        sum_a = sum_a + sigma * values[index]
         if width > _ONE:
-            sum_b = sum_b + share * values[np.uint64(index + b * rows)]
+            sum_b = sum_b + sigma * values[np.uint64(index + b * rows)]
         if width > _TWO:
-            sum_c = sum_c + share * values[np.uint64(index + c * rows)]
+            sum_c = sum_c + sigma * values[np.uint64(index + c * rows)]
     store(total, in_a, sum_a)
     if width > _ONE:
         store(total, in_b, sum_b)
@@ -843,26 +862,26 @@ def _inner(out, a, at_a, b, at_b):
 
 
 @uncounted
-def _gradients(walk, weight):
+def _gradients(state, weight):
     """Compute gradients from the sum over the records in ``scratch``."""
-    for k in range(0, walk.x.size, LANES):
-        value = load(walk.linear, k) + load(walk.curvature, 0) * load(walk.x, k)
-        store(walk.gradient, k, value - load(walk.scratch, k) * weight)
+    for k in range(0, state.x.size, LANES):
+        value = load(state.linear, k) + load(state.curvature, 0) * load(state.x, k)
+        store(state.gradient, k, value - load(state.scratch, k) * weight)
 
 
 @uncounted
-def _enter(walk, lane, curvature, linear, start):
+def _enter(state, lane, curvature, linear, start):
     """Start a problem in a lane."""
-    walk.curvature[lane] = curvature
+    state.curvature[lane] = curvature
     for k in range(start.size):
         i = k * LANES + lane
-        walk.x[i] = start[k]
-        walk.x_before[i] = start[k]
-        walk.linear[i] = linear[k]
+        state.x[i] = start[k]
+        state.x_before[i] = start[k]
+        state.linear[i] = linear[k]
 
 
 @uncounted
-def _keep_sums(total, squares, lane, sums):
+def _store_sums(total, squares, lane, sums):
     """Store the sums over the records of a lane."""
     dim = total.size // LANES
     for k in range(dim):
@@ -871,7 +890,7 @@ def _keep_sums(total, squares, lane, sums):
 
 
 @uncounted
-def _put_sums(total, squares, lane, sums):
+def _restore_sums(total, squares, lane, sums):
     """Restore the sums over the records of a lane."""
     dim = total.size // LANES
     for k in range(dim):
@@ -880,17 +899,17 @@ def _put_sums(total, squares, lane, sums):
 
 
 @uncounted
-def _leave(walk, memory, lane):
+def _leave(state, memory, lane):
     """Clear the state of a problem in its lane."""
-    walk.length[lane] = 0.0
-    for i in range(lane, walk.x.size, LANES):
-        walk.x[i] = 0.0
-        walk.x_before[i] = 0.0
-        walk.linear[i] = 0.0
-        walk.gradient[i] = 0.0
-        walk.gradient_before[i] = 0.0
-        walk.step[i] = 0.0
-        walk.scratch[i] = 0.0
+    state.length[lane] = 0.0
+    for i in range(lane, state.x.size, LANES):
+        state.x[i] = 0.0
+        state.x_before[i] = 0.0
+        state.linear[i] = 0.0
+        state.gradient[i] = 0.0
+        state.gradient_before[i] = 0.0
+        state.step[i] = 0.0
+        state.scratch[i] = 0.0
     for i in range(lane, memory.moved.size, LANES):
         memory.moved[i] = 0.0
         memory.changed[i] = 0.0
@@ -899,20 +918,20 @@ def _leave(walk, memory, lane):
 
 
 @uncounted
-def _remember(walk, memory, slot, accepted, has_step, product):
+def _store_step(state, memory, slot, accepted, has_step, product):
     """Store the step that ends here, in the lanes that accept it, and begin a new step."""
-    size = walk.x.size
+    size = state.x.size
     total = everywhere(0.0)
     for k in range(0, size, LANES):
-        x, x_before = load(walk.x, k), load(walk.x_before, k)
-        gradient, gradient_before = load(walk.gradient, k), load(walk.gradient_before, k)
+        x, x_before = load(state.x, k), load(state.x_before, k)
+        gradient, gradient_before = load(state.gradient, k), load(state.gradient_before, k)
         moved, changed = x - x_before, gradient - gradient_before
         total = total + moved * changed
         store(memory.moved, slot * size + k, moved)
         store(memory.changed, slot * size + k, changed)
-        store(walk.x_before, k, where_greater(load(accepted, 0), 0.0, x, x_before))
+        store(state.x_before, k, where_greater(load(accepted, 0), 0.0, x, x_before))
         gradient = where_greater(load(accepted, 0), 0.0, gradient, gradient_before)
-        store(walk.gradient_before, k, gradient)
+        store(state.gradient_before, k, gradient)
     store(product, 0, total)
     for lane in range(LANES):
         used = has_step[lane] > 0.0 and product[lane] > 0.0
@@ -920,64 +939,64 @@ def _remember(walk, memory, slot, accepted, has_step, product):
 
 
 @uncounted
-def _precondition(walk, model, share, turned):
+def _precondition(state, model, model_weight, rotated):
     r"""Multiply ``scratch`` by :math:`V(\theta w\Lambda + D)^{-1}V^T` of the model.
 
-    The product :math:`\theta w` is ``share``.
+    The product :math:`\theta w` is ``model_weight``.
     """
-    _add_columns(turned, model.vectors, walk.scratch)
+    _add_columns(rotated, model.vectors, state.scratch)
     for k in range(model.eigenvalues.size):
-        stretch = load(share, 0) * model.eigenvalues[k] + load(walk.curvature, 0)
-        store(turned, k * LANES, load(turned, k * LANES) / stretch)
-    _add_columns(walk.scratch, model.transposed, turned)
+        eigenvalue = load(model_weight, 0) * model.eigenvalues[k] + load(state.curvature, 0)
+        store(rotated, k * LANES, load(rotated, k * LANES) / eigenvalue)
+    _add_columns(state.scratch, model.transposed, rotated)
 
 
 @uncounted
-def _descend(walk, memory, model, slot, share, turned, product):
+def _descend(state, memory, model, slot, model_weight, rotated, product):
     """Compute minus the direction in ``scratch``, by the two-loop recursion over the memory."""
-    size = walk.x.size
+    size = state.x.size
     for k in range(0, size, LANES):
-        store(walk.scratch, k, load(walk.gradient, k))
+        store(state.scratch, k, load(state.gradient, k))
     for back in range(MEMORY):
         j = (slot - back) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
             memory.weight[j * LANES : (j + 1) * LANES] = 0.0
             continue
-        _inner(product, memory.moved, j * size, walk.scratch, 0)
+        _inner(product, memory.moved, j * size, state.scratch, 0)
         for lane in range(LANES):
             product[lane] *= memory.inverse[j * LANES + lane]
             memory.weight[j * LANES + lane] = product[lane]
             product[lane] = -product[lane]
         for k in range(0, size, LANES):
-            _add_product(walk.scratch, k, product, 0, memory.changed, j * size + k)
-    _precondition(walk, model, share, turned)
-    for ahead in range(1, MEMORY + 1):
-        j = (slot + ahead) % MEMORY
+            _add_product(state.scratch, k, product, 0, memory.changed, j * size + k)
+    _precondition(state, model, model_weight, rotated)
+    for forward in range(1, MEMORY + 1):
+        j = (slot + forward) % MEMORY
         if not memory.inverse[j * LANES : (j + 1) * LANES].any():
             continue
-        _inner(product, memory.changed, j * size, walk.scratch, 0)
+        _inner(product, memory.changed, j * size, state.scratch, 0)
         for lane in range(LANES):
             at = j * LANES + lane
             product[lane] = memory.weight[at] - memory.inverse[at] * product[lane]
         for k in range(0, size, LANES):
-            _add_product(walk.scratch, k, product, 0, memory.moved, j * size + k)
+            _add_product(state.scratch, k, product, 0, memory.moved, j * size + k)
 
 
 @uncounted
-def _move(walk, accepted, product):
+def _move(state, accepted, product):
     """Begin new steps in the lanes that accepted the last; move all lanes to their step ends."""
-    size = walk.x.size
+    size = state.x.size
     for k in range(0, size, LANES):
-        store(walk.scratch, k, -load(walk.scratch, k))
-    _inner(product, walk.gradient, 0, walk.scratch, 0)
+        store(state.scratch, k, -load(state.scratch, k))
+    _inner(product, state.gradient, 0, state.scratch, 0)
     for lane in range(LANES):
         if accepted[lane] > 0.0:
-            walk.slope[lane] = product[lane]
-            walk.length[lane] = 1.0
+            state.slope[lane] = product[lane]
+            state.length[lane] = 1.0
     for k in range(0, size, LANES):
-        step = where_greater(load(accepted, 0), 0.0, load(walk.scratch, k), load(walk.step, k))
-        store(walk.step, k, step)
-        store(walk.x, k, load(walk.x_before, k) + load(walk.length, 0) * step)
+        step = where_greater(load(accepted, 0), 0.0, load(state.scratch, k), load(state.step, k))
+        store(state.step, k, step)
+        store(state.x, k, load(state.x_before, k) + load(state.length, 0) * step)
 
 
 @compiled
@@ -995,79 +1014,81 @@ def _minimise(
     gradient_counts,
     scratch,
 ):
-    """Solve all problems in lanes.
+    """Solve all problems, as many simultaneously as there are lanes.
 
-    After each pass over the records, every lane is tested. Problems that enter a lane with known
-    sums are then tested too, until there are none.
+    After each pass over the records, every lane is tested. If its problem is solved, the lane
+    continues with the next problem. A new problem with known sums is tested immediately.
     """
     problems = len(start)
     count = records.scale.size
-    walk, memory, products, rows, margins, turned, squares = scratch[:7]
-    steepness, ahead, accepted, has_step, share = scratch[7:]
-    walk.curvature[:] = 1.0
-    inhabitant, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
-    judged = np.zeros(LANES, np.bool_)
-    waiting = active = 0
+    state, memory, products, rows, margins, rotated, squares = scratch[:7]
+    squared_norms, slopes_after, accepted, has_step, model_weight = scratch[7:]
+    state.curvature[:] = 1.0
+    problem_in_lane, gradients = np.full(LANES, -1), np.zeros(LANES, np.int64)
+    tested = np.zeros(LANES, np.bool_)
+    next_problem = active = 0
     for lane in range(min(LANES, problems)):
-        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
-        inhabitant[lane] = waiting
-        waiting += 1
+        _enter(state, lane, curvature[next_problem], linear[next_problem], start[next_problem])
+        problem_in_lane[lane] = next_problem
+        next_problem += 1
         active += 1
     iteration = 0
-    passed = sums_known[: min(LANES, problems)].all()
-    if passed:
+    sums_are_current = sums_known[: min(LANES, problems)].all()
+    if sums_are_current:
         for lane in range(active):
-            _put_sums(walk.scratch, squares, lane, sums[lane])
+            _restore_sums(state.scratch, squares, lane, sums[lane])
     while active > 0:
-        if not passed:
-            _sum_shares(records, walk.x, walk.scratch, squares, products, rows, margins)
-        passed = False
+        if not sums_are_current:
+            _sum_sigmoids(records, state.x, state.scratch, squares, products, rows, margins)
+        sums_are_current = False
         accepted[:] = 0.0
         has_step[:] = 0.0
-        judged[:] = False
+        tested[:] = False
         entered = True
         while entered:
             entered = False
-            _gradients(walk, weight)
-            _inner(steepness, walk.gradient, 0, walk.gradient, 0)
-            _inner(ahead, walk.gradient, 0, walk.step, 0)
+            _gradients(state, weight)
+            _inner(squared_norms, state.gradient, 0, state.gradient, 0)
+            _inner(slopes_after, state.gradient, 0, state.step, 0)
             for lane in range(LANES):
-                if judged[lane]:
+                if tested[lane]:
                     continue
-                judged[lane] = True
+                tested[lane] = True
                 mean_curvature = max(4.0 * (squares[lane] - squares[LANES + lane]) / count, 1e-12)
-                share[lane] = mean_curvature * weight
-                i = inhabitant[lane]
+                model_weight[lane] = mean_curvature * weight
+                i = problem_in_lane[lane]
                 if i < 0:
                     continue
                 gradients[lane] += 1
-                solved = np.sqrt(steepness[lane]) <= tolerance[i]
-                if solved or gradients[lane] > AT_MOST or not np.isfinite(steepness[lane]):
+                solved = np.sqrt(squared_norms[lane]) <= tolerance[i]
+                failed = gradients[lane] > MAX_GRADIENTS or not np.isfinite(squared_norms[lane])
+                if solved or failed:
                     gradient_counts[i] = gradients[lane] if solved else 0
-                    minimisers[i] = walk.x[lane::LANES]
-                    _keep_sums(walk.scratch, squares, lane, sums[i])
-                    _leave(walk, memory, lane)
+                    minimisers[i] = state.x[lane::LANES]
+                    _store_sums(state.scratch, squares, lane, sums[i])
+                    _leave(state, memory, lane)
                     gradients[lane] = 0
-                    inhabitant[lane] = -1
+                    problem_in_lane[lane] = -1
                     active -= 1
-                    if waiting < problems:
-                        _enter(walk, lane, curvature[waiting], linear[waiting], start[waiting])
-                        inhabitant[lane] = waiting
-                        if sums_known[waiting]:
-                            _put_sums(walk.scratch, squares, lane, sums[waiting])
-                            judged[lane] = False
+                    if next_problem < problems:
+                        i = next_problem
+                        _enter(state, lane, curvature[i], linear[i], start[i])
+                        problem_in_lane[lane] = i
+                        if sums_known[i]:
+                            _restore_sums(state.scratch, squares, lane, sums[i])
+                            tested[lane] = False
                             entered = True
-                        waiting += 1
+                        next_problem += 1
                         active += 1
                 elif gradients[lane] == 1:
                     accepted[lane] = 1.0
-                elif ahead[lane] > -STEEPEST * walk.slope[lane]:
-                    shorter = walk.slope[lane] / (walk.slope[lane] - ahead[lane])
-                    walk.length[lane] *= max(SHORTEST, shorter)
+                elif slopes_after[lane] > -MAX_SLOPE_RATIO * state.slope[lane]:
+                    shorter = state.slope[lane] / (state.slope[lane] - slopes_after[lane])
+                    state.length[lane] *= max(MIN_SHORTENING, shorter)
                 else:
                     accepted[lane] = has_step[lane] = 1.0
         slot = iteration % MEMORY
-        _remember(walk, memory, slot, accepted, has_step, ahead)
-        _descend(walk, memory, model, slot, share, turned, ahead)
-        _move(walk, accepted, ahead)
+        _store_step(state, memory, slot, accepted, has_step, slopes_after)
+        _descend(state, memory, model, slot, model_weight, rotated, slopes_after)
+        _move(state, accepted, slopes_after)
         iteration += 1

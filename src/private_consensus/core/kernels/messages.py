@@ -2,10 +2,10 @@ r"""Quantisation, descent and sparsification of the models of one setting.
 
 The operations are stochastic rounding to a grid, discrete Gaussian noise on that grid, a noisy
 descent step and a randomly sparsified step. Row i of ``x[agents, p]`` uses counter ``counter + i``
-of a key. Coordinate j uses index ``j mod h`` with :math:`h = \lceil p/2\rceil`: the first half
-takes the first number of a pair, the second half the second. Models of float32 take the compiled
-round of :mod:`.rounds`, with one setting. Other models take the same samples in NumPy, in the
-precision of ``x``.
+of a key. Coordinate j uses index ``j mod h`` with :math:`h = \lceil p/2\rceil`: the first half of
+the coordinates uses the first number of a pair, the second half the second number. For models of
+float32, :mod:`.rounds` computes the operations in compiled code. For other models, NumPy computes
+them from the same samples, in the precision of ``x``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .rounds import (
 from .rows import TIES, NoiseTable, find
 
 _EIGHT, _UPPER = np.uint32(8), np.uint64(32)
-_ONLY = np.zeros(1, np.int64)
+_FIRST_ROW = np.zeros(1, np.int64)
 """First row of the only setting."""
 
 AGENTS_TOGETHER = 64
-"""Number of agents per call of the compiled round, whose memory is quadratic in them."""
+"""Number of agents per call of the compiled round, whose memory is quadratic in this number."""
 
 
 def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
@@ -61,7 +61,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     if x.dtype == np.float32:
         grid = Grids(*np.array([[resolution], [lowest], [highest]], np.float32))
         stream = keys(key, counter)
-        return int(round_with_noise(x, out, _ONLY, len(x), grid, (0.0,), stream, stream)[0])
+        return int(round_with_noise(x, out, _FIRST_ROW, len(x), grid, (0.0,), stream, stream)[0])
     v = x / resolution
     below = np.floor(v)
     k = below + (uniforms(key, counter, x.shape) < v - below)
@@ -69,7 +69,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     return int(((k < lowest) | (k > highest)).sum())
 
 
-def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
+def descend(x, base, mixed, gradient, base_weight, step, scale, key, counter) -> None:
     r"""Compute :math:`x_i \leftarrow k_i b_i + m_i - a(g_i + s_i\,\xi_i)`.
 
     The noise :math:`\xi_i` is standard normal.
@@ -80,26 +80,26 @@ def descend(x, base, mixed, gradient, keep, step, scale, key, counter) -> None:
         Overwritten; may be ``base`` itself.
     base, mixed, gradient : ndarray of float32, shape (agents, p)
         :math:`b`, :math:`m` and :math:`g`.
-    keep, scale : ndarray, shape (agents,)
-        :math:`k` and :math:`s`; nothing is sampled if s is 0.
+    base_weight, scale : ndarray, shape (agents,)
+        Weights :math:`k` and noise scales :math:`s`; no noise is sampled if s is 0.
     step : float
-        :math:`a`.
+        Step length :math:`a`.
     key : ndarray of uint32, shape (2,)
         Key of the random stream.
     counter : int
         Counter of the first agent.
     """
     _require_models("descend", x, key, base=base, mixed=mixed, gradient=gradient)
-    for name, values in {"keep": keep, "scale": scale}.items():
+    for name, values in {"base_weight": base_weight, "scale": scale}.items():
         require_layout("descend", name, values, x.shape[:1])
     if x.dtype == np.float32:
-        _step(x, base, mixed, gradient, keep, scale, step, counter, key)
+        _step(x, base, mixed, gradient, base_weight, scale, step, counter, key)
         return
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
-    x[:] = np.asarray(keep)[:, None] * base + mixed - step * (gradient + noise)
+    x[:] = np.asarray(base_weight)[:, None] * base + mixed - step * (gradient + noise)
 
 
-def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) -> None:
+def sparsify(x, mixed, gradient, theta, step, scale, fraction, key, mask, counter) -> None:
     r"""Take a sparsified differential step of SDM-DSGD.
 
     .. math:: d_i = \theta\bigl(m_i - x_i - a(g_i + s_i\xi_i)\bigr), \qquad
@@ -112,11 +112,11 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     mixed, gradient : ndarray of float32, shape (agents, p)
         :math:`m` and :math:`g`.
     theta, step : float
-        :math:`\theta` and :math:`a`.
+        Factor :math:`\theta` and step length :math:`a`.
     scale : ndarray, shape (agents,)
-        :math:`s`; nothing is sampled if s is 0.
-    share : float
-        :math:`c`.
+        Noise scales :math:`s`; no noise is sampled if s is 0.
+    fraction : float
+        Probability :math:`c` that a coordinate changes.
     key, mask : ndarray of uint32, shape (2,)
         Keys of the noise and of the selection of coordinates.
     counter : int
@@ -126,12 +126,12 @@ def sparsify(x, mixed, gradient, theta, step, scale, share, key, mask, counter) 
     require_layout("sparsify", "mask", mask, (2,))
     require_layout("sparsify", "scale", scale, x.shape[:1])
     if x.dtype == np.float32:
-        sparse = Sparse(*np.array([[theta], [share]], np.float32))
+        sparse = Sparse(*np.array([[theta], [fraction]], np.float32))
         _step(x, x, mixed, gradient, np.zeros(len(x)), scale, step, counter, key, mask, sparse)
         return
     noise = np.asarray(scale)[:, None] * normals_of(key, counter, x.shape)
     change = theta * (mixed - x - step * (gradient + noise))
-    x += np.where(uniforms(mask, counter, x.shape) < share, change / share, 0.0)
+    x += np.where(uniforms(mask, counter, x.shape) < fraction, change / fraction, 0.0)
 
 
 def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter) -> int:
@@ -165,17 +165,20 @@ def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter
     return int(((k < lowest) | (k > highest)).sum())
 
 
-def _step(x, base, mixed, gradient, keep, scale, step, counter, key, mask=None, sparse=None):
-    """Take the compiled step of one setting whose messages are mixed already."""
+def _step(x, base, mixed, gradient, base_weight, scale, step, counter, key, mask=None, sparse=None):
+    """Compute the compiled step of one setting, with messages that are mixed already."""
     for first in range(0, len(x), AGENTS_TOGETHER):
         block = slice(first, first + AGENTS_TOGETHER)
-        block_keep, scaled = keep[block], scale[block]
+        block_weights, block_scale = base_weight[block], scale[block]
         steps = steps_of(
-            weights=[np.eye(len(block_keep))], keep=[block_keep], scale=[scaled], step=[step]
+            weights=[np.eye(len(block_weights))],
+            keep=[block_weights],
+            scale=[block_scale],
+            step=[step],
         )
         streams = [name if name is None else keys(name, counter + first) for name in (key, mask)]
         arrays = x[block], base[block], mixed[block], in_full(gradient[block])
-        mix_and_step(*arrays, _ONLY, steps, *streams, sparse)
+        mix_and_step(*arrays, _FIRST_ROW, steps, *streams, sparse)
 
 
 def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.ndarray) -> None:
@@ -187,7 +190,7 @@ def _require_models(kernel: str, x: np.ndarray, key: np.ndarray, **arrays: np.nd
 
 
 def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the uniforms of :func:`quantize`.
+    """Compute the uniform random numbers of :func:`quantize`.
 
     Parameters
     ----------
@@ -203,11 +206,11 @@ def uniforms(key, counter, shape: tuple[int, int]) -> np.ndarray:
     ndarray of float64, shape (agents, p)
     """
     first, second = _pairs(threefry, key, counter, shape)
-    return _halves(*((word >> _EIGHT) * 2.0**-24 for word in (first, second)), shape[1])
+    return _both_halves(*((word >> _EIGHT) * 2.0**-24 for word in (first, second)), shape[1])
 
 
 def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
-    """Compute the normals of :func:`descend` in float64.
+    """Compute the normal random numbers of :func:`descend` in float64.
 
     Parameters
     ----------
@@ -222,7 +225,7 @@ def normals_of(key, counter, shape: tuple[int, int]) -> np.ndarray:
     -------
     ndarray of float64, shape (agents, p)
     """
-    return _halves(*_pairs(normals, key, counter, shape), shape[1])
+    return _both_halves(*_pairs(normals, key, counter, shape), shape[1])
 
 
 def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.ndarray:
@@ -245,28 +248,29 @@ def discrete_of(table: NoiseTable, key, counter, shape: tuple[int, int]) -> np.n
     -------
     ndarray of int64, shape (agents, p)
     """
-    counters, columns = _rows(counter, shape[0]), np.arange(shape[1], dtype=np.uint32)
-    word = _joined(*threefry(np.asarray(key), counters, columns))
+    counters, columns = _counters(counter, shape[0]), np.arange(shape[1], dtype=np.uint32)
+    word = _concatenated(*threefry(np.asarray(key), counters, columns))
     index = np.searchsorted(table.high, word, side="left")
     tied = np.nonzero(table.high[index] == word)
-    further = _joined(*threefry(np.asarray(key), counters[tied[0], 0], columns[tied[1]] + TIES))
+    tie_counters = counters[tied[0], 0], columns[tied[1]] + TIES
+    further = _concatenated(*threefry(np.asarray(key), *tie_counters))
     bounds = table.high, table.low, table.guide
     index[tied] = [find(*words, *bounds) for words in zip(word[tied], further, strict=True)]
     return index + table.lowest
 
 
-def _joined(high: np.ndarray, low: np.ndarray) -> np.ndarray:
+def _concatenated(high: np.ndarray, low: np.ndarray) -> np.ndarray:
     return (high.astype(np.uint64) << _UPPER) | low
 
 
-def _rows(counter: int, agents: int) -> np.ndarray:
+def _counters(counter: int, agents: int) -> np.ndarray:
     return (np.uint32(counter) + np.arange(agents, dtype=np.uint32))[:, None]
 
 
 def _pairs(draw, key, counter, shape):
     columns = np.arange((shape[1] + 1) // 2, dtype=np.uint32)
-    return draw(np.asarray(key), _rows(counter, shape[0]), columns)
+    return draw(np.asarray(key), _counters(counter, shape[0]), columns)
 
 
-def _halves(first, second, dim: int) -> np.ndarray:
+def _both_halves(first, second, dim: int) -> np.ndarray:
     return np.concatenate([first, second], axis=1)[:, :dim]

@@ -7,10 +7,10 @@ transform maps the words to two normals:
 .. math:: (n_1, n_2) = \sqrt{-2\ln u}\,(\cos\theta, \sin\theta), \qquad
           u = \frac{\lfloor w_1/2\rfloor + 1/2}{2^{31}}, \quad \theta = \pi\,\frac{w_2}{2^{31}}
 
-with :math:`w_2` interpreted as a signed integer. There is no state: any number can be computed
-without its predecessors, in any order and by any thread. The compiled version works in float32
-with polynomials for logarithm, sine and cosine; the reference works in float64 with NumPy's
-functions.
+with :math:`w_2` interpreted as a signed integer. Each number is a function of its key and counter
+alone, so that numbers can be computed in any order and by any thread. The compiled version uses
+float32 and polynomials for logarithm, sine and cosine. The reference uses float64 and the functions
+of NumPy.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _HALF_TURN = np.float32(np.pi * 2.0**-32)
 
 
 def _even_polynomial(function, degree: int, end: float) -> tuple[np.float32, ...]:
-    """Fit coefficients in x^2 by least squares on Chebyshev points of [0, end^2]."""
+    """Fit the coefficients of an even polynomial on [-end, end] by least squares."""
     square = (0.5 - 0.5 * np.cos(np.pi * (np.arange(400) + 0.5) / 400)) * end**2
     fit = np.polynomial.Chebyshev.fit(square, function(np.sqrt(square)), degree, domain=[0, end**2])
     return tuple(np.float32(c) for c in fit.convert(kind=np.polynomial.Polynomial).coef)
@@ -110,8 +110,8 @@ def threefry_words(k0, k1, x, y):
 @inlined
 def _radius(word):
     r"""Compute :math:`\sqrt{-2\ln u}` of words."""
-    # Every processor converts signed integers to floats in one instruction. The values count
-    # from 0, where the tails are, so that small numbers keep their precision.
+    # Signed integers are converted to floats in one instruction. Small uniforms, which determine
+    # the tails of the distribution, are represented precisely.
     uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST
     bits = ints(uniform)
     exponent = (bits - _MANTISSA) >> _EXPONENT
@@ -160,7 +160,7 @@ def normal_pairs(k0, k1, x, y):
 
 @uncounted
 def _require_whole(first, second):
-    """Raise an error for buffers that whole vectors would overflow."""
+    """Raise an error unless the lengths of two buffers are equal multiples of ``WIDE``."""
     if first.size % WIDE != 0 or second.size != first.size:
         raise ValueError("buffers of draws need equal lengths, a multiple of 32")
 

@@ -1,15 +1,14 @@
-"""Compute a round of decentralized SGD for all settings of a run in one pass over the models.
+"""One round of decentralized SGD for all settings of a run, in one pass over the models.
 
-Rounding, mixing, noise, gradients and the step process one tile of pairs of coordinates at a time.
-Sent and received values stay in the caches. Settings that scale the same samples share them.
-Samples are those of :mod:`.messages`, with the same indices. Every number results from the same
-operations in the same order as one step at a time, so that the output is byte-identical. Sums over
-agents follow the order of a matrix product: one after the other, each product rounded together with
-its sum, and without products of weight 0.
+Rounding, mixing, noise, gradients and the step are applied to one tile of coordinates after the
+other, so that sent and received values stay in the caches. Settings share the random numbers that
+they scale. The random numbers and the order of operations are those of :mod:`.messages`, so that
+the output is byte-identical. Sums over agents are in the order of the agents, without products of
+weight 0; each product is rounded together with its sum.
 
-Whole vectors of a row are processed in registers, with eight interleaved sums over agents, because
-a single sum waits for its previous addition. The remainder of a row uses the plain loops of
-:mod:`.rows`.
+Whole vectors of a row are processed in registers, with eight alternating sums over agents, because
+each addition waits for the previous one to the same sum. The remainder of a row uses the plain
+loops of :mod:`.rows`.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .entries import require_indices, require_layout
 from .few_points import DrawBounds, bounds_of, round_to_few
 from .normals import fill_first_words, fill_normals, fill_uniforms, fill_words
 from .rows import (
-    GUIDE,
+    GUIDE_BITS,
     NoiseTable,
     add_steps,
     descend_row,
@@ -49,27 +48,34 @@ from .vectors import (
     where_less,
     where_unequal,
 )
-from .workspaces import kept, workspace
+from .workspaces import cached, workspace
 
-ROW = 8192
+ROW_PAIRS = 8192
 """Number of pairs of coordinates of an agent that are rounded together."""
 
-AT_ONCE = 1 << 17
-"""Number of pairs of coordinates per tile, over all agents. Smaller tiles fit into an inner
-cache, but their overhead exceeds the gain."""
+TILE_PAIRS = 1 << 17
+"""Number of pairs of coordinates per tile, over all agents."""
 
-GAP = 8 * LANES
-"""Distance between the parts of two agents in a tile. With a power of two all parts would share
-the same few lines of the innermost cache."""
+TILE_GAP = 8 * LANES
+"""Padding between the rows of two agents in a tile. Without it, all rows would compete for the same
+lines of the innermost cache."""
 
-_NOTHING, _ONE = np.float32(0.0), np.float32(1.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
 
 
 class Steps(NamedTuple):
-    r"""Coefficients of the step of each setting, all of float32.
+    r"""Coefficients of the step of each setting, of type float32.
 
-    The step is :math:`x_i \leftarrow k_i b_i + \sum_j w_{ij} z_j - a(g_i + s_i \xi_i)`: w
-    [settings, agents * agents], k and s [settings, agents], a [settings].
+    The step is :math:`x_i \leftarrow k_i b_i + \sum_j w_{ij} z_j - a(g_i + s_i \xi_i)`.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (settings, agents * agents)
+        Mixing weights w.
+    keep, scale : ndarray, shape (settings, agents)
+        Weights k of the agents' base points, and noise scales s.
+    step : ndarray, shape (settings,)
+        Step lengths a.
     """
 
     weights: np.ndarray
@@ -79,7 +85,7 @@ class Steps(NamedTuple):
 
 
 class Grids(NamedTuple):
-    """Resolution of each setting's grid, and its ends in steps; float32 [settings]."""
+    """Resolution of each setting's grid, and its ends in steps of the grid; float32 [settings]."""
 
     resolution: np.ndarray
     lowest: np.ndarray
@@ -97,20 +103,20 @@ class Gradients(NamedTuple):
 
 
 def in_factors(factors: Factors) -> Gradients:
-    """Wrap factored gradients, which are multiplied out for each tile."""
+    """Wrap factored gradients, which are computed in full for one tile at a time."""
     return Gradients(_NO_ROWS, factors)
 
 
 def in_full(gradients: np.ndarray) -> Gradients:
-    """Wrap gradients [settings * agents, p]."""
+    """Wrap an array of gradients [settings * agents, p]."""
     return Gradients(gradients, _NO_FACTORS)
 
 
 class Sparse(NamedTuple):
-    r"""Coefficient :math:`\theta` and fraction of sent coordinates of each setting; float32."""
+    r"""Factor :math:`\theta` and fraction of sent coordinates of each setting; float32."""
 
     theta: np.ndarray
-    share: np.ndarray
+    fraction: np.ndarray
 
 
 def steps_of(*, weights, keep, scale, step) -> Steps:
@@ -119,11 +125,11 @@ def steps_of(*, weights, keep, scale, step) -> Steps:
     Parameters
     ----------
     weights : sequence of ndarray, shape (agents, agents)
-        Mixing matrices w, rounded once to float32.
+        Mixing matrices w.
     keep, scale : array_like, shape (settings, agents)
-        k and s.
+        Weights k of the base points, and noise scales s.
     step : array_like, shape (settings,)
-        a.
+        Step lengths a.
 
     Returns
     -------
@@ -159,18 +165,18 @@ def keys(key: np.ndarray, counter: int) -> Keys:
 
 
 @uncounted
-def _linked(weights, agents, linked, degrees):
-    """List the neighbours of each agent: row i of ``linked`` has those of nonzero weight."""
+def _list_neighbours(weights, agents, neighbours, degrees):
+    """List the agents with a nonzero weight for agent i in row i of ``neighbours``."""
     for i in range(agents):
         degrees[i] = 0
         for j in range(agents):
-            if weights[i * agents + j] != _NOTHING:
-                linked[i, degrees[i]] = j
+            if weights[i * agents + j] != _ZERO:
+                neighbours[i, degrees[i]] = j
                 degrees[i] += 1
 
 
 @uncounted
-def _mix(weights, linked, degrees, sent, row, count, mixed):
+def _mix(weights, neighbours, degrees, sent, row, count, mixed):
     """Compute the tile ``W sent``, with sums in the order of agents.
 
     Few columns are processed at a time, so that the values of all agents stay in the innermost
@@ -179,8 +185,8 @@ def _mix(weights, linked, degrees, sent, row, count, mixed):
     agents = degrees.size
     for c in range(0, count, 8 * LANES):
         for i in range(agents):
-            a = b = x = y = p = q = v = w = everywhere(_NOTHING)
-            for j in linked[i, : degrees[i]]:
+            a = b = x = y = p = q = v = w = everywhere(_ZERO)
+            for j in neighbours[i, : degrees[i]]:
                 at, k = j * row + c, weights[i * agents + j]
                 a = a + load(sent, at) * k
                 b = b + load(sent, at + LANES) * k
@@ -202,11 +208,11 @@ def _mix(weights, linked, degrees, sent, row, count, mixed):
 
 
 @inlined
-def _lost(row):
+def _nan_if_not_finite(row):
     """Return 0, or NaN if a number of a short row is not finite."""
-    total = _NOTHING
+    total = _ZERO
     for number in row:
-        total += number * _NOTHING
+        total += number * _ZERO
     return total
 
 
@@ -214,32 +220,32 @@ def _lost(row):
 def _round(x, u, resolution, lowest, highest, out):
     """Compute :func:`.round_row` in whole vectors."""
     inverse = _ONE / resolution
-    zero, unit = everywhere_wide(_NOTHING), everywhere_wide(_ONE)
-    bottom, top, cut = everywhere_wide(lowest), everywhere_wide(highest), zero
+    zero, unit = everywhere_wide(_ZERO), everywhere_wide(_ONE)
+    bottom, top, clip_count = everywhere_wide(lowest), everywhere_wide(highest), zero
     vector_end = x.size // WIDE * WIDE
     for c in range(0, vector_end, WIDE):
         v = load_wide(x, c) * inverse
         below = floor(v)
         k = below + where_less(load_wide(u, c), v - below, unit, zero)
         clipped = least(top, greatest(bottom, k))
-        cut = cut + where_unequal(clipped, k, unit, zero)
+        clip_count = clip_count + where_unequal(clipped, k, unit, zero)
         store(out, c, clipped * resolution)
-    tail_cut = round_row(
+    tail_clip_count = round_row(
         x[vector_end:], u[vector_end:], resolution, inverse, lowest, highest, out[vector_end:]
     )
-    return np.int64(total_of(cut)) + tail_cut
+    return np.int64(total_of(clip_count)) + tail_clip_count
 
 
 @uncounted
 def _descend(x, base, mixed, gradient, noise, keep, step, scale):
     """Compute :func:`.descend_row` in whole vectors; return 0, or NaN if a number is not finite."""
-    lost = everywhere_wide(_NOTHING)
+    not_finite = everywhere_wide(_ZERO)
     vector_end = x.size // WIDE * WIDE
     for c in range(0, vector_end, WIDE):
-        noised = load_wide(noise, c) * scale + load_wide(gradient, c)
-        moved = load_wide(base, c) * keep + load_wide(mixed, c) - noised * step
-        store(x, c, moved)
-        lost = lost + moved * _NOTHING
+        noisy_gradient = load_wide(noise, c) * scale + load_wide(gradient, c)
+        stepped = load_wide(base, c) * keep + load_wide(mixed, c) - noisy_gradient * step
+        store(x, c, stepped)
+        not_finite = not_finite + stepped * _ZERO
     descend_row(
         x[vector_end:],
         base[vector_end:],
@@ -250,33 +256,33 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
         step,
         scale,
     )
-    return total_of(lost) + _lost(x[vector_end:])
+    return total_of(not_finite) + _nan_if_not_finite(x[vector_end:])
 
 
 @uncounted
-def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, share):
+def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, fraction):
     """Compute :func:`.sparse_row` in whole vectors; return 0, or NaN if a number is not finite."""
-    inverse = _ONE / share
-    lost = everywhere_wide(_NOTHING)
-    sent = everywhere_wide(share)
+    inverse = _ONE / fraction
+    not_finite = everywhere_wide(_ZERO)
+    sent = everywhere_wide(fraction)
     vector_end = x.size // WIDE * WIDE
     for c in range(0, vector_end, WIDE):
         before = load_wide(x, c)
-        noised = load_wide(noise, c) * scale + load_wide(gradient, c)
-        change = (load_wide(mixed, c) - before - noised * step) * theta
-        moved = where_less(load_wide(u, c), sent, before + change * inverse, before)
-        store(x, c, moved)
-        lost = lost + moved * _NOTHING
+        noisy_gradient = load_wide(noise, c) * scale + load_wide(gradient, c)
+        change = (load_wide(mixed, c) - before - noisy_gradient * step) * theta
+        stepped = where_less(load_wide(u, c), sent, before + change * inverse, before)
+        store(x, c, stepped)
+        not_finite = not_finite + stepped * _ZERO
     sparse_row(
         x[vector_end:], mixed[vector_end:], gradient[vector_end:], noise[vector_end:],
-        u[vector_end:], theta, step, scale, share, inverse,
+        u[vector_end:], theta, step, scale, fraction, inverse,
     )  # fmt: skip
-    return total_of(lost) + _lost(x[vector_end:])
+    return total_of(not_finite) + _nan_if_not_finite(x[vector_end:])
 
 
 @uncounted
-def _loudest(scale, i):
-    largest = _NOTHING
+def _largest_scale(scale, i):
+    largest = _ZERO
     for s in range(scale.shape[0]):
         largest = max(largest, scale[s, i])
     return largest
@@ -286,7 +292,7 @@ def _loudest(scale, i):
 def _draw_normals(scale, keys, start, count, row, first_normals, second_normals):
     """Sample normals for the rows of a tile of agents to which any setting adds noise."""
     for i in range(scale.shape[1]):
-        if _loudest(scale, i) > _NOTHING:
+        if _largest_scale(scale, i) > _ZERO:
             a, b = i * row, i * row + (count + WIDE - 1) // WIDE * WIDE
             counter = np.uint32(keys.counter + np.uint32(i))
             fill_normals(
@@ -314,119 +320,124 @@ def _draw_uniforms(agents, keys, start, count, row, first_uniforms, second_unifo
         )
 
 
-class _Room(NamedTuple):
-    """Scratch for samples from a table: pairs of words, words of ties, and samples."""
+class _TableScratch(NamedTuple):
+    """Scratch arrays for table samples: pairs of random words, words for ties, and samples."""
 
     words: np.ndarray
     further: np.ndarray
     ties: np.ndarray
-    moves: np.ndarray
+    samples: np.ndarray
 
 
 @uncounted
-def _round_and_find(x, u, noises, discrete, counter, start, grids, s, room, out):
+def _round_and_find(x, u, noises, discrete, counter, start, grids, s, scratch, out):
     """Round, then add samples from a table; return the number of clipped values."""
     ends, resolution = (grids.lowest[s], grids.highest[s]), grids.resolution[s]
-    cut = _round(x, u, resolution, *ends, out)
+    clip_count = _round(x, u, resolution, *ends, out)
     if not noises.any[s]:
-        return cut
+        return clip_count
     p, q = noises.begin[s], noises.begin[s + 1]
     table = NoiseTable(noises.lowest[s], noises.high[p:q], noises.low[p:q], noises.guide[s])
-    drawn = (x.size + WIDE - 1) // WIDE * WIDE
-    words, further, moves = room.words[:drawn], room.further[:drawn], room.moves[: x.size]
+    padded_size = (x.size + WIDE - 1) // WIDE * WIDE
+    words, further = scratch.words[:padded_size], scratch.further[:padded_size]
+    samples, ties = scratch.samples[: x.size], scratch.ties
     fill_words(discrete.first, discrete.second, counter, np.uint32(start), words, further)
     find_steps(
-        table, discrete.first, discrete.second, counter, start, words, further, room.ties, moves
+        table, discrete.first, discrete.second, counter, start, words, further, ties, samples
     )
-    return cut + add_steps(out, moves, resolution, _ONE / resolution, *ends)
+    return clip_count + add_steps(out, samples, resolution, _ONE / resolution, *ends)
 
 
 @uncounted
-def _round_row(x, u, words, noises, discrete, counter, start, grids, s, room, out):
-    """Round a row of a tile and add its noise, whose first words are given.
+def _round_row(x, u, words, noises, discrete, counter, start, grids, s, scratch, out):
+    """Round a row of a tile and add noise from its first random words.
 
     Return the number of clipped values.
     """
-    vector_end, cut = 0, 0
+    vector_end, clip_count = 0, 0
     if noises.on_grid.usable[s]:
         vector_end = x.size // LANES * LANES
-        cut = round_to_few(
+        clip_count = round_to_few(
             x[:vector_end], u, words, noises.on_grid.bounds[s], grids.resolution[s],
             grids.lowest[s], grids.highest[s], out,
         )  # fmt: skip
-        if cut < 0:
-            vector_end, cut = 0, 0
+        if clip_count < 0:
+            vector_end, clip_count = 0, 0
     if vector_end == x.size:
-        return cut
-    return cut + _round_and_find(
+        return clip_count
+    return clip_count + _round_and_find(
         x[vector_end:], u[vector_end : x.size], noises, discrete, counter, start + vector_end,
-        grids, s, room, out[vector_end:],
+        grids, s, scratch, out[vector_end:],
     )  # fmt: skip
 
 
 @inlined
-def _send(x, first, agents, a, b, row, grids, noises, s, u, drawn, sent):
-    """Compute the messages of a tile: models, or with grids rounded models with noise, if any.
+def _compute_messages(x, first, agents, a, b, row, grids, noises, s, u, noise_source, sent):
+    """Compute the messages of a tile: the models, or rounded and noisy models if there are grids.
 
     Return the number of clipped values.
     """
-    cut = 0
+    clip_count = 0
     for i in range(agents):
         p, q = i * row, i * row + b - a
         if grids.resolution.size == 0:
             copy(x[first + i, a:b], sent[p:q])
             continue
-        words, keys, room = drawn
+        words, keys, scratch = noise_source
         counter = np.uint32(keys.counter + np.uint32(i))
-        cut += _round_row(
-            x[first + i, a:b], u[p:q], words[p:q], noises, keys, counter, a, grids, s, room,
+        clip_count += _round_row(
+            x[first + i, a:b], u[p:q], words[p:q], noises, keys, counter, a, grids, s, scratch,
             sent[p:q],
         )  # fmt: skip
-    return cut
+    return clip_count
 
 
 @inlined
-def _keep(message, first, agents, a, b, row, sent):
+def _record_messages(message, first, agents, a, b, row, sent):
     for i in range(agents):
         copy(sent[i * row : i * row + b - a], message[first + i, a:b])
 
 
 @inlined
-def _write_gradient(gradients, row, a, b, indices, room, begin):
+def _write_gradient(gradients, row, a, b, indices, scratch, begin):
     """Write a tile of a row of gradients."""
     if gradients.whole.size > 0:
-        copy(gradients.whole[row, a:b], room[begin:])
+        copy(gradients.whole[row, a:b], scratch[begin:])
     else:
-        write_gradient(gradients.factors, row, a, b, indices, room, begin)
+        write_gradient(gradients.factors, row, a, b, indices, scratch, begin)
 
 
 @inlined
-def _move(x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, room):
+def _step_tile(
+    x, base, first, gradients, steps, graph, sparse, s, a, b, row, sent, noise, u, scratch
+):  # fmt: skip
     """Take the step of a tile of one setting, whose first row is ``first``.
 
     Return 0, or NaN if a number is not finite.
     """
     agents = steps.keep.shape[1]
-    weights, lost = steps.weights[s], _NOTHING
-    linked, degrees = graph
-    mixed, indices, gradient = room
+    weights, not_finite = steps.weights[s], _ZERO
+    neighbours, degrees = graph
+    mixed, indices, gradient = scratch
     begin = gradients.factors.shape.hidden
     g = gradient[begin : begin + b - a]
-    _mix(weights, linked[s], degrees[s], sent, row, b - a, mixed)
+    _mix(weights, neighbours[s], degrees[s], sent, row, b - a, mixed)
     for i in range(agents):
         p, q = i * row, i * row + b - a
-        now, mixed_row = x[first + i, a:b], mixed[p:q]
+        x_row, mixed_row = x[first + i, a:b], mixed[p:q]
         _write_gradient(gradients, s * agents + i, a, b, indices, gradient, begin)
         scale = steps.scale[s, i]
-        if sparse.share.size == 0:
-            own_base, keep = base[first + i, a:b], steps.keep[s, i]
-            lost += _descend(now, own_base, mixed_row, g, noise[p:q], keep, steps.step[s], scale)
+        if sparse.fraction.size == 0:
+            base_row, keep = base[first + i, a:b], steps.keep[s, i]
+            not_finite += _descend(
+                x_row, base_row, mixed_row, g, noise[p:q], keep, steps.step[s], scale
+            )
         else:
-            lost += _sparsify(
-                now, mixed_row, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
-                sparse.share[s],
+            not_finite += _sparsify(
+                x_row, mixed_row, g, noise[p:q], u[p:q], sparse.theta[s], steps.step[s], scale,
+                sparse.fraction[s],
             )  # fmt: skip
-    return lost
+    return not_finite
 
 
 @uncounted
@@ -439,69 +450,69 @@ def _draw_words(agents, keys, start, count, row, words):
 
 @uncounted
 def _advance(
-    x, base, sends, message, gradients, first, steps, grids, sparse, noises, drawn_from, tiles,
-    tile, room, cut, lost,
+    x, base, sent_models, message, gradients, first, steps, grids, sparse, noises, streams, tiles,
+    tile_pairs, scratch, clip_count, not_finite,
 ):  # fmt: skip
     """Compute a round of all settings.
 
-    Without a grid the rows of ``sends`` are sent unchanged. Without a fraction to send no step is
-    sparse, and with neither no uniforms are sampled. Messages are recorded in ``message`` if it has
-    rows.
+    Without grids, the rows of ``sent_models`` are sent unchanged. Without ``sparse.fraction``, no
+    step is sparse. Without both, no uniforms are sampled. Messages are written to ``message`` if
+    it has rows.
     """
     settings, agents = steps.keep.shape
-    dim, row = x.shape[1], tile + GAP
+    dim, row = x.shape[1], tile_pairs + TILE_GAP
     half = (dim + 1) // 2
-    uniform, noise, discrete = drawn_from
-    u, v, first_normals, second_normals, sent, words, row_room = tiles
-    graph, room = room[0], room[1:]
+    uniform, noise, discrete = streams
+    u, v, first_normals, second_normals, sent, words, row_scratch = tiles
+    graph, scratch = scratch[0], scratch[1:]
     for s in range(settings):
-        _linked(steps.weights[s], agents, graph[0][s], graph[1][s])
-    for start in range(0, half, tile):
-        count = min(tile, half - start)
-        if grids.resolution.size + sparse.share.size > 0:
+        _list_neighbours(steps.weights[s], agents, graph[0][s], graph[1][s])
+    for start in range(0, half, tile_pairs):
+        count = min(tile_pairs, half - start)
+        if grids.resolution.size + sparse.fraction.size > 0:
             _draw_uniforms(agents, uniform, start, count, row, u, v)
         _draw_normals(steps.scale, noise, start, count, row, first_normals, second_normals)
-        for later in range(2):
-            a = start + later * half
+        for second_half in range(2):
+            a = start + second_half * half
             b = min(a + count, dim)
-            drawn, uniforms = (second_normals, v) if later else (first_normals, u)
+            normals, uniforms = (second_normals, v) if second_half else (first_normals, u)
             if noises.any.any():
                 _draw_words(agents, discrete, a, count, row, words)
             for s in range(settings):
-                cut[s] += _send(
-                    sends, first[s], agents, a, b, row, grids, noises, s, uniforms,
-                    (words, discrete, row_room), sent,
+                clip_count[s] += _compute_messages(
+                    sent_models, first[s], agents, a, b, row, grids, noises, s, uniforms,
+                    (words, discrete, row_scratch), sent,
                 )  # fmt: skip
                 if message.size > 0:
-                    _keep(message, first[s], agents, a, b, row, sent)
-                lost[s] += _move(
-                    x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, drawn,
-                    uniforms, room,
+                    _record_messages(message, first[s], agents, a, b, row, sent)
+                not_finite[s] += _step_tile(
+                    x, base, first[s], gradients, steps, graph, sparse, s, a, b, row, sent, normals,
+                    uniforms, scratch,
                 )  # fmt: skip
 
 
 @uncounted
 def _round_with_noise(
-    x, message, first, agents, grids, rounding, discrete, noises, u, v, words, room, cut
+    x, message, first, agents, grids, rounding, discrete, noises, u, v, words, scratch, clip_count
 ):
     dim = x.shape[1]
     half = (dim + 1) // 2
-    for start in range(0, half, ROW):
-        count = min(ROW, half - start)
+    for start in range(0, half, ROW_PAIRS):
+        count = min(ROW_PAIRS, half - start)
         for i in range(agents):
             counter = np.uint32(rounding.counter + np.uint32(i))
             fill_uniforms(rounding.first, rounding.second, counter, np.uint32(start), u, v)
             counter = np.uint32(discrete.counter + np.uint32(i))
-            for later in range(2):
-                a = start + later * half
+            for second_half in range(2):
+                a = start + second_half * half
                 b = min(a + count, dim)
-                drawn = v if later else u
+                uniforms = v if second_half else u
                 fill_first_words(discrete.first, discrete.second, counter, np.uint32(a), words)
                 for s in range(first.size):
                     row = first[s] + i
-                    cut[s] += _round_row(
-                        x[row, a:b], drawn, words, noises, discrete, counter, a, grids, s, room,
-                        message[row, a:b],
+                    clip_count[s] += _round_row(
+                        x[row, a:b], uniforms, words, noises, discrete, counter, a, grids, s,
+                        scratch, message[row, a:b],
                     )  # fmt: skip
 
 
@@ -538,14 +549,15 @@ def round_and_step(
 
     Returns
     -------
-    cut, lost : ndarray, shape (settings,)
-        Number of coordinates clipped to the ends of the grid; 0, or NaN if a model is not finite.
+    clip_count, not_finite : ndarray, shape (settings,)
+        Number of coordinates that are clipped to the ends of the grid; 0 if all models are finite,
+        else NaN.
     """
     widths = tuple((grids.highest - grids.lowest).tolist())
     noises = _noises(variances or (0.0,) * len(first), widths)
-    drawn_from = rounding, noise, noise if discrete is None else discrete
+    streams = rounding, noise, noise if discrete is None else discrete
     message = _NO_ROWS if message is None else message
-    return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, drawn_from)
+    return _in_tiles(x, x, x, message, gradients, first, steps, grids, _DENSE, noises, streams)
 
 
 def mix_and_step(
@@ -574,11 +586,11 @@ def mix_and_step(
     Returns
     -------
     ndarray, shape (settings,)
-        0, or NaN if a model is not finite.
+        0 if all models are finite, else NaN.
     """
-    drawn_from = mask or noise, noise, noise
-    how = _NO_GRIDS, sparse or _DENSE, _NO_NOISES, drawn_from
-    return _in_tiles(x, base, sent, _NO_ROWS, gradients, first, steps, *how)[1]
+    streams = mask or noise, noise, noise
+    options = _NO_GRIDS, sparse or _DENSE, _NO_NOISES, streams
+    return _in_tiles(x, base, sent, _NO_ROWS, gradients, first, steps, *options)[1]
 
 
 def round_with_noise(
@@ -616,35 +628,38 @@ def round_with_noise(
         require_layout("round_with_noise", name, values, (settings,), np.float32)
     require_layout("round_with_noise", "variances", variances, (settings,))
     require_indices("round_with_noise", "first", first, len(x) - agents + 1)
-    cut = np.zeros(len(first), np.int64)
-    u, v = workspace("a row", (2, ROW))
-    words = workspace("first words of a row", (ROW,), np.uint32)
+    clip_count = np.zeros(len(first), np.int64)
+    u, v = workspace("a row", (2, ROW_PAIRS))
+    words = workspace("first words of a row", (ROW_PAIRS,), np.uint32)
     widths = tuple((grids.highest - grids.lowest).tolist())
     _round_with_noise(
         x, message, first, agents, grids, rounding, discrete, _noises(variances, widths),
-        u, v, words, _room(ROW), cut,
+        u, v, words, _table_scratch(ROW_PAIRS), clip_count,
     )  # fmt: skip
-    return cut
+    return clip_count
 
 
-def _in_tiles(x, base, sends, message, gradients: Gradients, first, steps: Steps, *how):
+def _in_tiles(x, base, sent_models, message, gradients: Gradients, first, steps: Steps, *options):
     settings, agents = steps.keep.shape
-    _require_round(x, base, sends, message, gradients, first, steps, *how[:2])
-    cut, lost = np.zeros(settings, np.int64), np.zeros(settings)
+    _require_round(x, base, sent_models, message, gradients, first, steps, *options[:2])
+    clip_count, not_finite = np.zeros(settings, np.int64), np.zeros(settings)
     shape = gradients.factors.shape
     sizes = settings, agents, shape.inputs, shape.hidden
-    tiles, tile, room = kept("a round", sizes, lambda: _rooms(*sizes))
-    _advance(x, base, sends, message, gradients, first, steps, *how, tiles, tile, room, cut, lost)
-    return cut, lost
+    tiles, tile_pairs, scratch = cached("a round", sizes, lambda: _round_scratch(*sizes))
+    _advance(
+        x, base, sent_models, message, gradients, first, steps, *options, tiles, tile_pairs,
+        scratch, clip_count, not_finite,
+    )  # fmt: skip
+    return clip_count, not_finite
 
 
-def _require_round(x, base, sends, message, gradients, first, steps, grids, sparse) -> None:
+def _require_round(x, base, sent_models, message, gradients, first, steps, grids, sparse) -> None:
     """Check the arrays of a round of all settings."""
     kernel, single = "round", np.float32
     settings, agents = steps.keep.shape
     require_layout(kernel, "x", x, (-1, -1), single)
-    same = {"base": base, "sends": sends}
-    for name, array in (same if message.size == 0 else {**same, "message": message}).items():
+    arrays = {"base": base, "sent": sent_models}
+    for name, array in (arrays if message.size == 0 else {**arrays, "message": message}).items():
         require_layout(kernel, name, array, x.shape, single)
     require_layout(kernel, "first", first, (settings,), np.int64)
     require_indices(kernel, "first", first, len(x) - agents + 1)
@@ -664,27 +679,27 @@ def _require_round(x, base, sends, message, gradients, first, steps, grids, spar
         require_parameters(kernel, x, gradients.factors.shape)
 
 
-def _rooms(settings: int, agents: int, inputs: int, hidden: int):
-    """Return the tiles, the number of pairs per agent in a tile, and scratch arrays."""
-    tile = max(AT_ONCE // agents // GAP, 1) * GAP
-    *drawn, sent, mixed = workspace("tiles", (6, agents * (tile + GAP)))
-    words = workspace("first words of a tile", (agents * (tile + GAP),), np.uint32)
-    room = (
+def _round_scratch(settings: int, agents: int, inputs: int, hidden: int):
+    """Return tiles, the number of coordinate pairs per agent in a tile, and scratch arrays."""
+    tile_pairs = max(TILE_PAIRS // agents // TILE_GAP, 1) * TILE_GAP
+    *samples, sent, mixed = workspace("tiles", (6, agents * (tile_pairs + TILE_GAP)))
+    words = workspace("first words of a tile", (agents * (tile_pairs + TILE_GAP),), np.uint32)
+    scratch = (
         (
-            workspace("whom agents hear", (settings, agents, agents), np.int64),
-            workspace("how many agents hear", (settings, agents), np.int64),
+            workspace("neighbours", (settings, agents, agents), np.int64),
+            workspace("numbers of neighbours", (settings, agents), np.int64),
         ),
         mixed,
-        workspace("places in a tile", (inputs + 1,), np.int64),
-        workspace("a gradient's tile", (tile + 2 * hidden,)),
+        workspace("indices of inputs in a tile", (inputs + 1,), np.int64),
+        workspace("a gradient's tile", (tile_pairs + 2 * hidden,)),
     )
-    return (*drawn, sent, words, _room(tile)), tile, room
+    return (*samples, sent, words, _table_scratch(tile_pairs)), tile_pairs, scratch
 
 
-def _room(count: int) -> _Room:
+def _table_scratch(count: int) -> _TableScratch:
     words, further = workspace("words of a row", (2, count), np.uint32)
     ties = workspace("words of a tie", (2, WIDE), np.uint32)
-    return _Room(words, further, ties, workspace("moves", (count,)))
+    return _TableScratch(words, further, ties, workspace("samples from a table", (count,)))
 
 
 class RoundNoises(NamedTuple):
@@ -715,9 +730,9 @@ class RoundNoises(NamedTuple):
     on_grid: DrawBounds
 
 
-@lru_cache(maxsize=2)  # wide noise takes a hundred megabytes; one batch at a time
+@lru_cache(maxsize=2)  # tables of wide noise take a hundred megabytes
 def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoises:
-    """Build the noise of all settings; it is equal in all rounds of a run."""
+    """Build the noise tables of all settings, which are equal in all rounds of a run."""
     tables = [discrete_table(variance) if variance else _NO_TABLE for variance in variances]
     begin = np.cumsum([0, *(table.high.size for table in tables)])
     high, low = (np.concatenate([table[k] for table in tables]) for k in (1, 2))
@@ -731,9 +746,9 @@ def _noises(variances: tuple[float, ...], widths: tuple[float, ...]) -> RoundNoi
     return RoundNoises(noisy, lowest, begin, high, low, guides, DrawBounds(usable & noisy, bounds))
 
 
-_NONE = np.empty(0, np.float32)
+_EMPTY = np.empty(0, np.float32)
 _NO_ROWS = np.empty((0, 0), np.float32)
-_NO_GRIDS, _DENSE = Grids(_NONE, _NONE, _NONE), Sparse(_NONE, _NONE)
-_NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE, np.int32))
+_NO_GRIDS, _DENSE = Grids(_EMPTY, _EMPTY, _EMPTY), Sparse(_EMPTY, _EMPTY)
+_NO_TABLE = NoiseTable(0, *np.zeros((2, 1), np.uint64), np.zeros(2**GUIDE_BITS, np.int32))
 _NO_NOISES = _noises((0.0,), (0.0,))
 _NO_FACTORS = no_factors()

@@ -22,31 +22,33 @@ from private_consensus.common.errors import require
 from .compiling import uncounted
 from .normals import fill_words
 
-WIDEST = 1e5
-"""Largest standard deviation, in steps of the grid, of a table."""
+MAX_DEVIATION = 1e5
+"""Largest standard deviation of a table, in steps of the grid."""
 
-FRACTION = 256
-"""Binary digits of weights: the error of a million roundings is far below the 128 used digits."""
+WEIGHT_BITS = 256
+"""Number of bits of the weights, from which probabilities with 128 bits are computed."""
 
-GUIDE = 14
+GUIDE_BITS = 14
+"""Number of leading bits of a word that determine where the search in a table begins."""
+
 TIES = np.uint32(1 << 31)
 """Offset of the counters for the second 64 bits of a sample."""
 
-_NOTHING, _ONE_STEP = np.float32(0.0), np.float32(1.0)
-_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE)
+_ZERO, _ONE_STEP = np.float32(0.0), np.float32(1.0)
+_UPPER, _BUCKET = np.uint64(32), np.uint64(64 - GUIDE_BITS)
 _NEXT = np.uint64(1)
-"""Indices are unsigned, because numba tests whether a signed index is negative."""
+"""Increment of unsigned indices; numba would test signed indices for negative values."""
 
 
 TABLES = 128
-"""Number of cached tables: more than the settings of a batch, which use theirs in every round."""
+"""Number of cached tables, more than the number of settings in a batch."""
 
 
 class NoiseTable(NamedTuple):
     """Cumulative probabilities with 128 bits each, and a guide table for the search.
 
-    A word w selects the first k with ``(w, further bits) < (high[k], low[k])``, which stands for
-    the integer ``k + lowest``.
+    A random word w selects the first k with ``(w, further bits) < (high[k], low[k])``. The sample
+    is the integer ``k + lowest``.
     """
 
     lowest: int
@@ -63,31 +65,31 @@ def discrete_table(variance: float) -> NoiseTable:
     :math:`w_{k+1} = w_k q^{2k+1}`, :math:`q = e^{-1/(2\sigma^2)}`, in integer multiples of
     :math:`2^{-256}`. The support ends where the remainder is below :math:`2^{-128}`.
     """
-    usable = variance > 0 and math.sqrt(variance) <= WIDEST
-    require(usable, "variance", variance, f"above 0, and at most {WIDEST:g} steps squared")
+    in_range = variance > 0 and math.sqrt(variance) <= MAX_DEVIATION
+    require(in_range, "variance", variance, f"above 0, and at most {MAX_DEVIATION:g} steps squared")
     reach = math.ceil(math.sqrt(2 * variance * 130 * math.log(2))) + 1
-    ratio = _one_step(variance)
-    square, weights = ratio * ratio >> FRACTION, [1 << FRACTION]
+    ratio = _first_ratio(variance)
+    square, weights = ratio * ratio >> WEIGHT_BITS, [1 << WEIGHT_BITS]
     for _ in range(reach):
-        weights.append(weights[-1] * ratio >> FRACTION)
-        ratio = ratio * square >> FRACTION
+        weights.append(weights[-1] * ratio >> WEIGHT_BITS)
+        ratio = ratio * square >> WEIGHT_BITS
     total = 2 * sum(weights) - weights[0]
-    unit = (1 << 128 + 2 * FRACTION) // total
+    unit = (1 << 128 + 2 * WEIGHT_BITS) // total
     sums = accumulate(chain(reversed(weights), weights[1:]))
-    bounds = [cumulative * unit >> 2 * FRACTION for cumulative in sums]
+    bounds = [cumulative * unit >> 2 * WEIGHT_BITS for cumulative in sums]
     bounds[-1] = 2**128 - 1
     high = np.array([bound >> 64 for bound in bounds], np.uint64)
     low = np.array([bound & (2**64 - 1) for bound in bounds], np.uint64)
-    first = np.arange(2**GUIDE, dtype=np.uint64) << _BUCKET
+    first = np.arange(2**GUIDE_BITS, dtype=np.uint64) << _BUCKET
     return NoiseTable(-reach, high, low, np.searchsorted(high, first, side="left").astype(np.int32))
 
 
-def _one_step(variance: float) -> int:
+def _first_ratio(variance: float) -> int:
     r"""Compute :math:`e^{-1/(2\sigma^2)}` in units of :math:`2^{-256}`."""
     with localcontext() as context:
         context.prec = 120
-        above, below = Fraction(variance).as_integer_ratio()
-        return int((-Decimal(below) / Decimal(2 * above)).exp() * 2**FRACTION)
+        numerator, denominator = Fraction(variance).as_integer_ratio()
+        return int((-Decimal(denominator) / Decimal(2 * numerator)).exp() * 2**WEIGHT_BITS)
 
 
 # --- Compiled -------------------------------------------------------------------------------------
@@ -113,15 +115,15 @@ def round_row(x, u, resolution, inverse, lowest, highest, out):
     int
         Number of clipped values.
     """
-    cut = 0
+    clip_count = 0
     for j in range(x.size):
         v = x[j] * inverse
         below = np.floor(v)
-        k = below + (_ONE_STEP if u[j] < v - below else _NOTHING)
+        k = below + (_ONE_STEP if u[j] < v - below else _ZERO)
         clipped = min(max(k, lowest), highest)
-        cut += clipped != k
+        clip_count += clipped != k
         out[j] = clipped * resolution
-    return cut
+    return clip_count
 
 
 @uncounted
@@ -142,7 +144,7 @@ def descend_row(x, base, mixed, gradient, noise, keep, step, scale):
 
 
 @uncounted
-def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse):
+def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, fraction, inverse):
     r"""Take the step of :func:`.messages.sparsify` in one row.
 
     Parameters
@@ -151,17 +153,17 @@ def sparse_row(x, mixed, gradient, noise, u, theta, step, scale, share, inverse)
         Overwritten.
     mixed, gradient, noise, u : ndarray of float32, shape (n,)
         :math:`m`, :math:`g`, :math:`\xi`, and uniforms that select the coordinates.
-    theta, step, scale, share, inverse : float32
+    theta, step, scale, fraction, inverse : float32
         :math:`\theta`, :math:`a`, :math:`s`, :math:`c` and :math:`1/c`.
     """
     for j in range(x.size):
         change = theta * (mixed[j] - x[j] - step * (gradient[j] + scale * noise[j]))
-        moved = x[j] + change * inverse  # a fused multiply-add, as in whole vectors
-        x[j] = moved if u[j] < share else x[j]
+        new_value = x[j] + change * inverse  # a fused multiply-add, as in whole vectors
+        x[j] = new_value if u[j] < fraction else x[j]
 
 
 @uncounted
-def _joined(high, low):
+def _concatenated(high, low):
     return np.uint64((np.uint64(high) << _UPPER) | np.uint64(low))
 
 
@@ -176,7 +178,7 @@ def find(word, further, high, low, guide):
     high, low : ndarray of uint64
         First and second 64 bits of the bounds.
     guide : ndarray of int32
-        Index at which the search begins, by the first ``GUIDE`` bits.
+        Index at which the search begins, by the first ``GUIDE_BITS`` bits.
 
     Returns
     -------
@@ -207,14 +209,15 @@ def find_steps(table, k0, k1, counter, start, first, second, ties, steps):
         Overwritten with the samples, in steps of the grid.
     """
     for j in range(steps.size):
-        word = _joined(first[j], second[j])
+        word = _concatenated(first[j], second[j])
         k = np.uint64(table.guide[word >> _BUCKET])
         while word > table.high[k]:
             k += _NEXT
         if word == table.high[k]:
             further = np.uint32(TIES + np.uint32(start + j))
             fill_words(k0, k1, counter, further, ties[0], ties[1])
-            k = find(word, _joined(ties[0, 0], ties[1, 0]), table.high, table.low, table.guide)
+            last_bits = _concatenated(ties[0, 0], ties[1, 0])
+            k = find(word, last_bits, table.high, table.low, table.guide)
         steps[j] = np.float32(np.int64(k) + table.lowest)
 
 
@@ -238,10 +241,10 @@ def add_steps(z, steps, resolution, inverse, lowest, highest):
     int
         Number of clipped values.
     """
-    cut = 0
+    clip_count = 0
     for j in range(z.size):
-        moved = np.rint(z[j] * inverse) + steps[j]
-        clipped = min(max(moved, lowest), highest)
-        cut += clipped != moved
+        new_value = np.rint(z[j] * inverse) + steps[j]
+        clipped = min(max(new_value, lowest), highest)
+        clip_count += clipped != new_value
         z[j] = clipped * resolution
-    return cut
+    return clip_count

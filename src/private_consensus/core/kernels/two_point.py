@@ -1,4 +1,4 @@
-r"""Two-point method for a quadratic plus a multiple of the l1 norm.
+r"""Minimisation of a quadratic plus an l1 norm by differences of function values at two points.
 
 The method minimises :math:`F(b) = \tfrac12 b^T (G + h I) b + q^T b + \lambda\|b\|_1` from values of
 F. From :math:`b = 0`, for :math:`t = 1, \dots, T`,
@@ -14,18 +14,18 @@ computed without a difference of nearly equal numbers:
 .. math:: m^T\bigl((G+hI)(p + \tfrac v2 m) + q\bigr) + \lambda\sum_i (|x_i + m_i| - |x_i|), \qquad
           x_i = \min\{\max\{p_i/v, -|m_i|\}, |m_i|\}
 
-The two are equal. For the second sum the reason is that :math:`|x+m|-|x|` is constant for
-:math:`|x| \ge |m|`. If all directions of a coordinate have :math:`x_i \ge |m_i|`, or all
-:math:`x_i \le -|m_i|`, the term is :math:`\pm m_i`, and so a part of the slope. This is so except
-close to a kink. The mean over the directions of the terms that are linear in m is
+The two are equal, since :math:`|x+m|-|x|` is constant for :math:`|x| \ge |m|`. If all directions
+of a coordinate have :math:`x_i \ge |m_i|`, or all have :math:`x_i \le -|m_i|`, the term of this
+coordinate is :math:`\pm m_i`, linear in m. This is so except close to a kink of the l1 norm. The
+mean over the directions of the linear terms is
 
 .. math:: \frac1J\Bigl(\sum_j m_jm_j^T\Bigr)\bigl((G+hI)b + q + \lambda\,\mathrm{side}\bigr)
           + \frac1J\sum_j m_j\,m_j^T(G+hI)\bigl(u n_j + \tfrac v2 m_j\bigr),
 
 with one matrix and one vector for all settings that share the samples. A setting iterates over the
-directions only for coordinates with directions on both sides of a kink. In :func:`solve` the
-J directions are stored in vectors of float32; b is stored in float64. :func:`solve_plainly`
-computes the quotient above in NumPy and float64.
+directions only for coordinates with directions on both sides of a kink. :func:`solve` stores the J
+directions in vectors of float32 and b in float64. :func:`solve_reference` computes the quotient
+above in NumPy and float64.
 """
 
 from __future__ import annotations
@@ -61,11 +61,12 @@ from .vectors import (
     zeros_of,
 )
 
-_PAIRS = 16
-"""Number of counter bits for the direction; the coordinate has the bits above them."""
+_DIRECTION_BITS = 16
+"""Number of low counter bits for the direction; the higher bits count the coordinate."""
 
-_ROWS = 5
-"""Number of interleaved coordinates: each addition to a coordinate waits for the previous one."""
+_INTERLEAVED = 5
+"""Number of coordinates that are summed alternately, since each addition waits for the previous one
+to the same coordinate."""
 
 _ZERO, _HALF, _ONE, _TWO = (np.float32(value) for value in (0.0, 0.5, 1.0, 2.0))
 _SIGN, _LOWEST, _NONE = np.uint32(1 << 31), np.uint64(1), np.uint64(0)
@@ -117,7 +118,7 @@ def solve(
         order = order[np.argsort(step[order, 0, 0], kind="stable")]
         arrays = (values[order] for values in (curvature, linear, penalty, step, loops))
         sampling = keys, first, int(loops.max()), int(count), np.float32(u1)
-        solutions[order] = _solve_alike(gram, *arrays, *sampling, workers)
+        solutions[order] = _solve_equal_samples(gram, *arrays, *sampling, workers)
     return solutions
 
 
@@ -139,31 +140,31 @@ def _require_problem(gram, linear, keys, per_setting, broadcast) -> None:
             raise InvalidInput(f"{kernel}.{name}", actual, f"a shape that broadcasts to {full}")
 
 
-def _solve_alike(
+def _solve_equal_samples(
     gram, curvature, linear, penalty, step, loops, keys, first, max_loops, samples, u1, workers
 ):
-    """Solve settings with equal numbers of directions."""
+    """Solve the settings, which have equal numbers of directions."""
     settings, runs, agents, dim = linear.shape
-    rows, lanes = _up(dim, _ROWS), _up(settings, LANES)
+    rows, lanes = _round_up(dim, _INTERLEAVED), _round_up(settings, LANES)
 
-    def spread(values, *shape_after, kind=np.float32):
+    def move_settings_last(values, *shape_after, kind=np.float32):
         """Move the settings to the last axis, padded to whole vectors."""
         out = np.zeros((*values.shape[1:-1], *shape_after, lanes), kind)
         stacked = np.moveaxis(values, 0, -1)
         out[..., : stacked.shape[-2], :settings] = stacked
         return out
 
-    padded = np.zeros((*gram.shape[:2], rows, _up(rows, LANES)), np.float32)
+    padded = np.zeros((*gram.shape[:2], rows, _round_up(rows, LANES)), np.float32)
     padded[..., :dim, :dim] = gram
     is_used = (np.arange(lanes) < settings).reshape(-1, LANES)
     out = np.empty((runs, agents, dim, lanes))
-    ends = spread(loops[:, None], 1, kind=np.int64)[0]
+    ends = move_settings_last(loops[:, None], 1, kind=np.int64)[0]
     arguments = (
         padded,
-        spread(curvature, agents),
-        spread(linear, rows),
-        spread(penalty[:, None], 1)[0],
-        spread(step, agents, kind=np.float64),
+        move_settings_last(curvature, agents),
+        move_settings_last(linear, rows),
+        move_settings_last(penalty[:, None], 1)[0],
+        move_settings_last(step, agents, kind=np.float64),
         (is_used * (1 << np.arange(LANES))).sum(1).astype(np.uint64),
         keys,
         first,
@@ -204,8 +205,8 @@ def first_counter(counter: int, agents: int, loops: np.ndarray) -> int:
     return counter * agents * int(np.max(loops))
 
 
-def places(dim: int, samples: int) -> np.ndarray:
-    """Return the second half of the counters of all coordinates and directions.
+def counter_offsets(dim: int, samples: int) -> np.ndarray:
+    """Return the second word of the counter of each coordinate and direction.
 
     Parameters
     ----------
@@ -217,51 +218,51 @@ def places(dim: int, samples: int) -> np.ndarray:
     ndarray of uint32, shape (dim, samples)
     """
     i, j = np.indices((dim, samples), dtype=np.uint32)
-    return (i << np.uint32(_PAIRS)) | j
+    return (i << np.uint32(_DIRECTION_BITS)) | j
 
 
 class _TwoPointScratch(NamedTuple):
-    """Scratch of a thread, flat; settings, directions and coordinates are padded to vectors."""
+    """Flat scratch arrays of a thread, padded to whole vectors along each axis."""
 
     G: np.ndarray  # [P, P]
-    places: np.ndarray  # [P, J]; uint32
-    used: np.ndarray  # [J]: 1, and 0 for padding directions
+    counter_offsets: np.ndarray  # [P, J]; uint32
+    used: np.ndarray  # [J]: 1; 0 for padding directions
     m: np.ndarray  # [P, J]; 0 for padding directions
     sizes: np.ndarray  # [P, J]: |m|
     signs: np.ndarray  # [P, J]: sign of m
     scaled: np.ndarray  # [P, J]: 2 n u/v with the sign of m, and |m|
     middle: np.ndarray  # [P, J]: u n + v m / 2
     rows: np.ndarray  # [J, P]: m
-    own: np.ndarray  # [J]: m' middle
-    bent: np.ndarray  # [J]: m' G middle
+    middle_products: np.ndarray  # [J]: m' middle
+    curved_products: np.ndarray  # [J]: m' G middle
     above: np.ndarray  # [P]: for larger b/v, all directions are on its side of the kink
     below: np.ndarray  # [P]: the same for smaller b/v
     moments: np.ndarray  # [P, P]: sum of m m'
-    pushed: np.ndarray  # [P]: sum of m m' middle
-    bowed: np.ndarray  # [P]: sum of m m' G middle
+    linear_sum: np.ndarray  # [P]: sum of m m' middle
+    curved_sum: np.ndarray  # [P]: sum of m m' G middle
     b: np.ndarray  # [P, S]; float64
     single: np.ndarray  # [P, S]: b in float32
     # For the settings in one vector:
     slope: np.ndarray  # [P, LANES]
     side: np.ndarray  # [P, LANES]: 1 or -1; 0 if directions are on both sides
-    divided: np.ndarray  # [P]: bit mask of the settings with directions on both sides
-    which: np.ndarray  # [P]: coordinates in which any setting has such directions
-    shift: np.ndarray  # [P, LANES]: for these coordinates, 2 b/v
-    weight: np.ndarray  # [P, LANES]: for these, the penalty if the side is 0, else 0
+    mixed_settings: np.ndarray  # [P]: bit mask of the settings with directions on both sides
+    mixed_offsets: np.ndarray  # [P]: offsets of coordinates that have them in any setting
+    shift: np.ndarray  # [P, LANES]: 2 b/v of these coordinates
+    weight: np.ndarray  # [P, LANES]: penalty of these coordinates if the side is 0, else 0
     quotient: np.ndarray  # [J, LANES]: sum over these coordinates
 
 
 def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
-    lanes, rows = _up(samples, WIDE), _up(dim, _ROWS)
-    columns = _up(rows, LANES)
-    where = aligned(dim * lanes, np.uint32)
-    where[:] = places(dim, lanes).ravel()
+    lanes, rows = _round_up(samples, WIDE), _round_up(dim, _INTERLEAVED)
+    columns = _round_up(rows, LANES)
+    offsets = aligned(dim * lanes, np.uint32)
+    offsets[:] = counter_offsets(dim, lanes).ravel()
     used, above = aligned(lanes), aligned(columns)
     used[:samples] = 1.0
-    above[:] = -1.0  # padding coordinates are at 0, on one side of the kink
+    above[:] = -1.0  # at 0, padding coordinates have all directions on one side of the kink
     return _TwoPointScratch(
         aligned(rows * columns),
-        where,
+        offsets,
         used,
         *(aligned(columns * lanes) for _ in range(6)),
         *(aligned(lanes) for _ in range(2)),
@@ -279,7 +280,7 @@ def _scratch(settings: int, dim: int, samples: int) -> _TwoPointScratch:
     )
 
 
-def _up(number: int, multiple: int) -> int:
+def _round_up(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
@@ -299,16 +300,16 @@ def _solve_runs(
             for t in range(1, max_loops + 1):
                 inverse = np.float32((dim * t) * (dim * t)) / u1
                 counter = np.uint32(first + agent * max_loops + t - 1)
-                _draw(
+                _sample_directions(
                     scratch, keys[run, 0], keys[run, 1], counter, u1 / np.float32(t), inverse, dim
                 )
-                _lay_in_rows(scratch, dim)
+                _transpose_directions(scratch, dim)
                 _sum_over_directions(scratch, samples, dim)
-                share = 1.0 / (samples * np.sqrt(t))
+                step_factor = 1.0 / (samples * np.sqrt(t))
                 for l in range(0, settings, LANES):
-                    # Arrays are passed separately: those in a tuple would be reference-counted.
+                    # Arrays are arguments of their own, since numba counts references in tuples.
                     _advance(
-                        scratch, q, h, penalty, length, used[l // LANES], l, inverse, share,
+                        scratch, q, h, penalty, length, used[l // LANES], l, inverse, step_factor,
                         samples, dim,
                     )  # fmt: skip
                 if ends[t]:
@@ -331,16 +332,17 @@ def _added(sums, x, values, at, stride):
 
 
 @inlined
-def _draw(scratch, k0, k1, counter, u, inverse, dim):
+def _sample_directions(scratch, k0, k1, counter, u, inverse, dim):
     """Sample directions, and compute the terms of the quotient that depend on them only."""
-    lanes = scratch.own.size
+    lanes = scratch.middle_products.size
     half, scale = _HALF / inverse, u * inverse
     for j in range(0, lanes, WIDE):
         inner = everywhere_wide(_ZERO)
         used = load_wide(scratch.used, j)
         for i in range(dim):
             at = i * lanes + j
-            n, m = normal_pairs(k0, k1, everywhere_wide(counter), load_wide(scratch.places, at))
+            second_words = load_wide(scratch.counter_offsets, at)
+            n, m = normal_pairs(k0, k1, everywhere_wide(counter), second_words)
             m = m * used
             sign = words(m) & _SIGN
             middle, scaled, size = n * u + m * half, n * scale, singles(words(m) ^ sign)
@@ -354,13 +356,13 @@ def _draw(scratch, k0, k1, counter, u, inverse, dim):
             if j > 0:
                 above, below = max(above, scratch.above[i]), min(below, scratch.below[i])
             scratch.above[i], scratch.below[i] = above, below
-        store(scratch.own, j, inner)
+        store(scratch.middle_products, j, inner)
 
 
 @inlined
-def _lay_in_rows(scratch, dim):
+def _transpose_directions(scratch, dim):
     """Transpose the directions, so that sums over directions are sums of vectors."""
-    lanes, columns = scratch.own.size, scratch.pushed.size
+    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
     for j in range(lanes):
         for i in range(dim):
             scratch.rows[j * columns + i] = scratch.m[i * lanes + j]
@@ -368,19 +370,19 @@ def _lay_in_rows(scratch, dim):
 
 @inlined
 def _sum_over_directions(scratch, samples, dim):
-    columns = scratch.pushed.size
-    _bend(scratch, dim)
+    columns = scratch.linear_sum.size
+    _sum_curved_products(scratch, dim)
     for c in range(0, columns, LANES):
-        for k in range(0, dim, _ROWS):
+        for k in range(0, dim, _INTERLEAVED):
             _second_moments(scratch, k, c, samples)
-        store(scratch.pushed, c, _sum_of_rows(scratch, scratch.own, c, samples))
-        store(scratch.bowed, c, _sum_of_rows(scratch, scratch.bent, c, samples))
+        store(scratch.linear_sum, c, _sum_of_rows(scratch, scratch.middle_products, c, samples))
+        store(scratch.curved_sum, c, _sum_of_rows(scratch, scratch.curved_products, c, samples))
 
 
 @inlined
 def _second_moments(scratch, k, c, samples):
     """Compute five rows of the sum of ``m m'``, each as two sums with fewer dependent steps."""
-    lanes, columns, none = scratch.own.size, scratch.pushed.size, everywhere(_ZERO)
+    lanes, columns, none = scratch.middle_products.size, scratch.linear_sum.size, everywhere(_ZERO)
     even = odd = (none, none, none, none, none)
     for j in range(0, samples, 2):
         at = k * lanes + j
@@ -397,7 +399,7 @@ def _second_moments(scratch, k, c, samples):
 @inlined
 def _sum_of_rows(scratch, weights, c, samples):
     """Compute the sum over the directions of m times a weight."""
-    columns = scratch.pushed.size
+    columns = scratch.linear_sum.size
     first, second = everywhere(_ZERO), everywhere(_ZERO)
     third, fourth = everywhere(_ZERO), everywhere(_ZERO)
     for j in range(0, samples, 4):
@@ -413,9 +415,9 @@ def _sum_of_rows(scratch, weights, c, samples):
 
 
 @inlined
-def _bend(scratch, dim):
-    """Compute ``m' G middle`` of each direction."""
-    lanes, columns = scratch.own.size, scratch.pushed.size
+def _sum_curved_products(scratch, dim):
+    """Compute ``m' G middle`` for each direction."""
+    lanes, columns = scratch.middle_products.size, scratch.linear_sum.size
     for j in range(0, lanes, WIDE):
         value = everywhere_wide(_ZERO)
         for i in range(dim):
@@ -425,17 +427,17 @@ def _bend(scratch, dim):
                     image + load_wide(scratch.middle, k * lanes + j) * scratch.G[i * columns + k]
                 )
             value = value + load_wide(scratch.m, i * lanes + j) * image
-        store(scratch.bent, j, value)
+        store(scratch.curved_products, j, value)
 
 
 @inlined
-def _advance(scratch, q, h, penalty, length, used, l, inverse, share, samples, dim):
-    """Take a step of the settings in a vector of lanes."""
+def _advance(scratch, q, h, penalty, length, used, l, inverse, step_factor, samples, dim):
+    """Take one step of the settings in one vector."""
     mixed_sides = _slopes(scratch, q, h, penalty, used, l, inverse, dim)
     kinks = mixed_sides != _NONE
     if kinks:
         _quotients(scratch, penalty, l, samples, dim, inverse)
-    _descend(scratch, h, length, l, share, samples, dim, kinks)
+    _descend(scratch, h, length, l, step_factor, samples, dim, kinks)
 
 
 @inlined
@@ -445,9 +447,9 @@ def _slopes(scratch, q, h, penalty, used, l, inverse, dim):
     The penalty contributes in coordinates whose directions are all on one side of its kink. Return
     a bit mask of the settings with other coordinates.
     """
-    settings, columns = penalty.size, scratch.pushed.size
+    settings, columns = penalty.size, scratch.linear_sum.size
     curvature, weight, mixed_sides = load(h, l), load(penalty, l), _NONE
-    for i in range(0, dim, _ROWS):
+    for i in range(0, dim, _INTERLEAVED):
         at = i * settings + l
         s = (
             load(q, at), load(q, at + settings), load(q, at + 2 * settings),
@@ -476,7 +478,7 @@ def _side(scratch, slope, i, at, curvature, penalty, inverse):
     store(scratch.slope, i * LANES, slope + single * curvature + side * penalty)
     store(scratch.side, i * LANES, side)
     mixed_sides = zeros_of(side)
-    scratch.divided[i] = mixed_sides
+    scratch.mixed_settings[i] = mixed_sides
     return mixed_sides
 
 
@@ -486,19 +488,19 @@ def _quotients(scratch, penalty, l, samples, dim, inverse):
 
     With s the sign of m, :math:`|x+m|-|x| = \min\{\max\{2sx + |m|, -|m|\}, |m|\}`.
     """
-    lanes, settings, count = scratch.own.size, penalty.size, 0
+    lanes, settings, count = scratch.middle_products.size, penalty.size, 0
     for i in range(dim):
-        if scratch.divided[i] != _NONE:
+        if scratch.mixed_settings[i] != _NONE:
             side, weight = load(scratch.side, i * LANES), load(penalty, l)
             store(scratch.weight, count * LANES, weight - side * side * weight)
             shift = load(scratch.single, i * settings + l) * (inverse + inverse)
             store(scratch.shift, count * LANES, shift)
-            scratch.which[count] = i * lanes
+            scratch.mixed_offsets[count] = i * lanes
             count += 1
     for j in range(0, samples, 2):
         first, second = everywhere(_ZERO), everywhere(_ZERO)
         for k in range(count):
-            at = scratch.which[k] + j
+            at = scratch.mixed_offsets[k] + j
             shift, weight = load(scratch.shift, k * LANES), load(scratch.weight, k * LANES)
             first = first + _difference(scratch, shift, at) * weight
             second = second + _difference(scratch, shift, at + 1) * weight
@@ -514,16 +516,18 @@ def _difference(scratch, shift, at):
 
 
 @inlined
-def _descend(scratch, h, length, l, share, samples, dim, kinks):
+def _descend(scratch, h, length, l, step_factor, samples, dim, kinks):
     """Subtract the step times the sum over the directions of the quotient times m from b."""
-    lanes, columns, settings = scratch.own.size, scratch.pushed.size, h.size
+    lanes, columns, settings = scratch.middle_products.size, scratch.linear_sum.size, h.size
     curvature = load(h, l)
-    lower, upper = load(length, l) * share, load(length, l + DOUBLE_LANES) * share
-    for i in range(0, dim, _ROWS):
+    lower, upper = load(length, l) * step_factor, load(length, l + DOUBLE_LANES) * step_factor
+    for i in range(0, dim, _INTERLEAVED):
         s = (
-            _pushed(scratch, curvature, i), _pushed(scratch, curvature, i + 1),
-            _pushed(scratch, curvature, i + 2), _pushed(scratch, curvature, i + 3),
-            _pushed(scratch, curvature, i + 4),
+            _direction_terms(scratch, curvature, i),
+            _direction_terms(scratch, curvature, i + 1),
+            _direction_terms(scratch, curvature, i + 2),
+            _direction_terms(scratch, curvature, i + 3),
+            _direction_terms(scratch, curvature, i + 4),
         )  # fmt: skip
         for k in range(dim):
             s = _added(s, load(scratch.slope, k * LANES), scratch.moments, k * columns + i, 1)
@@ -539,9 +543,10 @@ def _descend(scratch, h, length, l, share, samples, dim, kinks):
 
 
 @inlined
-def _pushed(scratch, curvature, i):
-    """Sum m times the terms of the quotient that depend on the directions only."""
-    return curvature * load_everywhere(scratch.pushed, i) + load_everywhere(scratch.bowed, i)
+def _direction_terms(scratch, curvature, i):
+    """Return the sum of m times those terms of the quotient that depend on the directions only."""
+    linear_sum = load_everywhere(scratch.linear_sum, i)
+    return curvature * linear_sum + load_everywhere(scratch.curved_sum, i)
 
 
 @inlined
@@ -557,10 +562,10 @@ def _step(scratch, at, total, lower, upper):
 # --- Reference ------------------------------------------------------------------------------------
 
 
-def solve_plainly(
+def solve_reference(
     gram, curvature, linear, penalty, step, keys, counter, *, loops, samples, u1, draw=normals
 ):
-    """Compute the result of :func:`solve` in NumPy and float64.
+    """Compute the result of :func:`solve` in NumPy and float64, for tests.
 
     Parameters
     ----------
@@ -619,7 +624,7 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
     tuple of ndarray, shape (R, K, J, P)
     """
     counters = np.asarray(counters, np.uint32)[:, None, None]
-    pairs = draw(keys[:, None, None, None, :], counters, places(dim, samples))
+    pairs = draw(keys[:, None, None, None, :], counters, counter_offsets(dim, samples))
     return tuple(np.swapaxes(normal, -1, -2) for normal in pairs)
 
 

@@ -1,15 +1,13 @@
 """SIMD vectors as values in compiled loops, with the operators of numbers.
 
-The compiler vectorises loops only if it can prove that nothing overlaps, and not always at the full
-width of the processor. Code that is written in vectors does not depend on that, and its rounding
-does not depend on other data: a lane depends on no other. If registers are narrower, several are
-used per vector.
+A compiler vectorises loops only if it can prove that arrays do not overlap, and not always with the
+full width of the processor. With explicit vectors, the result in a lane and its rounding do not
+depend on other lanes. On processors with shorter registers, a vector uses several registers.
 
-A register holds 8 numbers of 64 bits or 16 of 32. For 32 bits there are also vectors of twice that
-length. They serve long chains of operations, in which a processor waits unless two chains are
-interleaved.
+A register of 512 bits contains 8 numbers of 64 bits or 16 numbers of 32 bits. Vectors of 32 numbers
+of 32 bits use two registers. They are faster in long chains of dependent operations.
 
-``+ - *`` and, for integers, ``& | ^ << >>`` work lane by lane; a number as an operand is broadcast
+``+ - *`` and, for integers, ``& | ^ << >>`` apply to each lane. A number as an operand is broadcast
 to all lanes. A product that is added immediately is rounded once, if the processor supports it.
 """
 
@@ -28,7 +26,7 @@ from numba.extending import intrinsic, lower_builtin, lower_cast, models, regist
 from .compiling import CHECKED
 
 DOUBLE_LANES, LANES, WIDE = 8, 16, 32
-"""Of float64; of the types of 32 bits, in one register and in two."""
+"""Number of lanes: of float64, and of types of 32 bits in one register and in two registers."""
 
 
 def aligned(count: int, kind=np.float32) -> np.ndarray:
@@ -166,7 +164,7 @@ def _place(context, builder, kind, array, index, vector):
 
 
 def _check(context, builder, kind, array, index, count):
-    """Raise an error if ``count`` numbers from the index overrun; checked build only."""
+    """Raise an error, in a checked build, if ``count`` numbers from an index exceed the array."""
     if not CHECKED:
         return
     long = ir.IntType(64)
@@ -242,9 +240,9 @@ def _first(builder, array, index, count, kind, argument, context):
 
 @intrinsic
 def load_first(typing, array, index, count):
-    """Load numbers from ``array[index]`` on into ``count`` lanes, and zeros elsewhere.
+    """Load numbers from ``array[index]`` on into the first ``count`` lanes; other lanes are 0.
 
-    No other numbers are read.
+    No numbers beyond these are read.
 
     Parameters
     ----------
@@ -344,7 +342,7 @@ everywhere, everywhere_wide = _spreading(1), _spreading(2)
 
 @intrinsic
 def counted_from(typing, first):
-    """Return first, first + 1, ..., in as many lanes as fill two registers.
+    """Return the consecutive integers first, first + 1, ... in the lanes of two registers.
 
     Parameters
     ----------
@@ -360,7 +358,7 @@ def counted_from(typing, first):
 
 @intrinsic
 def narrowed(typing, lower, upper):
-    """Convert two vectors of float64 to one of float32.
+    """Convert two vectors of float64 to one vector of float32.
 
     Parameters
     ----------
@@ -496,7 +494,7 @@ def _larger(builder, a, b):
 
 
 total_of, largest_of = _folding(lambda builder, a, b: builder.fadd(a, b)), _folding(_larger)
-"""Of the lanes of a vector, halves joined until one is left."""
+"""Sum and maximum of the lanes of a vector, by joining halves until one number is left."""
 
 
 @intrinsic

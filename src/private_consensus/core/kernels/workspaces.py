@@ -1,18 +1,28 @@
-"""Arrays that are reused in every round; allocating zeroed arrays takes as long as filling them."""
+"""Arrays and objects that each thread reuses in every round, since allocation takes time."""
 
 from __future__ import annotations
 
 import math
 import threading
 from collections.abc import Callable, Hashable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from .vectors import aligned
 
-_LOCAL = threading.local()
-Made = TypeVar("Made")
+T = TypeVar("T")
+
+
+class _ThreadCache(threading.local):
+    """Arrays and other objects of one thread, by name."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.objects: dict[str, tuple[Hashable, Any]] = {}
+
+
+_CACHE = _ThreadCache()
 
 
 def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
@@ -23,23 +33,22 @@ def workspace(name: str, shape: tuple[int, ...], kind=np.float32) -> np.ndarray:
     name : str
         Name of the array within the thread.
     shape : tuple of int
-        Required shape; another shape or dtype allocates a new array.
+        Required shape. Another shape or dtype allocates a new array.
     kind : dtype
         Required dtype.
 
     Returns
     -------
     ndarray
-        Zeros at first, aligned to 64 bytes; later the contents that the last user left.
+        Zeros at the first call, aligned to 64 bytes; later the contents of the last use.
     """
-    array = getattr(_LOCAL, name, None)
+    array = _CACHE.arrays.get(name)
     if array is None or array.shape != shape or array.dtype != kind:
-        array = aligned(math.prod(shape), kind).reshape(shape)
-        setattr(_LOCAL, name, array)
+        array = _CACHE.arrays[name] = aligned(math.prod(shape), kind).reshape(shape)
     return array
 
 
-def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
+def cached(name: str, key: Hashable, build: Callable[[], T]) -> T:
     """Return the cached object of this thread with a given name; build it if the key has changed.
 
     Parameters
@@ -48,15 +57,13 @@ def kept(name: str, key: Hashable, make: Callable[[], Made]) -> Made:
         Name of the object within the thread.
     key : hashable
         Key of the object.
-    make : callable
-        Builds the object; it has no arguments.
+    build : callable
+        Function without arguments that builds the object.
 
     Returns
     -------
     object
     """
-    entry = getattr(_LOCAL, name, None)
-    if entry is None or entry[0] != key:
-        entry = key, make()
-        setattr(_LOCAL, name, entry)
-    return entry[1]
+    if name not in _CACHE.objects or _CACHE.objects[name][0] != key:
+        _CACHE.objects[name] = key, build()
+    return _CACHE.objects[name][1]

@@ -1,4 +1,4 @@
-"""Optimisation problems, one module per problem, resolved by name.
+"""Optimisation problems, one module per problem, found by name.
 
 Each module has a function ``build(streams, agents, **parameters)``, the names of its ``METRICS``
 and parameters of an ``EXAMPLE``. A parameter ``partition`` is "shared" or "per_run": whether all

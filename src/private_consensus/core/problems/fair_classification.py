@@ -4,8 +4,8 @@ r"""Logistic regression as a quadratic, with the covariance of a protected attri
     + \Bigl|\sum_i (z_i - \bar z)\, x_i^T w\Bigr| \quad (102)
 
 with labels y and protected attribute z in {0, 1}, rows :math:`x \ge 0`, :math:`\|x\|_2 \le 1`. One
-agent holds all training rows. A record is predicted positive if and only if :math:`x^T w > 0`.
-Each run has its own training and test set, or one of ``splits`` sets that runs share.
+agent has all training rows. A record is predicted positive if and only if :math:`x^T w > 0`.
+Each run has its own training and test set, or one of ``splits`` pairs of sets.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Coefficients:
         :math:`M = \frac18\sum_i x_i x_i^T`.
     linear, covariance, distance : ndarray, shape (runs, d)
         :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
-        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last one in
-        place of :math:`|g|`.
+        :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last vector
+        instead of :math:`|g|`.
     """
 
     quadratic: np.ndarray
@@ -66,8 +66,7 @@ class FairClassification(Problem):
     test : ndarray of int, shape (runs, test rows)
         Rows of the test sets; a run trains on the others.
     columns : callable
-        Map from names of attributes to their columns,
-        :meth:`..datasets.prepared.Prepared.columns_of`.
+        Function that returns the columns of named attributes.
     """
 
     features: np.ndarray
@@ -94,7 +93,7 @@ class FairClassification(Problem):
 
     n_agents = 1
     from_data: ClassVar[Mapping[str, str]] = {
-        "mean": "the mean of the protected attribute, over all rows, those of tests too"
+        "mean": "the mean of the protected attribute over all training and test rows"
     }
 
     @property
@@ -112,7 +111,7 @@ class FairClassification(Problem):
 
     @cached_property
     def mean(self) -> float:
-        r""":math:`\bar z` over all rows, so that it is one public number for all runs."""
+        r"""Mean :math:`\bar z` over all rows, one public number for all runs."""
         return float(self.protected.mean())
 
     def columns_of(self, selected: str) -> np.ndarray:
@@ -136,18 +135,18 @@ class FairClassification(Problem):
 
     @cached_property
     def coefficients(self) -> Coefficients:
-        """Sums over the training rows: sums over all rows minus sums over the test rows."""
+        """Coefficients of the training rows, as sums over all rows minus sums over test rows."""
         y, z, mean = self.labels, self.protected, self.mean
-        plain, labelled, grouped = (
+        row_sums, label_sums, group_sums = (
             self._train_sum(v) for v in (np.ones(len(y)), y.astype(float), z.astype(float))
         )
         gram = self.features.T @ self.features
         tested = np.swapaxes(self._test_features, 1, 2) @ self._test_features
         return Coefficients(
             quadratic=(gram - tested) / 8,
-            linear=plain / 2 - labelled,
-            covariance=grouped - mean * plain,
-            distance=(1 - 2 * mean) * grouped + mean * plain,
+            linear=row_sums / 2 - label_sums,
+            covariance=group_sums - mean * row_sums,
+            distance=(1 - 2 * mean) * group_sums + mean * row_sums,
         )
 
     def coefficient_change(
@@ -183,29 +182,29 @@ class FairClassification(Problem):
         return mask
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`2Mw + b + \mathrm{sgn}(g^T w)\,g`."""
+        r"""Compute the subgradient :math:`2Mw + b + \mathrm{sgn}(g^T w)\,g` of the objective."""
         coefficients, w = self.coefficients, x[..., 0, :]
         sign = np.sign(np.vecdot(coefficients.covariance, w))[..., None]
-        inner = (
+        gradient = (
             2 * np.matvec(coefficients.quadratic, w)
             + coefficients.linear
             + sign * coefficients.covariance
         )
-        return inner[..., None, :]
+        return gradient[..., None, :]
 
     def objective(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\bar f(w) - n \ln 2`; the shape lacks the last two axes of ``x``."""
+        r"""Compute :math:`\bar f(w) - n \ln 2` for ``x`` of shape (..., 1, dim); shape (...)."""
         coefficients, w = self.coefficients, x[..., 0, :]
-        curved = np.vecdot(w, np.matvec(coefficients.quadratic, w))
+        quadratic_term = np.vecdot(w, np.matvec(coefficients.quadratic, w))
         return (
-            curved
+            quadratic_term
             + np.vecdot(coefficients.linear, w)
             + np.abs(np.vecdot(coefficients.covariance, w))
         )
 
     @cached_property
     def _by_group(self) -> tuple[np.ndarray, np.ndarray]:
-        """Number of test rows per group (z, y) and run, and 0/1 columns for sums over them."""
+        """Number of test rows per run and group (z, y), and indicators of the test rows' groups."""
         group = 2 * self.protected[self.test] + self.labels[self.test]
         members = (group[..., None] == np.arange(GROUPS)).astype(np.float32)
         return members.sum(1), members
@@ -213,17 +212,17 @@ class FairClassification(Problem):
     def positives(self, x: np.ndarray) -> np.ndarray:
         """Count the test rows of each group that are predicted positive; shape (..., runs, groups).
 
-        The last result is cached, because several metrics use the counts of the same iterate.
+        The last result is cached, since several metrics use the counts of one iterate.
         """
         w = x[..., 0, :]
         if not np.array_equal(self._latest.get("w"), w):
-            predictions = self._said(w.reshape(-1, *w.shape[-2:]))
+            predictions = self._predictions(w.reshape(-1, *w.shape[-2:]))
             counts = np.swapaxes(predictions, -1, -2) @ self._by_group[1]
             counts = np.moveaxis(counts, 1, 0).reshape(*w.shape[:-1], GROUPS)
             self._latest.update(w=w.copy(), counts=counts.astype(float))
         return self._latest["counts"]
 
-    def _said(self, w: np.ndarray) -> np.ndarray:
+    def _predictions(self, w: np.ndarray) -> np.ndarray:
         """Return 1 for test rows that are predicted positive, else 0; shape [runs, rows, iterates].
 
         If the test features are not cached yet, all rows are multiplied. Copying the test features
@@ -243,9 +242,9 @@ class FairClassification(Problem):
     def accuracies(self, x: np.ndarray) -> np.ndarray:
         """Compute the accuracy for z = 0 and for z = 1; shape (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
-        right = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
-        pairs = (*right.shape[:-1], 2, 2)
-        return right.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
+        correct = np.where(np.arange(GROUPS) % 2 == 1, positive, size - positive)
+        pairs = (*correct.shape[:-1], 2, 2)
+        return correct.reshape(pairs).sum(-1) / size.reshape(-1, 2, 2).sum(-1)
 
     def accuracy(self, x: np.ndarray) -> np.ndarray:
         """Compute the fraction of test rows that are predicted correctly."""
@@ -269,21 +268,21 @@ class FairClassification(Problem):
         return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
 
     def parity_ratio(self, x: np.ndarray) -> np.ndarray:
-        """Compute the smaller over the larger selection rate; 1 if no row is predicted positive."""
+        """Compute the ratio of the smaller to the larger selection rate of the two groups.
+
+        It is 1 if no row is predicted positive.
+        """
         rates = self.selection(x)
         low, high = rates.min(-1), rates.max(-1)
         return np.divide(low, high, out=np.ones_like(low), where=high > 0)
 
     def equalized_odds_difference(self, x: np.ndarray) -> np.ndarray:
-        """Compute the larger of the differences in true and in false positive rates."""
+        """Compute the larger difference between the groups, of true or of false positive rates."""
         rates = self.rates(x)
         return np.abs(rates[..., 2:] - rates[..., :2]).max(-1)
 
     def positive_share(self, x: np.ndarray) -> np.ndarray:
-        """Compute the fraction of test rows predicted positive.
-
-        Near 0 or 1 the classifier is constant.
-        """
+        """Compute the fraction of test rows that are predicted positive."""
         return self.positives(x).sum(-1) / self.test.shape[1]
 
     metrics = {  # noqa: RUF012
@@ -322,7 +321,8 @@ def build(
     agents : int
         Number of agents, which must be 1.
     prepared : object
-        With ``features`` (not negative, rows of norm <= 1), ``labels`` in {-1, +1}, ``protected``.
+        Prepared records: ``features`` (non-negative, rows of norm <= 1), ``labels`` in {-1, +1},
+        ``protected`` attributes, and ``columns_of``.
     protected : str
         Name of a prepared attribute with two values.
     test_share : float
@@ -373,9 +373,9 @@ def _require_test_rows(test: np.ndarray, rows: int) -> None:
     in_range = (test >= 0) & (test < rows)
     require_each(in_range, "problem.test", test, axes, f"a row from 0 to {rows - 1}")
     ordered = np.sort(test, axis=1)
-    different = np.ones(test.shape, bool)
-    different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    require_each(different, "problem.test", ordered, axes, "different rows")
+    is_distinct = np.ones(test.shape, bool)
+    is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    require_each(is_distinct, "problem.test", ordered, axes, "different rows")
 
 
 def _generators(streams: Streams, splits: int | None) -> list[np.random.Generator]:

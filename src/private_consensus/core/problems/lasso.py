@@ -41,22 +41,22 @@ TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class Lasso(Problem):
-    r"""Local regressions of all agents with a common l1 penalty.
+    r"""Local linear regressions of all agents, with an l1 penalty.
 
     Parameters
     ----------
     features : ndarray, shape (runs, agents, N, P)
-        Rows of the records.
+        Features of the records.
     responses : ndarray, shape (runs, agents, N)
         Responses y of the records.
     weight : float
-        :math:`w`.
+        Weight :math:`w` of one record's loss.
     penalty : float
-        :math:`\lambda = \eta/K`, of each agent.
+        Coefficient :math:`\lambda = \eta/K` of the l1 norm in the objective of each agent.
     gradient_bound : float
-        :math:`c_1` of Huber's loss; infinite for squared loss.
+        Bound :math:`c_1` on the slope of Huber's loss; infinite for squared loss.
     row_bound : float
-        Largest l2 norm that the row of a record may have; infinite if rows are not normalised.
+        Bound on the l2 norm of the features of a record; infinite if rows are not normalised.
     """
 
     features: np.ndarray
@@ -79,8 +79,8 @@ class Lasso(Problem):
         require_finite("problem.responses", self.responses, axes[:-1])
 
     from_data: ClassVar[Mapping[str, str]] = {
-        "smoothness": "the largest eigenvalue of an agent's records",
-        "strong_convexity": "the least eigenvalue of an agent's records",
+        "smoothness": "the largest eigenvalue of the Hessian of an agent's loss",
+        "strong_convexity": "the smallest eigenvalue of the Hessian of an agent's loss",
         "optimum": "the non-private optimum",
         "optimum_norm": "the norm of the non-private optimum",
     }
@@ -109,12 +109,12 @@ class Lasso(Problem):
 
     @cached_property
     def gram(self) -> np.ndarray:
-        """:math:`2 w X_k^T X_k`, the Hessian of the squared loss; shape (runs, agents, P, P)."""
+        """Hessian :math:`2 w X_k^T X_k` of the squared loss; shape (runs, agents, P, P)."""
         return 2.0 * self.weight * self.features.swapaxes(-1, -2) @ self.features
 
     @cached_property
     def pull(self) -> np.ndarray:
-        """:math:`2 w X_k^T y_k`; shape (runs, agents, P)."""
+        """Vector :math:`2 w X_k^T y_k` of the squared loss; shape (runs, agents, P)."""
         return 2.0 * self.weight * (self.responses[..., None, :] @ self.features)[..., 0, :]
 
     @cached_property
@@ -129,24 +129,24 @@ class Lasso(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        r""":math:`2wc_1` times the largest row norm, in the scale of ``f_k``.
+        r"""Bound :math:`2wc_1` times the largest row norm, in the scale of ``f_k``.
 
-        Infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and without
-        a bound on the row norm.
+        It is infinite for squared loss, whose gradient :math:`2x(x^T\beta - y)` is unbounded, and
+        without a bound on the row norm.
         """
         return 2.0 * self.weight * self.gradient_bound * self.row_bound
 
     def attained_gradient_share(self, norm: str) -> float:
-        """Return the fraction attained by two records with very large responses of opposite sign.
+        """Return the fraction attained by two records with large responses of opposite signs.
 
-        They change the gradient by :math:`2wc_1` times the row at every point, in the limit.
-        Without :math:`c_1`, or without a bound on rows, the change is unbounded.
+        In the limit of large responses, they change the gradient by :math:`2wc_1` times the row at
+        every point. Without :math:`c_1`, or without a bound on rows, the change is unbounded.
         """
         is_l1 = norm == "l1" and np.isfinite(self.record_gradient_change)
         return 1.0 / np.sqrt(self.dim) if is_l1 else 1.0
 
     def attained_minimiser_share(self, norm: str, curvature) -> float:
-        r"""Return the fraction attained by two records with large responses of opposite sign.
+        r"""Return the fraction attained by two records with large responses of opposite signs.
 
         The row of the records is along an axis, and all other rows are zero. The minimiser is a
         soft threshold of its argument, which changes by at most :math:`2wc_1`. The threshold
@@ -163,8 +163,8 @@ class Lasso(Problem):
         -------
         float
         """
-        share = max(0.0, 1.0 - self.minimiser_slack / self.record_gradient_change)
-        return share * self.attained_gradient_share(norm)
+        fraction = max(0.0, 1.0 - self.minimiser_slack / self.record_gradient_change)
+        return fraction * self.attained_gradient_share(norm)
 
     @property
     def minimiser_slack(self) -> float:
@@ -201,15 +201,16 @@ class Lasso(Problem):
         return self.with_valid(features=rows, responses=responses)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Compute a subgradient; for the penalty it is the sign, with 0 at 0."""
+        """Compute a subgradient of each local objective; that of the l1 norm is 0 at 0."""
         return self.smooth_gradient(x) + self.penalty * np.sign(x)
 
     def proximal(self, linear, penalty, centre, start):
-        r"""Take proximal gradient steps; the condition number determines how many.
+        r"""Minimise by proximal gradient steps, whose number follows from the condition number.
 
-        The error decreases in each step by the factor :math:`(\Lambda-\mu)/(\Lambda+\mu)` with step
-        :math:`2/(\Lambda+\mu)`, :math:`\mu = D_i` and :math:`\Lambda = D_i + \lambda_{\max}`. For
-        squared loss, :math:`\mu` also includes the smallest eigenvalue of the agent's Hessian.
+        Each step of length :math:`2/(\Lambda+\mu)` multiplies the error by at most
+        :math:`(\Lambda-\mu)/(\Lambda+\mu)`, with :math:`\mu = D_i` and
+        :math:`\Lambda = D_i + \lambda_{\max}`. For squared loss, :math:`\mu` also includes the
+        smallest eigenvalue of the agent's Hessian.
 
         Parameters
         ----------
@@ -229,12 +230,12 @@ class Lasso(Problem):
         smallest = penalty + self.strong_convexity * np.isinf(self.gradient_bound)
         step = 2.0 / (largest + smallest)
         steps = _steps((largest - smallest) / (largest + smallest))
-        x, still, threshold = start, linear - penalty * centre, step * self.penalty
-        for done in range(int(steps.max())):
-            ahead = x - step * (self.smooth_gradient(x) + still + penalty * x)
-            ahead -= np.minimum(np.maximum(ahead, -threshold), threshold)
+        x, constant, threshold = start, linear - penalty * centre, step * self.penalty
+        for step_index in range(int(steps.max())):
+            next_x = x - step * (self.smooth_gradient(x) + constant + penalty * x)
+            next_x -= np.minimum(np.maximum(next_x, -threshold), threshold)
             # The number of steps of an agent does not depend on the other agents.
-            x = np.where(done < steps, ahead, x)
+            x = np.where(step_index < steps, next_x, x)
         return x
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
@@ -244,8 +245,8 @@ class Lasso(Problem):
     def normalised_error(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the squared error relative to the reference.
 
-        It is :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`, a sum over agents, so that its
-        value at the origin is K (paper 002, section VI). It is infinite if :math:`\beta^c = 0`.
+        It is :math:`\sum_k\|\beta_k-\beta^c\|^2/\|\beta^c\|^2`, a sum over agents with the value K
+        at the origin (paper 002, section VI). It is infinite if :math:`\beta^c = 0`.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             relative = self.squared_error(x) / self.optimum_norm**2
@@ -265,8 +266,8 @@ EXAMPLE = {"records": 20, "dim": 10}
 def _steps(rate: np.ndarray) -> np.ndarray:
     """Return the number of steps, at least 1, that reduce the error by the factor ``TOLERANCE``."""
     with np.errstate(divide="ignore"):
-        needed = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
-    return np.where(rate > 0, needed, 0) + 1
+        count = np.ceil(np.log(TOLERANCE) / np.log(np.clip(rate, 0.0, 0.999)))
+    return np.where(rate > 0, count, 0) + 1
 
 
 def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
@@ -305,17 +306,17 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
     b = np.zeros_like(pull)
     scale = np.abs(pull).max(-1, initial=1e-300)
     # The number of sweeps of a run does not depend on the other runs.
-    moving = np.ones(len(pull), bool)
+    active = np.ones(len(pull), bool)
     for _ in range(SWEEPS):
         before = b.copy()
         for i in range(pull.shape[-1]):
             diagonal = gram[:, i, i]
             partial_residual = pull[:, i] - (gram[:, i] * b).sum(-1) + diagonal * b[:, i]
             b[:, i] = np.where(
-                moving, soft_threshold(partial_residual, penalty) / diagonal, b[:, i]
+                active, soft_threshold(partial_residual, penalty) / diagonal, b[:, i]
             )
-        moving &= np.abs(b - before).max(-1) > TOLERANCE * scale
-        if not moving.any():
+        active &= np.abs(b - before).max(-1) > TOLERANCE * scale
+        if not active.any():
             break
     return b
 
@@ -348,7 +349,7 @@ def build(
     agents : int
         Number of agents K.
     records : int
-        :math:`N_k`, of each agent.
+        Number :math:`N_k` of records of each agent.
     dim : int
         Number of features P.
     eta : float
@@ -358,11 +359,11 @@ def build(
     normalised : bool
         True to normalise the features by columns and rows.
     responses : {"normalised", "raw"}
-        Features from which :math:`y` is computed, if features are normalised.
+        Features from which :math:`y` is computed: normalised or as sampled.
     noise_variance : float
-        Variance of :math:`\psi`.
+        Variance of the noise :math:`\psi`.
     gradient_bound : float
-        :math:`c_1` of Huber's loss.
+        Bound :math:`c_1` on the slope of Huber's loss; infinite for squared loss.
 
     Returns
     -------

@@ -4,8 +4,8 @@ r"""Estimation of a parameter from streams of linear observations (paper 003, eq
           H_i(t) = A_i + B_i \sin t + C_i \cos t, \quad t = 0, 1, 2, \dots
 
 with t in radians and :math:`\omega_i(t)` independent and uniform on :math:`[-w, w]`. Each agent
-receives one vector of m numbers at each time. Agents store no data, and no two times share data.
-The matrices are public: only the measurements are private.
+receives one vector of m numbers at each time and stores no data. The matrices are public, and only
+the measurements are private.
 
 Neighbours (Definition 3.1) differ in one :math:`y_i(t)`, by at most :math:`\delta` in l1 norm.
 """
@@ -31,8 +31,8 @@ from private_consensus.common.errors import require
 from ..randomness import Streams
 from .base import Problem, consensus_error
 
-AT_ONCE = 2**20
-"""Number of matrix entries that are computed together, over several times."""
+BLOCK_ENTRIES = 2**20
+"""Number of matrix entries per block of times."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class LinearObservation(Problem):
     Parameters
     ----------
     theta : ndarray, shape (n,)
-        :math:`\theta^*`, which the agents estimate.
+        Parameter :math:`\theta^*`, which the agents estimate.
     constant, sine, cosine : ndarray, shape (agents, m, n)
-        :math:`A_i, B_i, C_i`.
+        Matrices :math:`A_i, B_i, C_i`.
     initial : ndarray, shape (agents, n)
-        :math:`x_i(0)`.
+        Initial estimates :math:`x_i(0)`.
     noise : float
-        :math:`w`, half the width of the observation noise.
+        Bound :math:`w` on the absolute value of the observation noise.
     """
 
     theta: np.ndarray
@@ -76,7 +76,7 @@ class LinearObservation(Problem):
         require_number("problem.noise", self.noise, least=0)
 
     oracles: ClassVar[tuple[str, ...]] = ("the matrices H_i(t) are public",)
-    strong_convexity: ClassVar[float] = 0.0  # an observation at one time covers one direction only
+    strong_convexity: ClassVar[float] = 0.0  # observations of one time do not determine theta
 
     @property
     def n_agents(self) -> int:
@@ -88,12 +88,12 @@ class LinearObservation(Problem):
 
     @property
     def noise_variance(self) -> float:
-        r""":math:`\mathrm{Var}\,\omega = w^2/3` of each observed number."""
+        r"""Variance :math:`w^2/3` of the noise of each observed number."""
         return self.noise**2 / 3.0
 
     def matrices(self, t: float) -> np.ndarray:
         """Compute :math:`H_i(t)` of all agents; shape (agents, m, n)."""
-        # Used several times per iteration: the matrices of the latest t are cached.
+        # Each iteration uses the matrices of one t several times, so that they are cached.
         if self._latest.get("t") != t:
             H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
             H.setflags(write=False)
@@ -112,7 +112,7 @@ class LinearObservation(Problem):
         return blocks.reshape(agents * dim, agents * dim)
 
     def observation_noise(self, streams: Streams) -> Iterator[np.ndarray]:
-        r"""Return the stream of unit samples of :math:`\omega`, one item per time.
+        r"""Return the random numbers of the observation noise, one array per time.
 
         Items are uniform on [0, 1) and have shape (runs, agents, m).
         """
@@ -126,7 +126,7 @@ class LinearObservation(Problem):
         t : float
             Time, in radians.
         unit : ndarray, shape (runs, agents, m)
-            Item of :meth:`observation_noise`.
+            Array of :meth:`observation_noise` for time t.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class LinearObservation(Problem):
     def row_norms(self, times: np.ndarray) -> np.ndarray:
         """Compute :meth:`row_norm` for many times; shape (times, agents)."""
         norms = np.empty((len(times), self.n_agents))
-        block_size = max(1, AT_ONCE // self.constant.size)
+        block_size = max(1, BLOCK_ENTRIES // self.constant.size)
         for first in range(0, len(times), block_size):
             t = np.asarray(times[first : first + block_size], float)[:, None, None, None]
             H = self.constant + self.sine * np.sin(t) + self.cosine * np.cos(t)
@@ -156,26 +156,25 @@ class LinearObservation(Problem):
 
     @cached_property
     def largest_row_norm(self) -> float:
-        r""":math:`H_{\max}`, the supremum of :meth:`row_norm` over agents and real t.
+        r"""Supremum :math:`H_{\max}` of :meth:`row_norm` over agents and real t.
 
-        Each entry is :math:`a + r\sin(t + \varphi)`, whose absolute value has a kink at a sign
-        change. The supremum is searched for on a grid of t, which is then refined around its best
-        point. Agents with equal matrices are evaluated once.
+        It is computed on a grid of t, which is refined around its best point. Agents with equal
+        matrices are evaluated once.
         """
         coefficients = np.stack([self.constant, self.sine, self.cosine], axis=1)
-        _, one_of_each = np.unique(
+        _, distinct = np.unique(
             coefficients.reshape(len(coefficients), -1), axis=0, return_index=True
         )
-        kinds = self.with_valid(
-            **{key: getattr(self, key)[one_of_each] for key in ("constant", "sine", "cosine")},
-            initial=self.initial[one_of_each],
+        distinct_agents = self.with_valid(
+            **{key: getattr(self, key)[distinct] for key in ("constant", "sine", "cosine")},
+            initial=self.initial[distinct],
         )
         grid = np.linspace(0.0, 2.0 * np.pi, 4096, endpoint=False)
         for _ in range(4):
-            best = grid[int(kinds.row_norms(grid).max(-1).argmax())]
+            best = grid[int(distinct_agents.row_norms(grid).max(-1).argmax())]
             step = grid[1] - grid[0]
             grid = np.linspace(best - step, best + step, 65)
-        return float(kinds.row_norm(best).max())
+        return float(distinct_agents.row_norm(best).max())
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the gradient of :math:`\tfrac12 E\|y_i - H_i x_i\|^2`, averaged over time."""
@@ -242,7 +241,7 @@ EXAMPLE = {
     "sine": [[1, 0], [0, 0], [0, 0], [0, -1], [0, 0.5]],
     "cosine": [[0, 0], [-1, 0], [0, 1], [0, 0], [0, 0]],
 }
-"""The five agents of paper 003, section 5; for another number of agents they repeat in turn."""
+"""Matrices of the five agents of paper 003, section 5, which repeat for more agents."""
 
 
 def build(
@@ -257,14 +256,14 @@ def build(
     agents : int
         Number of agents.
     theta : sequence of n numbers
-        :math:`\theta^*`.
+        Parameter :math:`\theta^*`.
     constant, sine, cosine : sequences of rows
-        For each agent :math:`A_i`, :math:`B_i`, :math:`C_i`: a row of n numbers, or m such rows.
-        If there are more agents than matrices, the matrices repeat in turn.
+        Matrices :math:`A_i`, :math:`B_i`, :math:`C_i` of each agent: a row of n numbers, or m such
+        rows. If there are more agents than matrices, the matrices repeat.
     initial : sequence of n numbers
-        :math:`x_i(0)`, equal for all agents.
+        Initial estimate :math:`x_i(0)` of all agents.
     noise : float
-        :math:`w \ge 0`.
+        Bound :math:`w \ge 0` on the absolute value of the observation noise.
 
     Returns
     -------
@@ -273,8 +272,8 @@ def build(
     Raises
     ------
     InvalidInput
-        If shapes do not fit, or the agents together cannot observe some direction of the parameter
-        at any time. (Assumption A2 is stronger: they observe it at every time.)
+        If shapes do not fit, or if the observations of all agents and times do not determine the
+        parameter. (Assumption A2 requires this for each time.)
     """
     theta = _numbers("theta", theta, 1)
     initial = _numbers("initial", initial, 1)
@@ -303,8 +302,8 @@ def _numbers(key: str, value, *dimensions: int) -> np.ndarray:
     except (TypeError, ValueError):
         array = np.array(np.nan)
     fits = array.ndim in dimensions and bool(np.isfinite(array).all())
-    kinds = {1: "a list of numbers", 2: "rows of numbers", 3: "rows of numbers, or lists of such"}
-    require(fits, f"problem.{key}", value, kinds[max(dimensions)])
+    descriptions = {1: "a list of numbers", 2: "rows of numbers", 3: "rows or matrices of numbers"}
+    require(fits, f"problem.{key}", value, descriptions[max(dimensions)])
     return array
 
 

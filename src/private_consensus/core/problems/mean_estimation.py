@@ -37,7 +37,8 @@ class MeanEstimation(Problem):
     records : int
         Number of records per agent, :math:`N_i`, equal for all agents.
     box : float
-        :math:`R`; the domain and the records' universe are :math:`[-R, R]^p`, with side length 2R.
+        Half the side length :math:`R` of the box :math:`[-R, R]^p`, which is the domain and which
+        contains all records.
     size_ratio : float
         Largest number of records of an agent, divided by ``records``. If it exceeds 1, the numbers
         are unequal and ``means`` holds sums of records divided by ``records``.
@@ -82,7 +83,7 @@ class MeanEstimation(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        r""":math:`\sup \|d - d'\|_2 = 2R\sqrt p` (paper 000, section V-A)."""
+        r"""Diameter :math:`2R\sqrt p` of the box (paper 000, section V-A)."""
         return 2.0 * self.box * np.sqrt(self.dim)
 
     @property
@@ -92,7 +93,7 @@ class MeanEstimation(Problem):
 
     @property
     def lipschitz(self) -> float:
-        r""":math:`G = N_i\, 2R\sqrt p`, the Lipschitz constant of the SUM over the box."""
+        r"""Lipschitz constant :math:`G = N_i\, 2R\sqrt p` of the sum over the records."""
         return self.records * self.record_gradient_change
 
     def attained_gradient_share(self, norm: str) -> float:
@@ -104,10 +105,7 @@ class MeanEstimation(Problem):
         return {"l2": 1.0, "l1": 1.0 / self.dim, "linf": 1.0 / np.sqrt(self.dim)}[norm]
 
     def attained_step_share(self, steps):
-        """Return 1 for steps of at most 1/N, else 0.
-
-        A step of at most 1/N ends between the point and the mean, hence in the box.
-        """
+        """Return 1 for steps of at most 1/N, which end in the box, and 0 for longer steps."""
         within = np.asarray(steps) <= (1 + 1e-12) / self.records
         return np.where(within, 1.0, 0.0)
 
@@ -116,7 +114,7 @@ class MeanEstimation(Problem):
 
     @property
     def target(self) -> np.ndarray:
-        r""":math:`\bar d`, the mean of all records of a run; shape (runs, p)."""
+        r"""Mean :math:`\bar d` of all records of a run; shape (runs, p)."""
         return self.means.mean(-2)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
@@ -148,7 +146,10 @@ class MeanEstimation(Problem):
         return np.clip(x, -self.box, self.box)
 
     def error(self, estimate: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2`; estimates (..., runs, p)."""
+        r"""Compute the normalised error :math:`\|\hat x - \bar d\|_2^2 / \|\bar d\|_2^2`.
+
+        Estimates have shape (..., runs, p).
+        """
         distance = ((estimate - self.target) ** 2).sum(-1)
         return distance / (self.target**2).sum(-1)
 
@@ -188,7 +189,7 @@ def build(
     dim : int
         Dimension p of a record.
     box : float
-        R, half the side length of the box.
+        Half the side length R of the box.
     centre : float
         Mean before truncation, divided by ``box``.
     deviation : float
@@ -206,7 +207,7 @@ def build(
     mean = centre * box
     lowest, highest = ndtr((np.array([-box, box]) - mean) / deviation)
     means = np.empty((len(streams.runs), agents, dim))
-    # Records are the first axis, so that more of them leave the earlier ones unchanged.
+    # The first axis is the record, so that more records do not change earlier records.
     for run, generator in enumerate(streams.generators("data")):
         uniform = generator.random((records, agents, dim))
         normal = ndtri(lowest + (highest - lowest) * uniform)

@@ -3,18 +3,19 @@ r"""Perceptron with one hidden layer for image classification (dissertation 4.5)
 .. math:: h = \varsigma(a W_1 + b_1), \quad o = h W_2 + b_2, \qquad
           x = (W_1, b_1, W_2, b_2) \in R^p
 
-with :math:`\varsigma` the sigmoid. A record's loss is softmax cross-entropy,
+with the sigmoid :math:`\varsigma`. A record's loss is softmax cross-entropy,
 :math:`\ln\sum_k e^{o_k} - o_y`, or the sum of ten binary cross-entropies,
-:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``). The dissertation states "cross-entropy"; its
-predecessor's code has the second loss. Both have :math:`\partial\ell/\partial o = \pi - e_y`, with
-:math:`\pi` the softmax or the sigmoids. An agent's objective is the mean over its records.
+:math:`\sum_k \ln(1+e^{o_k}) - o_y` (``loss: bce``). The dissertation states "cross-entropy"; the
+code of the predecessor paper uses the second loss. Both have
+:math:`\partial\ell/\partial o = \pi - e_y`, with the softmax or the sigmoids :math:`\pi`. An
+agent's objective is the mean over its records.
 
 The gradient of a record in one layer is the outer product of the layer's input and of the
 backpropagated derivative, so
 
 .. math:: \|\nabla\ell\|^2 = (\|a\|^2+1)\|\delta_1\|^2 + (\|h\|^2+1)\|\delta_2\|^2
 
-and scaling the rows of :math:`\delta` clips it. Gradients of single records are never formed.
+and scaling the rows of :math:`\delta` clips it. Gradients of single records are not computed.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ LOSSES = ("softmax", "bce")
 PARTITIONS = ("shared", "per_run")
 PRECISIONS = {"single": np.float32, "double": np.float64}
 INITS = ("zero", "random", "u05")
-ROWS_AT_ONCE, MODELS_AT_ONCE = 1000, 8
+BLOCK_ROWS, BLOCK_MODELS = 1000, 8
 
 
 @dataclass(frozen=True, eq=False)
 class Perceptron(Problem):
-    """Networks of equal shape, one per agent, on a common data set.
+    """Perceptrons of equal shape, one per agent, on a common data set.
 
     Parameters
     ----------
@@ -56,9 +57,9 @@ class Perceptron(Problem):
     labels : ndarray of int, shape (rows,)
         Classes from 0 to 9.
     agent_rows : ndarray of int, shape (runs or 1, agents, m)
-        Rows of each agent.
+        Indices of the records of each agent.
     test : ndarray of int
-        Rows of the test set.
+        Indices of the test records.
     hidden : int
         Number of hidden units.
     loss : {"softmax", "bce"}
@@ -92,10 +93,10 @@ class Perceptron(Problem):
             expected = f"a row from 0 to {count - 1}"
             require_each(in_range, f"problem.{name}", rows, axes[-rows.ndim :], expected)
         ordered = np.sort(self.agent_rows.reshape(len(self.agent_rows), -1), axis=1)
-        different = np.ones(ordered.shape, bool)
-        different[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+        is_distinct = np.ones(ordered.shape, bool)
+        is_distinct[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
         expected = "different rows: a record belongs to one agent"
-        require_each(different, "problem.agent_rows", ordered, axes[::2], expected)
+        require_each(is_distinct, "problem.agent_rows", ordered, axes[::2], expected)
 
     @property
     def n_runs(self) -> int:
@@ -120,11 +121,11 @@ class Perceptron(Problem):
 
     @property
     def record_gradient_change(self) -> float:
-        """Infinite: the algorithms clip gradients instead."""
+        """Infinity, since the gradient of a record is unbounded; algorithms clip gradients."""
         return np.inf
 
     def rows_of(self, run: int) -> np.ndarray:
-        """Return the rows of the agents of a run; shape (agents, m)."""
+        """Return the indices of the agents' records in a run; shape (agents, m)."""
         return self.agent_rows[run if len(self.agent_rows) > 1 else 0]
 
     def layers(self, x: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -145,15 +146,14 @@ class Perceptron(Problem):
     def initial(self, init: str, streams: Streams) -> np.ndarray:
         """Return the common starting point of all agents of a run.
 
-        It is sampled from the stream of the data, so that all algorithms of a figure start from the
-        same point.
+        It is sampled from the stream ``data``, so that all algorithms of a figure have the same
+        starting point.
 
         Parameters
         ----------
         init : {"zero", "random", "u05"}
-            ``zero`` (as published in the algorithms), ``random`` (normal weights of variance
-            1/fan-in, biases 0) or ``u05`` (all parameters uniform in [-0.5, 0.5], the predecessor's
-            code).
+            ``zero`` (as published), ``random`` (normal weights of variance 1/fan-in, biases 0) or
+            ``u05`` (all parameters uniform in [-0.5, 0.5], the code of the predecessor paper).
         streams : Streams
             Random streams.
 
@@ -202,7 +202,7 @@ class Perceptron(Problem):
             self.backpropagate(np.ascontiguousarray(x), *batch, factors)
             backpropagation.write_gradients(factors, out)
             return out
-        return self._plain_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
+        return self._array_gradient(x, rows, np.arange(rows.shape[-1]) < sizes[:, None], clip, out)
 
     def factors(self, agents: int, widest: int) -> backpropagation.Factors:
         """Return a workspace for factored gradients.
@@ -223,7 +223,7 @@ class Perceptron(Problem):
     def backpropagate(self, x, first, rows, sizes, clips, factors) -> None:
         """Compute the factors of :meth:`clipped_gradient` for the agents of several settings.
 
-        It requires the compiler. The models are contiguous arrays of float32.
+        The models are contiguous arrays of float32.
 
         Parameters
         ----------
@@ -247,17 +247,17 @@ class Perceptron(Problem):
 
     @cached_property
     def _records(self) -> backpropagation.PackedRecords:
-        return _records_of(_Same(self.features))
+        return _records_of(_IdentityKey(self.features))
 
-    def _plain_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
-        """Compute clipped gradients of padded samples; padding has weight 0."""
+    def _array_gradient(self, x, rows, in_sample, clip, out) -> np.ndarray:
+        """Compute mean clipped gradients of samples by array operations; padding has weight 0."""
         W1, b1, W2, b2 = self.layers(x)
         a = self.features[rows]
         h = sigmoid(a @ W1 + b1)
         back2 = self._slopes(h @ W2 + b2, self.labels[rows])
         back1 = (back2 @ W2.swapaxes(-1, -2)) * (h * (1 - h))
-        lengths = _squared(a) + 1
-        squares = lengths * _squared(back1) + (_squared(h) + 1) * _squared(back2)
+        lengths = _squared_norms(a) + 1
+        squares = lengths * _squared_norms(back1) + (_squared_norms(h) + 1) * _squared_norms(back2)
         sizes = np.maximum(in_sample.sum(-1, keepdims=True), 1)
         weights = in_sample / (sizes * np.maximum(1.0, np.sqrt(squares) / clip))
         weights = weights.astype(x.dtype)[..., None]
@@ -277,7 +277,7 @@ class Perceptron(Problem):
         for r in range(x.shape[1]):
             rows = self.rows_of(r)
             a = np.ascontiguousarray(self.features[rows].swapaxes(-1, -2), x.dtype)
-            # One setting at a time, so that intermediate values stay in the cache.
+            # Settings are processed separately, so that intermediate values stay in the cache.
             for s in range(len(x)):
                 self._gradient_of_all(x[s, r], a, self.labels[rows], out[s, r])
         return out
@@ -317,10 +317,9 @@ class Perceptron(Problem):
         return self._outputs(x, self.layers(x)[0].swapaxes(-1, -2) @ a)[1]
 
     def _outputs(self, x: np.ndarray, weighted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute h [..., hidden, records] and o [..., classes, records].
+        """Compute h [..., hidden, records] and o [..., classes, records] from weighted inputs.
 
-        The array h replaces the weighted inputs. The records are the last axis, so that sums and
-        maxima over classes use long contiguous rows.
+        The array of weighted inputs is overwritten with h.
         """
         _, b1, W2, b2 = (v.swapaxes(-1, -2) for v in self.layers(x))
         weighted += b1
@@ -355,35 +354,38 @@ class Perceptron(Problem):
         loss, accuracy : ndarray, shape (...)
         """
         models = x.reshape(-1, x.shape[-1])
-        # Images of one class have similar black pixels, which are skipped.
+        # Images of one class have similar black pixels, which the compiled code skips.
         rows = rows[np.argsort(self.labels[rows], kind="stable")]
-        loss, right = np.zeros(len(models)), np.zeros(len(models))
-        for begin in range(0, len(rows), ROWS_AT_ONCE):
-            block = rows[begin : begin + ROWS_AT_ONCE]
-            for first in range(0, len(models), MODELS_AT_ONCE):
-                batch = slice(first, first + MODELS_AT_ONCE)
-                losses, rightly = self._judged(
+        loss, correct_counts = np.zeros(len(models)), np.zeros(len(models))
+        for begin in range(0, len(rows), BLOCK_ROWS):
+            block = rows[begin : begin + BLOCK_ROWS]
+            for first in range(0, len(models), BLOCK_MODELS):
+                batch = slice(first, first + BLOCK_MODELS)
+                losses, is_correct = self._losses_and_correctness(
                     self.outputs(models[batch], block), self.labels[block]
                 )
                 loss[batch] += losses.sum(-1, dtype=float)
-                right[batch] += rightly.sum(-1)
+                correct_counts[batch] += is_correct.sum(-1)
         shape = x.shape[:-1]
-        return (loss / len(rows)).reshape(shape), (right / len(rows)).reshape(shape)
+        return (loss / len(rows)).reshape(shape), (correct_counts / len(rows)).reshape(shape)
 
-    def _judged(self, o: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Compute losses and correctness of predictions; each [models, records].
+    def _losses_and_correctness(
+        self, o: np.ndarray, labels: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Compute the losses, and whether predictions are correct; each [models, records].
 
-        Outputs are [models, classes, records]. The prediction is the first class of maximal output.
+        Outputs are [models, classes, records]. The predicted class is the first with the largest
+        output.
         """
         label_outputs = o[:, labels, np.arange(len(labels))]
-        top, rightly = o.max(-2), o.argmax(-2) == labels
+        maximum, is_correct = o.max(-2), o.argmax(-2) == labels
         if self.loss == "bce":
-            return np.logaddexp(o, 0).sum(-2) - label_outputs, rightly
-        o -= top[:, None]
-        return np.log(np.exp(o, out=o).sum(-2)) + top - label_outputs, rightly
+            return np.logaddexp(o, 0).sum(-2) - label_outputs, is_correct
+        o -= maximum[:, None]
+        return np.log(np.exp(o, out=o).sum(-2)) + maximum - label_outputs, is_correct
 
-    def evaluated(self, subset: str, x: np.ndarray) -> np.ndarray:
-        """Compute the loss and the accuracy of the AVERAGE model.
+    def average_model_measures(self, subset: str, x: np.ndarray) -> np.ndarray:
+        """Compute loss and accuracy of the average of the agents' models.
 
         Parameters
         ----------
@@ -405,15 +407,15 @@ class Perceptron(Problem):
         for run in range(average.shape[1]):
             rows = self.test if subset == "test" else self.rows_of(run).ravel()
             measures[:, :, run] = self.evaluate(average[:, run], rows)
-        # Loss and accuracy are measured one after the other; one forward pass serves both.
+        # Two metrics use these numbers, which are computed once.
         self._evaluated[subset] = average, measures
         return measures
 
     metrics = {  # noqa: RUF012
-        "training_loss": lambda problem, x: problem.evaluated("training", x)[0],
-        "training_accuracy": lambda problem, x: problem.evaluated("training", x)[1],
-        "test_loss": lambda problem, x: problem.evaluated("test", x)[0],
-        "test_accuracy": lambda problem, x: problem.evaluated("test", x)[1],
+        "training_loss": lambda problem, x: problem.average_model_measures("training", x)[0],
+        "training_accuracy": lambda problem, x: problem.average_model_measures("training", x)[1],
+        "test_loss": lambda problem, x: problem.average_model_measures("test", x)[0],
+        "test_accuracy": lambda problem, x: problem.average_model_measures("test", x)[1],
         "consensus_error": consensus_error,
     }
 
@@ -432,8 +434,8 @@ def sigmoid(v: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class _Same:
-    """Array with equality by identity: a cache key for blocks of runs that share images."""
+class _IdentityKey:
+    """Cache key of an array that is equal to keys of the same array object only."""
 
     array: np.ndarray
 
@@ -445,11 +447,11 @@ class _Same:
 
 
 @lru_cache(maxsize=1)
-def _records_of(features: _Same) -> backpropagation.PackedRecords:
+def _records_of(features: _IdentityKey) -> backpropagation.PackedRecords:
     return backpropagation.records(features.array)
 
 
-def _squared(v: np.ndarray) -> np.ndarray:
+def _squared_norms(v: np.ndarray) -> np.ndarray:
     """Compute the squared l2 norms of rows."""
     return (v * v).sum(-1)
 
@@ -475,20 +477,19 @@ def build(
     agents : int
         Number of agents.
     prepared : object
-        With ``features``, ``labels`` from 0 to 9 and ``splits`` train and test.
+        Prepared records: ``features``, ``labels`` from 0 to 9, and ``splits`` train and test.
     hidden : int
-        Units of the hidden layer: 50 for MNIST, 40 for CIFAR-10.
+        Number of hidden units, 50 for MNIST and 40 for CIFAR-10.
     records : int
         Number of records of all agents together; each agent has ``records // agents``.
     loss : {"softmax", "bce"}
         Softmax cross-entropy or the sum of binary cross-entropies.
     partition : {"per_run", "shared"}
-        Either every run samples and assigns records again ("in each simulation"), or all runs share
-        one partition.
+        Each run samples its own records and partition, or all runs share one partition.
     test_rows : int, optional
         Largest number of test rows.
     precision : {"single", "double"}
-        Double is the reference.
+        Precision of the computations.
 
     Returns
     -------
@@ -497,9 +498,9 @@ def build(
     train = np.asarray(prepared.splits["train"])
     for key, value in {"hidden": hidden, "records": records}.items():
         require(value >= 1, f"problem.{key}", value, "a whole number >= 1")
-    usable = agents <= records <= len(train)
+    in_range = agents <= records <= len(train)
     expected = f"at least {agents}, one per agent, and at most {len(train)}, the training records"
-    require(usable, "problem.records", records, expected)
+    require(in_range, "problem.records", records, expected)
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
     require(
         partition in PARTITIONS, "problem.partition", partition, f"one of {', '.join(PARTITIONS)}"

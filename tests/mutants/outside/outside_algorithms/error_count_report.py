@@ -18,7 +18,7 @@ class ErrorCountReport(RoundNoiseDescent):
     quantities: ClassVar[tuple[str, ...]] = ("released", "errors")
 
     def observables(self, state, problem, t):
-        errors = problem.own_errors(state.x).sum(-1).astype(float)
+        errors = problem.local_error_counts(state.x).sum(-1).astype(float)
         return {"released": state.x, "errors": errors}
 
 

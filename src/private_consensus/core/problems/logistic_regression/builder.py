@@ -1,4 +1,4 @@
-"""Distribution of prepared rows to agents; the remaining rows are the test set."""
+"""Construction of logistic regression from prepared records."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def build(
     agents : int
         Number of agents.
     prepared : object
-        With ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
+        Prepared records: ``features`` (rows of norm <= 1) and ``labels`` in {-1, +1}.
     records : int
         Number of records per agent.
     ridge : float
-        :math:`\lambda` per record: the agent's regulariser is ``records * weight * ridge``.
+        Regularisation per record: an agent's :math:`\lambda` is ``records * weight * ridge``.
     box : float
-        R; the domain is :math:`[-R, R]^d`.
+        Bound R of the domain :math:`[-R, R]^d`.
     weight : float or "mean"
         Weight of one record's loss; "mean" is ``loss_scale`` / records.
     loss_scale : float
-        C of paper 004's predecessors, which multiply the mean loss, and with it the ridge.
+        Factor C of the mean loss and of the ridge, as in the predecessors of paper 004.
     test_rows : int, optional
         Largest number of test rows.
     partition : {"shared", "per_run"}
         One partition for all runs, or a new one for each run.
     coding : {"signed", "zero_one"}
-        Labels as prepared, or 1 for the negative and 0 for the positive class (paper 001).
+        Labels as prepared, or 1 for the negative class and 0 for the positive class (paper 001).
 
     Returns
     -------
@@ -118,11 +118,11 @@ def rescaled(
     records : int
         Number of records per agent.
     ridge : float
-        :math:`\lambda` per record.
+        Regularisation per record.
     weight : float or "mean"
         Weight of one record's loss; "mean" is ``loss_scale`` / records.
     loss_scale : float
-        C, which multiplies the mean loss, and with it the ridge.
+        Factor C of the mean loss and of the ridge.
     **same
         Parameters that determine the data; ignored.
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import consensus_error
 
 SOLVER_ERROR = 1e-9
-"""Error of the optimum; smaller distances to it are not resolved."""
+"""Numerical error of the optimum, below which distances to it are not resolved."""
 
 
 def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
@@ -27,20 +27,20 @@ def excess(problem: Any, estimate: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (...)
     """
-    everywhere = np.broadcast_to(
+    same_model = np.broadcast_to(
         estimate[..., None, :], (*estimate.shape[:-1], problem.n_agents, problem.dim)
     )
-    star = problem.optimum[..., None, :]
-    best = problem.objective(
-        np.broadcast_to(star, (*star.shape[:-2], problem.n_agents, problem.dim))
+    optimum = problem.optimum[..., None, :]
+    optimal_loss = problem.objective(
+        np.broadcast_to(optimum, (*optimum.shape[:-2], problem.n_agents, problem.dim))
     ).sum(-1)
-    return (problem.objective(everywhere).sum(-1) - best) / (
+    return (problem.objective(same_model).sum(-1) - optimal_loss) / (
         problem.record_counts.sum() * problem.weight
     )
 
 
 def misclassified(problem: Any, estimate: np.ndarray) -> np.ndarray:
-    """Compute the fraction of misclassified test rows; margin 0 predicts the negative class.
+    """Compute the fraction of misclassified test records; margin 0 predicts the negative class.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
     return ((x - problem.optimum[..., None, :]) ** 2).sum(-1).mean(-1)
 
 
-def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
+def local_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     r"""Compute the mean over agents of the local loss, without weight and ridge.
 
     The local loss is :math:`\frac1{|D_i|}\sum\ln(1+e^{-m})`.
@@ -118,7 +118,7 @@ def own_loss(problem: Any, x: np.ndarray) -> np.ndarray:
     return ((losses * problem.records - padding) / problem.sizes).mean(-1)
 
 
-def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
+def local_error(problem: Any, x: np.ndarray) -> np.ndarray:
     """Compute the fraction of all local records that their agent's model misclassifies.
 
     Parameters
@@ -132,10 +132,10 @@ def own_error(problem: Any, x: np.ndarray) -> np.ndarray:
     -------
     ndarray, shape (...)
     """
-    return problem.own_errors(x).sum(-1) / problem.record_counts.sum()
+    return problem.local_error_counts(x).sum(-1) / problem.record_counts.sum()
 
 
-def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
+def local_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
     """Compute the mean over agents of the local model's error on the test rows.
 
     Parameters
@@ -162,15 +162,15 @@ def own_test_error(problem: Any, x: np.ndarray) -> np.ndarray:
     )
 
 
-def _train_majority(problem: Any, x: np.ndarray) -> np.ndarray:
+def _train_majority_fraction(problem: Any, x: np.ndarray) -> np.ndarray:
     """Compute the fraction of the more frequent label among all local records."""
     if problem.sizes is None:
-        return _majority(problem.labels, 2, x)
+        return _majority_fraction(problem.labels, 2, x)
     positive = (problem.labels > 0).sum((-1, -2)) / problem.sizes.sum()
     return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
 
-def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
+def _majority_fraction(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
     """Compute the fraction of the more frequent label, repeated for each model of x.
 
     The array x has shape [..., agents, dim], the result [...].
@@ -180,14 +180,14 @@ def _majority(labels: np.ndarray, axes: int, x: np.ndarray) -> np.ndarray:
 
 
 METRICS = {
-    "own_loss": own_loss,
-    "own_train_error": own_error,
-    "own_train_accuracy": lambda problem, x: 1.0 - own_error(problem, x),
-    "own_test_error": own_test_error,
-    "own_test_accuracy": lambda problem, x: 1.0 - own_test_error(problem, x),
-    "majority_train_accuracy": _train_majority,
-    "majority_test_accuracy": lambda problem, x: _majority(problem.test_labels, 1, x),
-    "majority_test_error": lambda problem, x: 1.0 - _majority(problem.test_labels, 1, x),
+    "own_loss": local_loss,
+    "own_train_error": local_error,
+    "own_train_accuracy": lambda problem, x: 1.0 - local_error(problem, x),
+    "own_test_error": local_test_error,
+    "own_test_accuracy": lambda problem, x: 1.0 - local_test_error(problem, x),
+    "majority_train_accuracy": _train_majority_fraction,
+    "majority_test_accuracy": lambda problem, x: _majority_fraction(problem.test_labels, 1, x),
+    "majority_test_error": lambda problem, x: 1.0 - _majority_fraction(problem.test_labels, 1, x),
     "log_distance": log_distance,
     "origin_log_distance": lambda problem, x: log_distance(problem, np.zeros_like(x)),
     "squared_distance": squared_distance,

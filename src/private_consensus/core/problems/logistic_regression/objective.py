@@ -1,4 +1,4 @@
-"""Objective of logistic regression, its sensitivities and its local solvers."""
+"""Objective of regularised logistic regression and its sensitivities."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from private_consensus.common.arrays import (
 )
 from private_consensus.common.errors import arguments, require
 
-from ...kernels import logistic as fast
+from ...kernels import logistic as kernel
 from ...kernels.compiling import share_out
 from ...randomness import Streams
 from ..base import Problem
@@ -30,25 +30,26 @@ from .loss import losses_of, per_agent, sigmoid_neg
 
 INITS = ("zero", "random")
 CODINGS = {"signed": (-1, 1), "zero_one": (0, 1)}
-"""Values of labels."""
-TOGETHER = 2**17
-"""Number of record entries of the points whose Hessians are computed together."""
-FEW = 20_000
-"""Number of record entries per agent up to which one operation on all agents is faster."""
+"""Negative and positive label of each coding."""
+BLOCK_ENTRIES = 2**17
+"""Number of record entries per block of points whose Hessians are computed."""
+SMALL_ENTRIES = 20_000
+"""Number of record entries per agent up to which array operations on all agents are faster than
+compiled code."""
 
 
 def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarray) -> np.ndarray:
-    """Evaluate selected points, one agent after the other; results for other points are NaN.
+    """Evaluate selected points for one agent after the other; values at other points are NaN.
 
-    ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent. The mask has
-    shape (points, [runs,] agents).
+    The function ``evaluate(agent, index)`` returns the values at the points ``index`` of an agent.
+    The mask of selected points has shape (points, [runs,] agents).
     """
     values = np.full(mask.shape, np.nan)
 
     def evaluate_some(first, last):
         for agent in range(first, last):
-            holder = np.unravel_index(agent, mask.shape[1:])
-            index = (mask[(slice(None), *holder)], *holder)
+            agent_index = np.unravel_index(agent, mask.shape[1:])
+            index = (mask[(slice(None), *agent_index)], *agent_index)
             values[index] = evaluate(agent, index)
 
     share_out(evaluate_some, math.prod(mask.shape[1:]))
@@ -56,7 +57,7 @@ def _agent_by_agent(evaluate: Callable[[int, tuple], np.ndarray], mask: np.ndarr
 
 
 def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negative: float) -> None:
-    """Refuse numbers of records that the arrays do not have, and padding that is not empty."""
+    """Raise an error for invalid numbers of records, and for padding that is not empty."""
     require_array("problem.sizes", sizes, ("agent",), kinds="iu")
     require_shape("problem.sizes", sizes, features.shape[-3:-2], "the agents")
     largest = features.shape[-2]
@@ -71,30 +72,30 @@ def _require_padding(features: np.ndarray, labels: np.ndarray, sizes: Any, negat
 
 @dataclass(frozen=True)
 class LogisticRegression(Problem):
-    r"""Logistic regression on the agents' records, with a test set that no agent holds.
+    r"""Logistic regression on the agents' records, with a separate test set.
 
     Parameters
     ----------
     features : ndarray, shape ([runs,] agents, records, dim)
-        Rows of l2 norm <= 1.
+        Features of the records, with l2 norms of at most 1.
     labels : ndarray, shape ([runs,] agents, records)
-        In {-1, +1}, or in {0, 1} with ``coding="zero_one"``.
+        Labels in {-1, +1}, or in {0, 1} with ``coding="zero_one"``.
     test_features, test_labels : ndarray, shapes ([runs,] rows, dim) and ([runs,] rows)
-        Test set.
+        Test records.
     weight : float
-        ``w``, the weight of one record's loss.
+        Weight ``w`` of one record's loss.
     ridge : float
-        :math:`\lambda`.
+        Coefficient :math:`\lambda` of the regulariser.
     box : float
-        The domain is :math:`[-R, R]^d`; infinite for none.
+        Bound R of the domain :math:`[-R, R]^d`; infinite for no domain.
     coding : {"signed", "zero_one"}
-        Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding,
-        and on whether all features are >= 0: both are public.
+        Labels -1 and 1, or 0 and 1 as published in paper 001. Sensitivities depend on the coding
+        and on whether all features are >= 0. Both are public.
     sizes : ndarray of int, shape (agents,), optional
-        Numbers of records of agents that hold different numbers. Further rows are padding: zeros
-        with the negative label. Padding has a constant loss and no gradient, and metrics ignore it.
-        The padded data are data of the universe that every bound covers, so that all sensitivities
-        hold. None: every agent holds ``records`` records.
+        Numbers of records of the agents, if they differ. Further rows are padding: zeros with the
+        negative label, which have no gradient and which metrics ignore. Padded data belong to the
+        universe of data sets, so that all sensitivities hold. None: every agent has ``records``
+        records.
     """
 
     features: np.ndarray
@@ -172,8 +173,8 @@ class LogisticRegression(Problem):
         r"""Bound on the change of the gradient if one record is replaced: 2w in general.
 
         The norm of a record's gradient is at most ``w``. For labels in {0, 1} and rows without
-        negative entries the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`, for
-        two orthogonal rows.
+        negative entries, the bound is :math:`\sup \|\sigma z - \sigma' z'\|_2 w = \sqrt2\, w`,
+        which two orthogonal rows approach.
         """
         return self.weight * (np.sqrt(2.0) if self._one_sided else 2.0)
 
@@ -196,22 +197,22 @@ class LogisticRegression(Problem):
         return self.coding == "signed"
 
     def attained_gradient_share(self, norm: str) -> float | None:
-        r"""Return 1/2, attained by the opposite label on the same row of norm 1.
+        r"""Return 1/2, which two records with one row of norm 1 and opposite labels attain.
 
-        It changes the gradient by :math:`w(\sigma(-m)+\sigma(m)) = w` at every point. In l1, with
-        the row along one axis, this is :math:`w` of :math:`2w\sqrt d`. A record with label 0 has no
-        gradient, so that no fraction is known for labels in {0, 1}.
+        They change the gradient by :math:`w(\sigma(-m)+\sigma(m)) = w` at every point. In l1, with
+        the row along one axis, the change is :math:`w` and the bound is :math:`2w\sqrt d`. For
+        labels in {0, 1} no fraction is known, since a record with label 0 has no gradient.
         """
         if not self._both_labels:
             return None
         return 0.5 / np.sqrt(self.dim) if norm == "l1" else 0.5
 
     def attained_step_share(self, steps):
-        r"""Return 1/2 without a box or where the box has no effect; otherwise 1/4 or 0.
+        r"""Return 1/2 if the box has no effect; otherwise 1/4 or 0.
 
         The two records have opposite labels on the same row along an axis; all other rows are zero.
 
-        The two steps go to :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
+        The two steps end at :math:`m(1-s\lambda)\pm sw\sigma(\mp m)`. For
         :math:`s(\lambda + w/4) \le 1` both increase with m, and at m = R the upper one is in the
         box if :math:`w\sigma(-R) \le \lambda R`. For :math:`sw \le R,\ s\lambda \le 1` and
         :math:`m \ge 0` the lower one is in the box. If the upper one is projected to R, it is
@@ -236,12 +237,12 @@ class LogisticRegression(Problem):
         Parameters
         ----------
         step : float
-            s.
+            Step length s.
 
         Returns
         -------
         tuple of float or None
-            The larger and the smaller value. None if a record has only one possible label.
+            Coordinates after the steps, the larger first. None for labels in {0, 1}.
         """
         if not self._both_labels:
             return None
@@ -266,12 +267,12 @@ class LogisticRegression(Problem):
         Returns
         -------
         float or ndarray or None
-            Fraction; None if a record has only one possible label.
+            Fraction; None for labels in {0, 1}.
         """
-        share = self.attained_gradient_share(norm)
-        if share is None:
+        fraction = self.attained_gradient_share(norm)
+        if fraction is None:
             return None
-        return share / (1.0 + self.record_curvature / (self.least_convexity + curvature))
+        return fraction / (1.0 + self.record_curvature / (self.least_convexity + curvature))
 
     @property
     def approaches_bound(self) -> bool:
@@ -284,15 +285,12 @@ class LogisticRegression(Problem):
 
     @property
     def record_curvature(self) -> float:
-        """Largest eigenvalue of the Hessian of one record's loss, which has rank one."""
+        """Bound on the largest eigenvalue of the Hessian of one record's loss."""
         return self.weight / 4
 
     @property
     def lipschitz(self) -> float:
-        """Lipschitz constant over the box.
-
-        It is infinite without a box, since the regulariser's gradient is unbounded.
-        """
+        """Lipschitz constant over the box; infinite without a box."""
         return self.weight * self.records + self.ridge * self.box * np.sqrt(self.dim)
 
     def weighted(self, weight: float, ridge: float) -> LogisticRegression:
@@ -301,14 +299,14 @@ class LogisticRegression(Problem):
         Parameters
         ----------
         weight : float
-            ``w``, the weight of one record's loss.
+            Weight ``w`` of one record's loss.
         ridge : float
-            :math:`\lambda`.
+            Coefficient :math:`\lambda` of the regulariser.
 
         Returns
         -------
         LogisticRegression
-            It shares the derived data of the solvers.
+            Problem that shares the solvers' derived data with this problem.
         """
         problem = self.with_valid(weight=weight, ridge=ridge)
         vars(problem)["agent_records"] = self.agent_records
@@ -316,7 +314,7 @@ class LogisticRegression(Problem):
 
     @cached_property
     def agent_records(self) -> solver.AgentRecords:
-        """Signed records, with the derived data of the local solvers."""
+        """Records times their labels, with the derived data of the local solvers."""
         return solver.AgentRecords(self.features, self.labels)
 
     @property
@@ -332,17 +330,18 @@ class LogisticRegression(Problem):
         return self.with_valid(features=rows, labels=labels, sizes=sizes)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        return -self.weight * self._sums_of_shares(x) + self.ridge * x
+        return -self.weight * self._sigmoid_sums(x) + self.ridge * x
 
-    def _sums_of_shares(self, x: np.ndarray) -> np.ndarray:
+    def _sigmoid_sums(self, x: np.ndarray) -> np.ndarray:
         r"""Compute :math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
         points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
-        if not self._many:
-            return fast.sums_of_few_shares(self.agent_records.few, points).reshape(x.shape)
-        if len(points) >= fast.LANES:
+        if not self._has_many_entries:
+            records = self.agent_records.small_records
+            return kernel.small_sigmoid_sums(records, points).reshape(x.shape)
+        if len(points) >= kernel.LANES:
             agents = enumerate(self.agent_records.lanes)
             sums = [
-                fast.sums_of_shares(agent_records, points[:, agent])
+                kernel.sigmoid_sums(agent_records, points[:, agent])
                 for agent, agent_records in agents
             ]
             return np.stack(sums, axis=1).reshape(x.shape)
@@ -350,7 +349,7 @@ class LogisticRegression(Problem):
         return per_agent(sigmoid_neg(margins), self._signed)
 
     def rows_of(self, run: int) -> np.ndarray:
-        """Return the indices, among the records of all runs, of the agents' records of a run.
+        """Return the indices of the agents' records in a run, among the records of all runs.
 
         The result has shape (agents, records).
         """
@@ -364,7 +363,7 @@ class LogisticRegression(Problem):
         Parameters
         ----------
         init : {"zero", "random"}
-            ``random`` is normal with mean squared norm 1.
+            The origin, or a normal vector whose squared norm has the mean 1.
         streams : Streams
             Random streams; the point comes from the stream ``data``.
 
@@ -380,8 +379,9 @@ class LogisticRegression(Problem):
     def clipped_gradient(self, x, rows, sizes, clip=np.inf, out=None):
         r"""Compute the mean of clipped gradients of records, plus the regulariser's gradient.
 
-        The regulariser belongs to no record: :math:`\frac1{|S|}\sum_S
-        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`.
+        It is :math:`\frac1{|S|}\sum_S
+        \frac{wN_i\nabla\ell}{\max(1, \|wN_i\nabla\ell\|/K)} + \lambda x`: the gradient of the
+        regulariser is not clipped.
 
         Parameters
         ----------
@@ -436,25 +436,25 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (..., agents)
         """
-        if selected is None or not self._many:
+        if selected is None or not self._has_many_entries:
             margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
             return np.minimum(losses_of(margins), bound).mean(-1)
-        holders, lanes = self.labels.shape[:-1], self.agent_records.lanes
-        points, mask = x.reshape(-1, *holders, self.dim), selected.reshape(-1, *holders)
+        agents_shape, lanes = self.labels.shape[:-1], self.agent_records.lanes
+        points, mask = x.reshape(-1, *agents_shape, self.dim), selected.reshape(-1, *agents_shape)
         mask = mask & np.isfinite(points).all(-1)
-        bounds = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *holders)
+        bounds = np.broadcast_to(bound, (*x.shape[:-1], 1)).reshape(-1, *agents_shape)
 
         def losses(agent, index):
-            return fast.mean_losses(lanes[agent], points[index], bounds[index])
+            return kernel.mean_losses(lanes[agent], points[index], bounds[index])
 
         return _agent_by_agent(losses, mask).reshape(x.shape[:-1])
 
-    def own_errors(self, x: np.ndarray) -> np.ndarray:
+    def local_error_counts(self, x: np.ndarray) -> np.ndarray:
         """Count the local records that each agent's model misclassifies; shape (..., agents).
 
         Margin 0 predicts the negative class.
         """
-        if not (self._many and self._both_labels and np.isfinite(x).all()):
+        if not (self._has_many_entries and self._both_labels and np.isfinite(x).all()):
             margins = per_agent(x, np.swapaxes(self.features, -1, -2))
             return ((margins > 0) != (self.labels > 0)).sum(-1)
         points = x.reshape(-1, *self.labels.shape[:-1], self.dim)
@@ -464,15 +464,15 @@ class LogisticRegression(Problem):
         )
 
         def errors(agent, index):
-            return fast.misclassified(lanes[agent], points[index], positive[agent])
+            return kernel.misclassified(lanes[agent], points[index], positive[agent])
 
         return _agent_by_agent(errors, np.ones(points.shape[:-1], bool)).reshape(x.shape[:-1])
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         r"""Compute the Hessians :math:`\nabla^2 f_i(x_i)`; shape (..., agents, dim, dim)."""
         margins = per_agent(x, np.swapaxes(self._signed, -1, -2))
-        share = sigmoid_neg(margins)
-        curvature = self.weight * share * (1.0 - share)
+        sigma = sigmoid_neg(margins)
+        curvature = self.weight * sigma * (1.0 - sigma)
         weighted = np.swapaxes(self._signed, -1, -2) * curvature[..., None, :]
         return weighted @ self._signed + self.ridge * np.eye(self.dim)
 
@@ -490,21 +490,21 @@ class LogisticRegression(Problem):
         -------
         ndarray, shape (selected, dim, dim)
         """
-        holders = np.nonzero(selected)[-(self.labels.ndim - 1) :]
+        agent_indices = np.nonzero(selected)[-(self.labels.ndim - 1) :]
         points = x[selected]
         hessians = np.empty((len(points), self.dim, self.dim))
-        block_size = max(1, TOGETHER // (self.records * self.dim))
+        block_size = max(1, BLOCK_ENTRIES // (self.records * self.dim))
         for first in range(0, len(points), block_size):
             block = slice(first, first + block_size)
-            signed = self._signed[tuple(indices[block] for indices in holders)]
-            share = sigmoid_neg(np.matvec(signed, points[block]))
-            weighted = signed * (self.weight * share * (1.0 - share))[..., None]
+            signed = self._signed[tuple(indices[block] for indices in agent_indices)]
+            sigma = sigmoid_neg(np.matvec(signed, points[block]))
+            weighted = signed * (self.weight * sigma * (1.0 - sigma))[..., None]
             np.matmul(np.swapaxes(weighted, -1, -2), signed, out=hessians[block])
         return hessians + self.ridge * np.eye(self.dim)
 
     @cached_property
     def hessian_bound(self) -> tuple[np.ndarray, np.ndarray]:
-        r"""Spectral form of :math:`\frac w4 Z_i^T Z_i + \lambda I \succeq \nabla^2 f_i`."""
+        r"""Eigenvalues and eigenvectors of :math:`\frac w4 Z_i^TZ_i+\lambda I`, a Hessian bound."""
         gram = np.swapaxes(self._signed, -1, -2) @ self._signed
         return np.linalg.eigh(self.weight / 4 * gram + self.ridge * np.eye(self.dim))
 
@@ -520,25 +520,25 @@ class LogisticRegression(Problem):
         start : ndarray, shape (settings, runs, agents, dim)
             Initial points.
         tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
-            l2 norm of the gradient at the result; the solver raises ``Unsolved`` if rounding does
-            not allow it. None: 1e-10, with many records times :math:`wN_i` if that exceeds 1, or
-            what rounding allows.
+            l2 norm of the gradient at the result; the solver raises ``Unsolved`` if rounding errors
+            prevent it. None: 1e-10, or the rounding error if that is larger. With many records,
+            1e-10 is multiplied by :math:`wN_i` if that exceeds 1.
 
         Returns
         -------
         ndarray, shape (settings, runs, agents, dim)
         """
         require(np.isinf(self.box), "problem.box", self.box, "inf, required by a proximal solve")
-        solve = solver.solve_in_lanes if self._many else solver.solve_by_arrays
+        solve = solver.solve_in_lanes if self._has_many_entries else solver.solve_by_arrays
         return solve(self, linear, penalty, centre, start, tolerance)
 
     @property
-    def _many(self) -> bool:
-        """True if the stored rows of an agent have many entries.
+    def _has_many_entries(self) -> bool:
+        """True if an agent's rows have so many entries that compiled code is faster.
 
-        A problem may store fewer rows than it has records.
+        Subclasses may store fewer rows than an agent has records.
         """
-        return math.prod(self.features.shape[-2:]) > FEW
+        return math.prod(self.features.shape[-2:]) > SMALL_ENTRIES
 
     @cached_property
     def own_optimum(self) -> np.ndarray:
@@ -559,7 +559,7 @@ class LogisticRegression(Problem):
 
     @property
     def slope_bound(self) -> float:
-        r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` over the box."""
+        r"""Bound :math:`C_1 \ge \|\nabla f_i\|_1` on the l1 norm of gradients over the box."""
         return self.weight * self.records * np.sqrt(self.dim) + self.ridge * self.box * self.dim
 
     excess = metrics.excess

@@ -21,12 +21,12 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
         np.isinf(problem.box), "problem.box", problem.box, "inf, unless all runs have equal data"
     )
 
-    def everywhere(point):
+    def same_model(point):
         return np.broadcast_to(point[:, None, :], problem.features.shape[:2] + point.shape[-1:])
 
     return minimise_batch(
-        lambda point: problem.gradient(everywhere(point)).sum(-2),
-        lambda point, selected: problem.hessian(everywhere(point)).sum(-3)[selected],
+        lambda point: problem.gradient(same_model(point)).sum(-2),
+        lambda point, selected: problem.hessian(same_model(point)).sum(-3)[selected],
         np.zeros((len(problem.features), problem.dim)),
         magnitude=problem.n_agents * problem.weight * problem.records,
     )

@@ -7,22 +7,28 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...kernels import logistic as fast
+from ...kernels import logistic as kernel
 from ...kernels.compiling import share_out
 from ...solvers import ROUNDING, TOLERANCE, Unsolved
 from ...solvers import minimise as minimise_batch
 from .loss import per_agent, sigmoid_neg
 
-FAR, OUT, SLACK, ROUGHLY = 10.0, 100.0, 0.1, 1e-3
-"""Constants of the second model. If the weight of all records exceeds ``FAR``, minimisers are
-assumed to be as far from the origin as that of the mean loss times ``OUT``, with curvature
-``SLACK``, computed to the fraction ``ROUGHLY`` of the largest gradient."""
+LARGE_TOTAL_WEIGHT, FAR_WEIGHT, FAR_CURVATURE, FAR_TOLERANCE = 10.0, 100.0, 0.1, 1e-3
+"""Constants of :attr:`AgentRecords.far_models`. They are used if the total weight of the records
+exceeds the first number. The other numbers define the point at which the Hessian is computed: the
+minimiser of ``FAR_WEIGHT`` times the mean loss plus a quadratic of curvature ``FAR_CURVATURE``,
+with a gradient norm of ``FAR_TOLERANCE * FAR_WEIGHT``."""
 
 
 class _LocalProblems(NamedTuple):
     """Local problems of several settings, with arrays of shape [settings, [runs,] agents, ...].
 
-    The fields are the curvature D, the tolerances, the linear terms and the initial points.
+    Attributes
+    ----------
+    curvature, tolerance : ndarray
+        Curvature D of the quadratic, and l2 norm of the gradient to reach.
+    pull, start : ndarray
+        Linear terms and initial points, with a last axis of length dim.
     """
 
     curvature: np.ndarray
@@ -31,49 +37,59 @@ class _LocalProblems(NamedTuple):
     start: np.ndarray
 
 
-class _Ends(NamedTuple):
-    """Solutions of all problems of a call, with sums over records and numbers of gradients."""
+class _Solutions(NamedTuple):
+    """Solutions of all problems of a call.
+
+    Attributes
+    ----------
+    x : ndarray
+        Minimisers.
+    sums : ndarray
+        Sums over the records at the minimisers.
+    gradient_counts : ndarray of int
+        Number of gradients that each problem needed.
+    """
 
     x: np.ndarray
     sums: np.ndarray
-    taken: np.ndarray
+    gradient_counts: np.ndarray
 
 
 class AgentRecords:
-    """Records times their labels, with the derived data of the local solvers.
+    """Records times their labels, with derived data of the local solvers.
 
-    Problems that differ only in weights share it, and the SIMD lanes of its solver.
+    Problems that differ only in weights share these data.
     """
 
     def __init__(self, features: np.ndarray, labels: np.ndarray):
         self.rows = features * labels[..., None]
-        self.ends: _Ends | None = None
+        self.last_solutions: _Solutions | None = None
 
     @cached_property
-    def lanes(self) -> list[fast.SignedRecords]:
-        return [fast.records(rows) for rows in self._of_each_agent(self.rows)]
+    def lanes(self) -> list[kernel.SignedRecords]:
+        return [kernel.records(rows) for rows in self._of_each_agent(self.rows)]
 
     @cached_property
-    def few(self) -> fast.SmallRecordSet:
-        return fast.few_records(self._of_each_agent(self.rows))
+    def small_records(self) -> kernel.SmallRecordSet:
+        return kernel.small_record_set(self._of_each_agent(self.rows))
 
     @cached_property
-    def models(self) -> list[fast.Model]:
-        r"""Spectral form of :math:`\frac14 Z_i^T Z_i`, which bounds the Hessian at weight 1."""
+    def models(self) -> list[kernel.SpectralForm]:
+        r"""Eigenvalues and eigenvectors of :math:`\frac14 Z_i^T Z_i`, a Hessian bound at w = 1."""
         values, vectors = np.linalg.eigh(np.swapaxes(self.rows, -1, -2) @ self.rows / 4)
         values = np.maximum(values, 0.0).reshape(-1, values.shape[-1])
         spectra = zip(values, self._of_each_agent(vectors), strict=True)
-        return [fast.model(*spectrum) for spectrum in spectra]
+        return [kernel.model(*spectrum) for spectrum in spectra]
 
     @cached_property
-    def farther(self) -> list[fast.Model]:
-        r"""Spectral form of :math:`Z_i^T S Z_i / \theta_i` at a point farther from the origin.
+    def far_models(self) -> list[kernel.SpectralForm]:
+        r"""Eigenvalues and eigenvectors of :math:`Z_i^T S Z_i / \theta_i` far from the origin.
 
         S is diagonal with :math:`\sigma(1-\sigma)` of the records at the point, and
         :math:`\theta_i` is four times its mean.
         """
         agents = zip(self._of_each_agent(self.rows), self.lanes, self.models, strict=True)
-        return [_farther(*agent) for agent in agents]
+        return [_far_model(*agent) for agent in agents]
 
     def _of_each_agent(self, array: np.ndarray) -> np.ndarray:
         return array.reshape(-1, *array.shape[-2:])
@@ -86,7 +102,7 @@ class AgentRecords:
         problems : _LocalProblems
             Problems of all agents.
         weight : float
-            w.
+            Weight w of one record's loss.
         far : bool
             True if the minimisers are far from the origin.
 
@@ -96,54 +112,58 @@ class AgentRecords:
         """
         solutions = np.empty(problems.start.shape)
         (_, sums, gradient_counts), sums_known = self._last(problems.start)
-        lanes, models = self.lanes, self.farther if far else self.models
+        lanes, models = self.lanes, self.far_models if far else self.models
 
         def solve(first, last):
             for agent in range(first, last):
-                holder = np.unravel_index(agent, self.rows.shape[:-2])
-                # Problems with most gradients last time are first, so that no lane waits.
-                counts = gradient_counts[(slice(None), *holder)]
-                order = np.argsort(-counts, kind="stable"), *holder
+                agent_index = np.unravel_index(agent, self.rows.shape[:-2])
+                # Problems that needed many gradients in the last call are solved first.
+                counts = gradient_counts[(slice(None), *agent_index)]
+                order = np.argsort(-counts, kind="stable"), *agent_index
                 batch = _LocalProblems(*(array[order] for array in problems))
                 distinct, inverse = _distinct(batch)
                 batch = _LocalProblems(*(array[distinct] for array in batch))
-                added, start_sums_known = sums[order][distinct], sums_known[order][distinct]
-                x, gradients = fast.minimise(
+                record_sums, start_sums_known = sums[order][distinct], sums_known[order][distinct]
+                x, gradients = kernel.minimise(
                     lanes[agent], weight, models[agent], batch.curvature, batch.pull, batch.start,
-                    batch.tolerance, added, start_sums_known,
+                    batch.tolerance, record_sums, start_sums_known,
                 )  # fmt: skip
-                solutions[order], sums[order] = x[inverse], added[inverse]
+                solutions[order], sums[order] = x[inverse], record_sums[inverse]
                 gradient_counts[order] = gradients[inverse]
                 if not gradients.all():
                     reason = f"gradient norm above {batch.tolerance.min():.3g}"
-                    raise Unsolved(f"{reason} after {fast.AT_MOST} steps, agent {holder[-1]}")
+                    raise Unsolved(
+                        f"{reason} after {kernel.MAX_GRADIENTS} steps, agent {agent_index[-1]}"
+                    )
 
         share_out(solve, len(lanes))
-        self.ends = _Ends(solutions.copy(), sums, gradient_counts)
+        self.last_solutions = _Solutions(solutions.copy(), sums, gradient_counts)
         return solutions
 
-    def _last(self, start: np.ndarray) -> tuple[_Ends, np.ndarray]:
-        """Return the last results and a mask of problems whose sums over records are known.
+    def _last(self, start: np.ndarray) -> tuple[_Solutions, np.ndarray]:
+        """Return the last solutions, and True for problems whose sums over records are known.
 
         The sums are known if a problem starts at its last solution.
         """
-        if self.ends is not None and self.ends.x.shape == start.shape:
-            return self.ends, (self.ends.x == start).all(-1)
+        if self.last_solutions is not None and self.last_solutions.x.shape == start.shape:
+            return self.last_solutions, (self.last_solutions.x == start).all(-1)
         batch_shape, dim = start.shape[:-1], start.shape[-1]
-        nothing = _Ends(start, np.empty((*batch_shape, dim + 2)), np.zeros(batch_shape, np.int64))
-        return nothing, np.zeros(batch_shape, bool)
+        sums, gradient_counts = np.empty((*batch_shape, dim + 2)), np.zeros(batch_shape, np.int64)
+        return _Solutions(start, sums, gradient_counts), np.zeros(batch_shape, bool)
 
 
-def _farther(rows: np.ndarray, lanes: fast.SignedRecords, bound: fast.Model) -> fast.Model:
-    """Compute the model of :attr:`AgentRecords.farther` for one agent's signed rows."""
+def _far_model(
+    rows: np.ndarray, lanes: kernel.SignedRecords, bound: kernel.SpectralForm
+) -> kernel.SpectralForm:
+    """Compute an entry of :attr:`AgentRecords.far_models` for one agent's signed rows."""
     origin = np.zeros((1, rows.shape[1]))
-    numbers = np.array([SLACK]), origin, origin, np.array([ROUGHLY * OUT])
-    (x,), _ = fast.minimise(lanes, OUT / len(rows), bound, *numbers)
-    share = sigmoid_neg(rows @ x)
-    bend = share * (1.0 - share)
-    half = np.sqrt(bend / (4.0 * bend.mean()))[:, None] * rows
-    values, vectors = np.linalg.eigh(half.T @ half)
-    return fast.model(np.maximum(values, 0.0), vectors)
+    parameters = np.array([FAR_CURVATURE]), origin, origin, np.array([FAR_TOLERANCE * FAR_WEIGHT])
+    (x,), _ = kernel.minimise(lanes, FAR_WEIGHT / len(rows), bound, *parameters)
+    sigma = sigmoid_neg(rows @ x)
+    curvature = sigma * (1.0 - sigma)
+    scaled_rows = np.sqrt(curvature / (4.0 * curvature.mean()))[:, None] * rows
+    values, vectors = np.linalg.eigh(scaled_rows.T @ scaled_rows)
+    return kernel.model(np.maximum(values, 0.0), vectors)
 
 
 def _distinct(problems: _LocalProblems) -> tuple[np.ndarray, np.ndarray]:
@@ -177,20 +197,20 @@ def solve_in_lanes(loss, linear, penalty, centre, start, tolerance=None):
     -------
     ndarray, shape (settings, runs, agents, dim)
     """
-    everyone = start.shape[:-1]
+    batch_shape = start.shape[:-1]
     pull = np.broadcast_to(linear - penalty * centre, start.shape)
-    curvature = np.broadcast_to(loss.ridge + np.asarray(penalty)[..., 0], everyone)
-    # An approximate minimiser depends on the iterates: it always uses the bound.
-    far = tolerance is None and loss.weight * loss.records > FAR
+    curvature = np.broadcast_to(loss.ridge + np.asarray(penalty)[..., 0], batch_shape)
+    # An approximate minimiser depends on the model of the Hessian; it always uses the bound.
+    far = tolerance is None and loss.weight * loss.records > LARGE_TOTAL_WEIGHT
     if tolerance is None:
-        # The sensitivity grows with the weight, and so does the allowed remaining gradient.
-        least = TOLERANCE * max(1.0, loss.weight * loss.records)
-        tolerance = np.maximum(least, ROUNDING * np.linalg.norm(pull, axis=-1))
-    numbers = curvature, np.broadcast_to(tolerance, everyone)
-    holders = loss.labels.shape[:-1]
-    flat = (a.reshape(-1, *holders) for a in numbers)
-    wide = (a.reshape(-1, *holders, loss.dim) for a in (pull, start))
-    problems = _LocalProblems(*flat, *wide)
+        # The sensitivity is proportional to the weight, and so is the allowed gradient.
+        allowed = TOLERANCE * max(1.0, loss.weight * loss.records)
+        tolerance = np.maximum(allowed, ROUNDING * np.linalg.norm(pull, axis=-1))
+    parameters = curvature, np.broadcast_to(tolerance, batch_shape)
+    agents_shape = loss.labels.shape[:-1]
+    problem_numbers = (a.reshape(-1, *agents_shape) for a in parameters)
+    problem_vectors = (a.reshape(-1, *agents_shape, loss.dim) for a in (pull, start))
+    problems = _LocalProblems(*problem_numbers, *problem_vectors)
     return loss.agent_records.solve(problems, loss.weight, far).reshape(start.shape)
 
 
@@ -215,11 +235,11 @@ def solve_by_arrays(loss, linear, penalty, centre, start, tolerance=None):
     ndarray, shape (settings, runs, agents, dim)
     """
     values, vectors = loss.hessian_bound
-    shrink = 1.0 / (values + penalty)
+    inverse = 1.0 / (values + penalty)
     pull = linear - penalty * centre
 
     def descend(slope):
-        return per_agent(shrink * per_agent(slope, vectors), np.swapaxes(vectors, -1, -2))
+        return per_agent(inverse * per_agent(slope, vectors), np.swapaxes(vectors, -1, -2))
 
     def hessian(x, selected):
         penalties = np.broadcast_to(penalty, (*selected.shape, 1))[selected]
