@@ -42,7 +42,12 @@ from .core.algorithms.base import parameters, step_parameters, unstable_steps
 from .core.networks import default_parameters
 from .core.simulation import BLOCK
 from .reproduction.experiments.cells import environment_of, run_cell, setting_of
-from .reproduction.experiments.checks import MOST, require_settings, whole, wrong_horizon
+from .reproduction.experiments.checks import (
+    MAX_SIZES,
+    integer_errors,
+    require_settings,
+    wrong_horizon,
+)
 from .reproduction.experiments.quantities import quantities_of
 from .reproduction.studies.commands import add_commands
 
@@ -568,7 +573,10 @@ def _audit(options) -> int:
         options.runs = runs
         *_, setting = _planned(options)
         delta = options.delta
-    for line in (*whole("--seed", options.seed, 0), *whole("--runs", runs, 1, MOST["runs"])):
+    for line in (
+        *integer_errors("--seed", options.seed, 0),
+        *integer_errors("--runs", runs, 1, MAX_SIZES["runs"]),
+    ):
         raise Refused([line])
     with _progress() as bar:
         task = bar.add_task(
@@ -790,7 +798,7 @@ def _cell(options) -> dict[str, Any]:
         "network": {
             "name": options.network,
             "agents": options.agents,
-            **default_parameters(options.network, min(options.agents, MOST["agents"])),
+            **default_parameters(options.network, min(options.agents, MAX_SIZES["agents"])),
             **changes["network"],
         },
         "algorithm": changes["algorithm"],
@@ -845,7 +853,7 @@ MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 def _privacy(options) -> None:
     from .privacy import Budget, Release
 
-    for line in whole("--count", options.count, 1, MOST_RELEASES[options.mechanism]):
+    for line in integer_errors("--count", options.count, 1, MOST_RELEASES[options.mechanism]):
         raise Refused([line])
     if (options.scale is None) == (options.epsilon is None):
         raise Refused(["privacy: give either --scale or --epsilon"])

@@ -735,9 +735,9 @@ def test_what_fair_classification_cannot_have_is_told_before_there_are_data(give
     def cell(**changed):
         problem = {"name": "fair_classification", "prepared": "adult-fair12", "protected": "sex"}
         setting = {
-            "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 1, "algorithm": {},
-            "budget": {"epsilon": float("inf"), "delta": 0.0}, "problem": {**problem, **changed},
-            "network": {"name": "single", "agents": 1},
+            "columns": {}, "variant": "v", "interpretation": "resolved", "horizon": 1,
+            "algorithm": {}, "budget": {"epsilon": float("inf"), "delta": 0.0},
+            "problem": {**problem, **changed}, "network": {"name": "single", "agents": 1},
         }  # fmt: skip
         return {
             "experiment": "e", "algorithm": "logistic", "seed": 0, "runs": 1, "iterations": [1],

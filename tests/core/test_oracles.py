@@ -149,7 +149,9 @@ def test_tuning_leaves_its_line_in_the_setting(plan):
 
 def test_privacy_rows_carry_the_lines_of_all_places(plan):
     cell = plan.cell("gratton_fig2", "exact_admm")
-    settings = [{**cell["settings"][0], "horizon": 2, "unaccounted_data_use": ["a choice: by outcomes"]}]
+    settings = [
+        {**cell["settings"][0], "horizon": 2, "unaccounted_data_use": ["a choice: by outcomes"]}
+    ]
     _, privacy = run_cell({**cell, "settings": settings, "runs": 1, "iterations": []}, {})
     lines = privacy["unaccounted_data_use"][0].split("; ")
     assert {PUBLIC_RECORDS, "a choice: by outcomes"} <= {*lines}

@@ -9,7 +9,7 @@ import pytest
 from private_consensus import algorithms
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.randomness import Streams
-from private_consensus.reproduction.experiments.quantities import SHOWN, quantities_of
+from private_consensus.reproduction.experiments.quantities import QUANTITIES, quantities_of
 from worlds import world
 
 
@@ -30,7 +30,7 @@ def test_what_is_declared_is_what_an_algorithm_shows_when_it_runs(name):
 
 
 def test_no_other_algorithm_is_declared():
-    assert sorted(SHOWN) == algorithms.names()
+    assert sorted(QUANTITIES) == algorithms.names()
 
 
 @dataclass

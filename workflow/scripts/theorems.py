@@ -11,5 +11,5 @@ with job_logging(snakemake.log[0], snakemake.params.theorems, snakemake.log.usag
     errata = yamls.read(snakemake.input.errata)
     verdicts = computed(read_theorems(yamls.read(snakemake.input.theorems), errata))
     write_text(snakemake.output.csv, csv(verdicts))
-    mark = stamp(snakemake.params.theorems, snakemake.params.code, DRAWN)
-    write(verdicts, snakemake.output.theorems, mark, beside=[snakemake.output.csv])
+    provenance = stamp(snakemake.params.theorems, snakemake.params.code, DRAWN)
+    write(verdicts, snakemake.output.theorems, provenance, companions=[snakemake.output.csv])

@@ -1,4 +1,4 @@
-"""Check types, ranges and sizes of all settings of a cell before any computation."""
+"""Check the settings of a cell before any computation: types, ranges and sizes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget
 
 _load = cache(algorithms.load)
-"""The registry looks into the folder of algorithms each time."""
+"""Cached, because the registry searches the folder of algorithms on each call."""
 _class_of = cache(problems.class_of)
-MOST = {
+MAX_SIZES = {
     "settings": 100_000,
     "horizon": 10_000_000,
     "runs": 1_000_000,
@@ -35,10 +35,11 @@ MOST = {
     "measurements": 1_000_000_000,
     "numbers": 1_000_000_000,
 }
-"""Largest sizes of a cell; beyond them one is a slip of the pen, and no machine would end."""
+"""Largest allowed sizes of a cell. A larger size is most likely a typing error, and its computation
+would not end."""
 
 
-def whole(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
+def integer_errors(key: str, value: Any, minimum: int, maximum: int | None = None) -> Iterator[str]:
     """Yield an error line if a value is not an integer in a range.
 
     Parameters
@@ -68,7 +69,7 @@ def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
     Parameters
     ----------
     limit_key : str
-        Key of :data:`MOST`, whose entry is the limit.
+        Key of :data:`MAX_SIZES`, whose entry is the limit.
     factors : mapping of str to int
         Name of each factor to its size.
 
@@ -78,14 +79,14 @@ def too_many(limit_key: str, factors: Mapping[str, int]) -> Iterator[str]:
         One line, or none if the product is within the limit.
     """
     size = math.prod(factors.values())
-    if size > MOST[limit_key]:
+    if size > MAX_SIZES[limit_key]:
         product = " x ".join(f"{count:,} {name}" for name, count in factors.items())
-        yield f"{product} = {size:,} {limit_key}, expected at most {MOST[limit_key]:,}"
+        yield f"{product} = {size:,} {limit_key}, expected at most {MAX_SIZES[limit_key]:,}"
 
 
 def wrong_horizon(horizon: Any) -> Iterator[str]:
     """Yield an error line if a horizon is not an integer from 1 to the allowed maximum."""
-    yield from whole("horizon", horizon, 1, MOST["horizon"])
+    yield from integer_errors("horizon", horizon, 1, MAX_SIZES["horizon"])
 
 
 def require_settings(cell: Mapping[str, Any]) -> None:
@@ -96,8 +97,8 @@ def require_settings(cell: Mapping[str, Any]) -> None:
 
 def wrong_settings(cell: Mapping[str, Any]) -> Iterator[str]:
     """Yield one line per error in the settings of a cell, each error once."""
-    yield from whole("seed", cell["seed"], 0)
-    yield from whole("runs", cell["runs"], 1, MOST["runs"])
+    yield from integer_errors("seed", cell["seed"], 0)
+    yield from integer_errors("runs", cell["runs"], 1, MAX_SIZES["runs"])
     built = _load(cell["algorithm"])
     wrong = [*_wrong_parts(built, cell["settings"]), *_wrong_problems(built, cell["settings"])]
     yield from wrong
@@ -121,7 +122,7 @@ def _wrong_problems(built: type, settings: Iterable[Mapping[str, Any]]) -> Itera
 def _wrong_parts(built: type, settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield one line per error in a single part of a setting."""
     for key, check in PARTS.items():
-        # Settings share what they have in common, of which one look is enough.
+        # Settings share their equal parts, so that each part is checked once.
         objects = {id(setting[key]): setting[key] for setting in settings}
         distinct = {repr(value): value for value in objects.values()}
         for value in distinct.values():
@@ -146,7 +147,8 @@ def _wrong_data(settings: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 @cache
 def _unbuildable(problem: str, agents: int) -> list[str]:
-    """Return the errors of building the data of one run, with stand-ins for prepared data.
+    """Build the problem of one run with placeholders for prepared data; return its errors.
+
     Results are cached, since many cells have the same problem.
     """
     parameters = json.loads(problem)
@@ -155,12 +157,12 @@ def _unbuildable(problem: str, agents: int) -> list[str]:
         return []
     build, _ = _building(name)
 
-    def made():
+    def build_problem():
         data = {"prepared": STAND_INS[name](parameters, agents)} if "prepared" in parameters else {}
         return build(Streams(0, (0,)), agents, **{**parameters, **data})
 
-    with np.errstate(all="ignore"):  # what overflows is told by the run that it stops
-        return _told(made)
+    with np.errstate(all="ignore"):  # a run reports an overflow if it stops the run
+        return _messages_of(build_problem)
 
 
 def _signed(parameters: Mapping[str, Any], agents: int) -> SimpleNamespace:
@@ -198,22 +200,22 @@ def _records(parameters: Mapping[str, Any]) -> int:
 
 
 QUICK = 10_000_000
-"""Numbers that are made in no time."""
+"""Largest number of array elements for which the problem of one run is built as a check."""
 STAND_INS = {
     "logistic_regression": _signed,
     "perceptron": _classes,
     "fair_classification": _grouped,
 }
-"""By problem, data of the size that is asked for, or of any size where none is."""
+"""For each problem, a function that returns placeholder data of the requested size."""
 
 
 def _wrong_budget(_: type, budget: Mapping[str, Any]) -> Iterator[str]:
-    yield from _told(lambda: Budget(**budget))
+    yield from _messages_of(lambda: Budget(**budget))
 
 
 def _wrong_network(_: type, network: Mapping[str, Any]) -> Iterator[str]:
-    lines = list(whole("network.agents", network["agents"], 1, MOST["agents"]))
-    yield from lines or _told(lambda: networks.require_buildable(**network))
+    lines = list(integer_errors("network.agents", network["agents"], 1, MAX_SIZES["agents"]))
+    yield from lines or _messages_of(lambda: networks.require_buildable(**network))
 
 
 def _wrong_problem(_: type, problem: Mapping[str, Any]) -> Iterator[str]:
@@ -240,7 +242,7 @@ def _wrong_algorithm(built: type, values: Mapping[str, Any]) -> Iterator[str]:
     lines = [
         *_unknown("algorithm", allowed, values), *_wrong_types("algorithm", _hints(built), values)
     ]  # fmt: skip
-    yield from lines or _told(lambda: built(**values))
+    yield from lines or _messages_of(lambda: built(**values))
 
 
 PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
@@ -252,7 +254,7 @@ PARTS: dict[str, Callable[[type, Any], Iterator[str]]] = {
 }
 
 
-def _told(make: Callable[[], object]) -> list[str]:
+def _messages_of(make: Callable[[], object]) -> list[str]:
     """Return the messages of the errors that a constructor raises."""
     try:
         make()

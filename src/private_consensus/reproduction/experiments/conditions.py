@@ -1,4 +1,4 @@
-"""Conditions of a figure, from the configuration: data, epsilon, delta, agents, runs, bands."""
+"""Describe the conditions of a figure: data set, epsilon, delta, agents, runs, bands."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def conditions_of(plan: Plan, figure: str) -> str:
     -------
     str
         Parts separated by semicolons, such as ``Adult; epsilon = 1, delta = 1e-05, N = 10; mean of
-        50 runs, band: standard error``. A quantity with several values says whether it varies by
-        panel, by curve or along the x axis.
+        50 runs, band: standard error``. If a quantity has several values, the text states whether
+        they differ between panels, between curves or along the x axis.
     """
     curves = list(_curves(plan, figure))
     settings = [_values_text(curves, quantity) for quantity in QUANTITIES]
@@ -129,7 +129,7 @@ def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveCon
 
 
 def _matches(columns: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
-    """Return True if a setting has the values of its axes that a curve shows."""
+    """Return True if the axis values of a setting are among those that a curve shows."""
     return all(
         selected[0] <= columns[axis] <= selected[1]
         if isinstance(selected, list)
@@ -150,7 +150,7 @@ def _values(settings: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[float]
 
 
 def _values_text(curves: Sequence[CurveConditions], quantity: str) -> str:
-    """Return the values of a quantity, and how it varies if there are several."""
+    """Describe the values of a quantity, and how it varies if there are several."""
     values = sorted(set().union(*(curve.values.get(quantity, ()) for curve in curves)))
     if not values or (quantity == "agents" and values == [1.0]):
         return ""
@@ -166,7 +166,7 @@ def _values_text(curves: Sequence[CurveConditions], quantity: str) -> str:
 
 
 def _variation(curves: Sequence[CurveConditions], quantity: str) -> str:
-    """Return whether a quantity varies along the x axis, by panel or by curve."""
+    """Describe whether a quantity varies along the x axis, by panel or by curve."""
     several = [curve for curve in curves if len(curve.values.get(quantity, ())) > 1]
     if several:
         along = all(quantity in curve.on_x_axis for curve in several)

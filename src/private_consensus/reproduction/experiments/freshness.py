@@ -1,8 +1,8 @@
-"""One rule for results: a result is used only if the present code and settings would write it.
+"""Refuse results that the present code and settings would not reproduce.
 
-Snakemake reruns outdated jobs, unless options disable it (``--touch``, ``--rerun-triggers``) or a
-file was copied. Targets, the report and the published reference therefore compare the stamp of each
-result, and the checksums of its files, with what they expect.
+Snakemake reruns outdated jobs, unless options disable this (``--touch``, ``--rerun-triggers``) or a
+file was copied. Targets, the report and the published reference therefore compare the provenance of
+each result (hashes of settings, code and data, its stamp) and the checksums of its files.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from .results import damaged, mark_of
 def expected_stamps(
     entries: Iterable[tuple[Iterable[str], Any, str, Iterable[str]]],
 ) -> dict[str, dict[str, Any]]:
-    """Return the stamps of up-to-date results by path.
+    """Return the stamps that up-to-date results have, by path.
 
     Parameters
     ----------
     entries : iterable of (paths, settings, code, prepared)
-        Results of one job, its settings, the hash of its code, and the prepared data that it reads.
-        Settings of ``None`` are not compared. Prepared data may not exist yet:
-        :func:`require_current` computes their checksum.
+        For each job: the paths of its results, its settings, the hash of its code, and the paths of
+        the prepared data that it reads. Settings of ``None`` are not compared. The prepared data
+        need not exist yet: :func:`require_current` computes their checksum.
 
     Returns
     -------
     dict
-        Path to its stamp as plain JSON.
+        Path of each result to its stamp as plain JSON.
     """
     return {
         path: {
@@ -49,9 +49,9 @@ def expected_stamps(
 
 
 def actual_stamp(path: str | Path) -> dict[str, str]:
-    """Return the stamp in the metadata of a Parquet file or in the keys of a JSON file.
+    """Return the stamp of a result, from the metadata of a Parquet file or the keys of a JSON file.
 
-    It is empty if the file is missing or cannot be read.
+    The stamp is empty if the file is missing or cannot be read.
     """
     try:
         stamp = read_json(path) if Path(path).suffix == ".json" else mark_of(path)
@@ -61,7 +61,7 @@ def actual_stamp(path: str | Path) -> dict[str, str]:
 
 
 def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) -> None:
-    """Refuse results that are outdated, or that differ from what their job wrote.
+    """Raise an error if a result is out of date or damaged.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def require_current(expected: Mapping[str, Mapping[str, Any]], *, scale: str) ->
     Raises
     ------
     InvalidInput
-        Names the first such file and the command that makes it again.
+        Names the first such file and the command that computes it again.
     """
     data_hash = cache(_data_hash)
     defects = {path: _defect(path, stamp, data_hash) for path, stamp in expected.items()}

@@ -1,4 +1,4 @@
-"""Convert measurements of runs to the numbers of a figure: one row per plotted point."""
+"""Compute the points of figures from measurements of runs, one row per point."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ QUARTILES = "median and quartiles"
 RANGE = "least and largest run"
 SPREAD = "mean +- standard deviation"
 PROVEN, UNPROVEN = "proven", "not proven"
-"""Of the curve's settings all have a proven guarantee at the claimed epsilon, or not all have."""
+"""Guarantee of a curve: all of its settings are proven private at the claimed epsilon, or not."""
 SENT = ("released", "consensus")
-"""Quantities that are functions of what agents send."""
+"""Quantities that are functions of sent messages."""
 DATA_FREE = ("majority", "origin")
-"""How metrics begin that are of the labels' shares, or of an agent that sends 0, alone."""
+"""First words of metrics that depend on no model: those of the most frequent label, and of the zero
+vector."""
 KEY = ["panel", "algorithm", "variant", "interpretation"]
 POINT = ["series", "guarantee", "x", "y", "low", "high", "runs", "interval", "source"]
 
@@ -58,8 +59,8 @@ def figure_numbers(
     source : str
         Origin of the data.
     other_points : DataFrame, optional
-        Points of panels that show partitions of data or the knowledge of observers. Column
-        ``panel`` identifies the panel.
+        Points of panels that show partitions of data or privacy losses to observers; the column
+        ``panel`` contains the title of the panel.
 
     Returns
     -------
@@ -97,8 +98,8 @@ def curve_points(
 ) -> pl.DataFrame:
     """Compute the points of one curve: mean or median over runs, with an interval.
 
-    Runs that diverged count as infinite, and so does their mean. If there are any, column
-    ``diverged`` has their number.
+    Runs that diverged count as infinite, and so does the mean. If there are such runs, the column
+    ``diverged`` contains their number.
 
     Parameters
     ----------
@@ -107,10 +108,10 @@ def curve_points(
     privacy : DataFrame
         Privacy rows of the same cell.
     curve : mapping
-        Curve with its filters, its statistic and its kind of interval.
+        Curve with its variant, measure, ``where``, statistic and interval.
     x : str
-        An axis, t, a column of the privacy table, or a measured quantity. Of a quantity, such as
-        simulated seconds, the mean over runs is used.
+        An axis, t, a column of the privacy table, or a measured quantity such as simulated seconds,
+        whose mean over runs is used.
 
     Returns
     -------
@@ -127,7 +128,7 @@ def curve_points(
     elif x not in values.columns:
         keys = ["variant", *axes]
         require(x in privacy.columns, "panel.x", x, "an axis, t, or a column of the privacy table")
-        # Where a run has several privacy statements, the first is that of its relation.
+        # A setting may have several privacy rows; the first is that of its own relation.
         stated = privacy.select(*keys, x).unique(keys, keep="first", maintain_order=True)
         values = values.join(stated, on=keys)
     median = curve.get("statistic") == "median"
@@ -164,17 +165,17 @@ def curve_points(
 
 
 def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
-    """Return whether the settings of a curve have a proven guarantee at the claimed epsilon.
+    """Return the mark of a curve: proven, not proven, or none.
 
-    A missing proof is reported for every quantity, also for message counts and unsent models. An
-    existing proof is reported only for quantities that agents send.
+    A missing proof at the claimed epsilon is reported for every quantity, also for message counts
+    and models that are not sent. A proof is reported only for quantities that agents send.
 
     Parameters
     ----------
     privacy : DataFrame
         Privacy rows of the cell.
     curve : mapping
-        Curve with its filters.
+        Curve with its ``variant``, ``measure`` and ``where``.
 
     Returns
     -------
@@ -205,22 +206,21 @@ def guarantee_of(privacy: pl.DataFrame, curve: Mapping[str, Any]) -> str:
 def cost_to_reach(points: pl.DataFrame, goals: Sequence[float]) -> pl.DataFrame:
     """Compute the smallest x from which a curve stays at or below each goal.
 
-    Between neighbouring points, the measurement is interpolated linearly against ln x. The cost is
-    the first x if the curve starts at or below the goal and stays there. It is infinite if the
-    curve ends above the goal. The band inverts the two ends of the measurement's interval in the
-    same way.
+    Between neighbouring points, the curve is linear in ln x. The cost is the first x if all points
+    are at or below the goal, and infinite if the last point is above it. The band has the costs of
+    the two ends of the measurement's interval.
 
     Parameters
     ----------
     points : DataFrame
         Points of one curve in ascending order of x.
     goals : sequence of float
-        Values of the measurement.
+        Target values of the measurement.
 
     Returns
     -------
     DataFrame
-        One row per goal: x is the goal; y, low and high are costs.
+        One row per goal: ``x`` is the goal; ``y``, ``low`` and ``high`` are costs.
     """
     cost = points["x"].to_numpy()
     ends = {name: _costs(cost, points[name].to_numpy(), goals) for name in ("y", "low", "high")}
@@ -239,8 +239,8 @@ def _costs(cost: np.ndarray, values: np.ndarray, goals: Sequence[float]) -> np.n
         else:
             last_above = above[-1]
             fall = values[last_above] - values[last_above + 1]
-            share = (values[last_above] - goal) / fall if np.isfinite(fall) else 1.0
-            costs.append(cost[last_above] * (cost[last_above + 1] / cost[last_above]) ** share)
+            fraction = (values[last_above] - goal) / fall if np.isfinite(fall) else 1.0
+            costs.append(cost[last_above] * (cost[last_above + 1] / cost[last_above]) ** fraction)
     return np.array(costs)
 
 
@@ -277,7 +277,7 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.
 
 
 def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str]) -> pl.DataFrame:
-    """Replace the interval of points by a band whose two ends are measured quantities."""
+    """Replace the interval of each point by a band between two measured quantities."""
     keys = list(dict.fromkeys(keys))
     for end in ("low", "high"):
         means = _measured(runs, curve, curve[end]).group_by(*keys).agg(pl.col("value").mean())
@@ -286,10 +286,10 @@ def _with_band(points: pl.DataFrame, runs: pl.DataFrame, curve, keys: list[str])
 
 
 def graph_points(network: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Return nodes on a circle and the edges between them, one row each.
+    """Place the agents of a network on a circle; return one row per node and per edge.
 
-    Agents are numbered from 1, clockwise from the top. If each run samples its own graph, the graph
-    of run 0 is shown.
+    Agents are numbered from 1, clockwise from the top. If graphs are random, the graph of run 0 is
+    used.
 
     Parameters
     ----------

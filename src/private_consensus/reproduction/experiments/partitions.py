@@ -1,4 +1,4 @@
-"""Summarize partitions of records to agents: counts by agent and label, as rows of a figure."""
+"""Count the records of each agent by label, for figures of partitions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def partition_summary(prepared: Prepared, partition: Mapping[str, Any], seed: in
     Parameters
     ----------
     prepared : Prepared
-        The records.
+        Prepared data set.
     partition : mapping
-        Serialized :class:`.schema.Partition`.
+        Partition as :class:`.schema.Partition` serializes it.
     seed : int
-        Seed of the reproduction.
+        Root seed of the random streams.
 
     Returns
     -------

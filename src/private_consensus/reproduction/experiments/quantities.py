@@ -1,7 +1,6 @@
-"""List the quantities that each algorithm shows, before it runs.
+"""List the quantities that each algorithm can record, for the validation of the configuration.
 
-Results do not depend on this list, because a cell records what the algorithm shows. The list
-belongs to the validation of the configuration, so that a new entry makes no result out of date.
+Results do not depend on this list: a cell records the quantities that its algorithm returns.
 """
 
 from __future__ import annotations
@@ -9,15 +8,15 @@ from __future__ import annotations
 from private_consensus.core import algorithms
 
 ITERATES = ("internal", "released")
-"""Before and after the noise."""
-PAID = ("worst_case",)
-"""What a run has spent so far."""
-LOSSES = ("realised", "realised_all", "realised_share", "unamplified", "worst_all")
-"""What it has lost with hidden random weights, paper 001."""
+"""Iterates before the noise, and after it."""
+PRIVACY_LOSS = ("worst_case",)
+"""Privacy loss that a run has accumulated."""
+AMPLIFIED_LOSSES = ("realised", "realised_all", "realised_share", "unamplified", "worst_all")
+"""Privacy losses of a run with hidden random weights (Xiao et al. 2019)."""
 ROUND = ("seconds", "bits", "saturated")
-"""What a round costs, and how many coordinates leave the grid."""
-MINIMUM = ("repaired", "dropped")
-"""What was done to an objective whose noise left it without a minimum."""
+"""Simulated time and sent bits of a round, and the number of coordinates outside the grid."""
+REPAIRED_MINIMUM = ("repaired", "dropped")
+"""Corrections of a noisy objective that has no minimum."""
 MOMENTS = (
     "mean", "target", "expected", "expected_low", "expected_high", "squared_error", "disagreement",
     "internal_expected_low", "internal_expected_high", "internal_squared_error",
@@ -36,7 +35,7 @@ OF_CANARIES = (
     "accountant", "formula", "bound_delta", "bound_confidence",
 )  # fmt: skip
 
-SHOWN: dict[str, tuple[str, ...]] = {
+QUANTITIES: dict[str, tuple[str, ...]] = {
     "admm": ITERATES,
     "canary_audit": OF_CANARIES,
     "coordinate_descent": ("released", "gap", "bound"),
@@ -47,42 +46,44 @@ SHOWN: dict[str, tuple[str, ...]] = {
     "dp_ci": ITERATES,
     "dp_ci_moments": MOMENTS,
     "dsgd": (*ITERATES, *ROUND),
-    "dvp": (*ITERATES, *PAID),
+    "dvp": (*ITERATES, *PRIVACY_LOSS),
     "exact_admm": ("released", "total_printed", "total_exact"),
-    "fair_classification": (*ITERATES, *MINIMUM),
+    "fair_classification": (*ITERATES, *REPAIRED_MINIMUM),
     "gradient_descent": (*ITERATES, "consensus", "reconstruction", "bound", "expected"),
-    "ipp_admm": (*ITERATES, *PAID, "messages"),
-    "ldp_admm": (*ITERATES, *PAID, *LOSSES),
-    "ldp_gradient_descent": ("released", *PAID, *LOSSES),
-    "ldp_subgradient": ("released", "averaged", *PAID, *LOSSES),
+    "ipp_admm": (*ITERATES, *PRIVACY_LOSS, "messages"),
+    "ldp_admm": (*ITERATES, *PRIVACY_LOSS, *AMPLIFIED_LOSSES),
+    "ldp_gradient_descent": ("released", *PRIVACY_LOSS, *AMPLIFIED_LOSSES),
+    "ldp_subgradient": ("released", "averaged", *PRIVACY_LOSS, *AMPLIFIED_LOSSES),
     "local_training": ("released",),
     "logistic": ("released",),
-    "m_admm": (*ITERATES, *PAID),
+    "m_admm": (*ITERATES, *PRIVACY_LOSS),
     "mafalda_sgd": ("released",),
     "muffliato": ("released",),
     "muffliato_gd": ("released",),
     "one_shot_averaging": ("released",),
-    "p_admm": (*ITERATES, *PAID),
-    "pdop": ("released", *PAID),
-    "pflr": (*ITERATES, *MINIMUM),
-    "pp_admm": (*ITERATES, *PAID),
-    "pp_admm_renyi": (*ITERATES, *PAID),
-    "pr_admm": (*ITERATES, *PAID, "replaced"),
+    "p_admm": (*ITERATES, *PRIVACY_LOSS),
+    "pdop": ("released", *PRIVACY_LOSS),
+    "pflr": (*ITERATES, *REPAIRED_MINIMUM),
+    "pp_admm": (*ITERATES, *PRIVACY_LOSS),
+    "pp_admm_renyi": (*ITERATES, *PRIVACY_LOSS),
+    "pr_admm": (*ITERATES, *PRIVACY_LOSS, "replaced"),
     "q_dpsgd_1": (*ITERATES, *ROUND),
     "q_dpsgd_2": (*ITERATES, *ROUND),
-    "r_admm": (*ITERATES, *PAID),
+    "r_admm": (*ITERATES, *PRIVACY_LOSS),
     "random_aggregation": ("exact", "bound", "excess", "limit", "sampled", "worst", "released"),
     "release_audit": OF_A_RELEASE,
     "sdm_dsgd": (*ITERATES, *ROUND),
     "secure_aggregation": ("released",),
     "zip_dl": (*ITERATES, "links"),
 }
-"""Of each algorithm of this package, with any of its switches."""
+"""Quantities of each algorithm of this package, for all values of its parameters."""
 
 
 def quantities_of(algorithm: str) -> tuple[str, ...]:
-    """Return the quantities that an algorithm shows: declared by its class, listed in this
-    module, or its iterates.
+    """Return the quantities that an algorithm can record.
+
+    They are declared by the class of the algorithm, or listed in this module; by default, the
+    iterates before and after the noise.
     """
     declared = getattr(algorithms.load(algorithm), "quantities", None)
-    return SHOWN.get(algorithm, ITERATES) if declared is None else tuple(declared)
+    return QUANTITIES.get(algorithm, ITERATES) if declared is None else tuple(declared)

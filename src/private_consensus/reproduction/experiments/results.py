@@ -1,4 +1,4 @@
-"""Write and read results: each file is written atomically, together with its provenance."""
+"""Write and read results; each file is written atomically and contains its provenance."""
 
 from __future__ import annotations
 
@@ -93,9 +93,9 @@ def stamp(
 
 
 def write(
-    frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], beside: Iterable[str] = ()
+    frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], companions: Iterable[str] = ()
 ) -> None:
-    """Write rows as Parquet with their provenance and checksums of rows and companion files.
+    """Write a result as Parquet, with its provenance and the checksums of rows and other files.
 
     Parameters
     ----------
@@ -105,23 +105,23 @@ def write(
         Target file.
     mark : mapping
         Provenance as :func:`stamp` returns it.
-    beside : iterable of paths
-        Files that the same job has written and that belong to these rows.
+    companions : iterable of paths
+        Further files of the result that the same job has written, such as the drawing of a figure.
     """
-    files = json.dumps(checksums(beside, Path(path).parent))
+    files = json.dumps(checksums(companions, Path(path).parent))
     with atomic_write(path) as temporary:
         frame.write_parquet(temporary)
-        # The stamp stands behind the rows, whose bytes do not depend on it.
+        # The metadata follow the rows in the file, so that the hash of the rows ignores them.
         frame.write_parquet(
             temporary, metadata={**mark, "rows": _rows_hash(temporary), "files": files}
         )
 
 
 def damaged(path: str | Path) -> list[str]:
-    """Return those files among a result and its companions whose content has changed since they
-    were written.
+    """Return the damaged files of a result: the file itself and its companions.
 
-    An unreadable file counts as damaged. Of JSON files, only :data:`CHECKSUMS` lists other files.
+    A file is damaged if it cannot be read, or if its content differs from its checksum. Of JSON
+    files, only :data:`CHECKSUMS` has the checksums of other files.
     """
     try:
         if Path(path).suffix == ".json":
@@ -142,10 +142,9 @@ def damaged(path: str | Path) -> list[str]:
 
 
 def rows_of(path: str | Path) -> pl.DataFrame:
-    """Return the rows of a result after checking their hash.
+    """Read the rows of a result and check their hash; columns have their present names.
 
-    A damaged page of a Parquet file may still be readable, so that reading alone does not detect
-    it.
+    The hash is needed because a damaged Parquet file may still be readable.
 
     Raises
     ------
@@ -167,7 +166,7 @@ def _rows_hash(path: Path) -> str:
 
 
 def read(path: str | Path) -> pl.DataFrame:
-    """Return the rows of a result, each with the source of its data."""
+    """Read the rows of a result, with the source of the data in the column ``source``."""
     frame = rows_of(path)
     if "source" in frame.columns:
         return frame
@@ -175,19 +174,19 @@ def read(path: str | Path) -> pl.DataFrame:
 
 
 def mark_of(path: str | Path) -> dict[str, str]:
-    """Return the provenance of a result."""
+    """Return the provenance of a result, as :func:`stamp` defines it."""
     with readable(path):
         metadata = pl.read_parquet_metadata(path)
     return {key: metadata.get(key, "") for key in ("settings", "code", "source", "data")}
 
 
 def read_all(paths: Iterable[str | Path]) -> pl.DataFrame:
-    """Return the rows of several results; columns that a result lacks are empty in its rows."""
+    """Read the rows of several results; a column that a result lacks is null in its rows."""
     return pl.concat([read(path) for path in paths], how="diagonal_relaxed")
 
 
 def source_of(prepared: Iterable[Any]) -> str:
-    """Describe the origin of prepared data sets in words for a figure."""
+    """Describe the data sets of a result and their sources, such as ``adult (mirror)``."""
     origins = [f"{p.provenance.dataset} ({p.provenance.source})" for p in prepared]
     return "; ".join(dict.fromkeys(origins)) or DRAWN
 

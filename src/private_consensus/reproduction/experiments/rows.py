@@ -1,4 +1,4 @@
-"""Check that prepared data have as many rows as a cell assigns to its agents."""
+"""Check that prepared data have enough rows for the agents of a cell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from private_consensus.core import problems
 def require_rows(cell: Mapping[str, Any], cards: Iterable[str | Path]) -> None:
     """Raise :class:`InvalidInput` if prepared data have fewer rows than a cell needs.
 
-    Data without a card are not checked here; their cell reports the error when it runs.
+    Data sets without a data card are not checked; their cell raises the error when it runs.
 
     Parameters
     ----------
@@ -35,10 +35,10 @@ def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str
     for setting in cell["settings"]:
         problem, agents = setting["problem"], setting["network"]["agents"]
         prepared = problem.get("prepared")
-        if prepared not in contents or problem["name"] not in DEALT:
+        if prepared not in contents or problem["name"] not in AVAILABLE_ROWS:
             continue
-        rows, shares = DEALT[problem["name"]](contents[prepared], agents)
-        records, max_records = _records(problem), rows // shares
+        rows, parts = AVAILABLE_ROWS[problem["name"]](contents[prepared], agents)
+        records, max_records = _records(problem), rows // parts
         if records > max_records:
             yield (
                 f"{cell['experiment']}.{cell['algorithm']}: problem.records: found {records}, "
@@ -47,13 +47,14 @@ def _too_few(cell: Mapping[str, Any], cards: Mapping[str, Path]) -> Iterator[str
             )
 
 
-DEALT = {
+AVAILABLE_ROWS = {
     "logistic_regression": lambda card, agents: (card["rows"] - 1, agents),
     "perceptron": lambda card, agents: (card["splits"].get("train", card["rows"]), 1),
 }
-"""By problem, rows of a card that agents may have, and how often ``records`` of them are assigned,
-as its ``build`` has it. Logistic regression tests on what is left, one row at least, whatever the
-splits; the perceptron is given the records of all agents together, and tests on a split."""
+"""For each problem, a function of the data card and the number of agents. It returns the number of
+rows that agents may hold, and the number of parts of ``records`` rows each. Logistic regression
+assigns ``records`` rows to each agent and tests on the remaining rows, at least one. The perceptron
+divides ``records`` rows of the training split among all agents."""
 
 
 def _records(problem: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Convert measurements of runs to a table: computed and published numbers, in three formats."""
+"""Tables of computed and published numbers, as data frame, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from private_consensus.common.fields import split_measure
 from private_consensus.common.spreadsheets import markdown as escaped
 
 NONE = "–"
+"""Text of an absent number."""
 FIXED = ("block", "row", "method", "algorithm", "variant", "interpretation", "published",
          "published_std", "value", "std", "se", "difference", "runs", "source")  # fmt: skip
 
@@ -20,22 +21,22 @@ FIXED = ("block", "row", "method", "algorithm", "variant", "interpretation", "pu
 def table_numbers(
     table: Mapping[str, Any], cells: Mapping[tuple[str, str], pl.DataFrame]
 ) -> pl.DataFrame:
-    """Compute the numbers of a table, one row per cell.
+    """Compute the numbers of a table, one row per method and value of the row axis.
 
     Parameters
     ----------
     table : mapping
         Table as :class:`private_consensus.reproduction.experiments.schema.Table` serializes it.
     cells : mapping
-        (experiment, algorithm) to the cell's measurements.
+        (experiment, algorithm) to the measurements of this cell.
 
     Returns
     -------
     DataFrame
-        Mean over runs as ``value``, ``std`` over runs, ``se`` of the mean. ``difference`` is the
-        distance to the published number in combined standard errors. Published spreads are
-        interpreted as standard deviations over the published number of runs. Measures in
-        ``extra_columns`` have separate columns.
+        ``value`` is the mean over runs, ``std`` the standard deviation over runs, ``se`` the
+        standard error of the mean. ``difference`` is computed minus published mean in combined
+        standard errors, where the published standard deviation is that of ``published_runs`` runs.
+        Each measure of ``extra_columns`` has a column of its own.
     """
     rows = [
         row
@@ -76,24 +77,26 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     ]
 
 
-def _compared(table, runs: pl.DataFrame, printed: tuple[float, float] | None) -> dict[str, Any]:
+def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) -> dict[str, Any]:
     values = _measured(runs, table["measure"])
     count = len(values)
     std = float(values.std()) if count > 1 else 0.0
-    ours = {"value": float(values.mean()), "std": std, "se": std / math.sqrt(count), "runs": count}
+    computed = {
+        "value": float(values.mean()), "std": std, "se": std / math.sqrt(count), "runs": count
+    }  # fmt: skip
     extra = {
         title: float(_measured(runs, measure).mean())
         for title, measure in table["extra_columns"].items()
     }
-    if printed is None:
-        return {"published": None, "published_std": None, **ours, "difference": None, **extra}
-    mean, spread = printed
-    combined = math.hypot(spread / math.sqrt(table["published_runs"]), ours["se"])
-    difference = (ours["value"] - mean) / combined if combined else math.nan
+    if published is None:
+        return {"published": None, "published_std": None, **computed, "difference": None, **extra}
+    mean, published_std = published
+    combined = math.hypot(published_std / math.sqrt(table["published_runs"]), computed["se"])
+    difference = (computed["value"] - mean) / combined if combined else math.nan
     return {
         "published": mean,
-        "published_std": spread,
-        **ours,
+        "published_std": published_std,
+        **computed,
         "difference": difference,
         **extra,
     }
@@ -114,7 +117,7 @@ def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], l
     numbers : DataFrame
         Result of :func:`table_numbers`.
     table : mapping
-        The table.
+        Table as :class:`.schema.Table` serializes it.
 
     Returns
     -------
@@ -141,8 +144,8 @@ def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], l
     return titles + extra, rows
 
 
-def _pair(mean: float | None, spread: float | None) -> str:
-    return NONE if mean is None else f"{mean:.3f} ± {spread:.3f}"
+def _pair(mean: float | None, std: float | None) -> str:
+    return NONE if mean is None else f"{mean:.3f} ± {std:.3f}"
 
 
 def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
@@ -153,7 +156,7 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     numbers : DataFrame
         Result of :func:`table_numbers`.
     table : mapping
-        The table.
+        Table as :class:`.schema.Table` serializes it.
 
     Returns
     -------
@@ -190,7 +193,7 @@ def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     numbers : DataFrame
         Result of :func:`table_numbers`.
     table : mapping
-        The table.
+        Table as :class:`.schema.Table` serializes it.
 
     Returns
     -------
