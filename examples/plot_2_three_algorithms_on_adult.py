@@ -42,14 +42,14 @@ LOSS = [("released", "excess_loss")]
 curves, guarantees = [], []
 for name in ("dvp", "p_admm", "pp_admm"):
     algorithm = pc.algorithms.load(name)()
-    done = pc.simulate(algorithm, problem, network, BUDGET, horizon=20, runs=5, measures=LOSS)
-    curves.append(done.measurements.with_columns(algorithm=pl.lit(name)))
+    simulation = pc.simulate(algorithm, problem, network, BUDGET, horizon=20, runs=5, measures=LOSS)
+    curves.append(simulation.measurements.with_columns(algorithm=pl.lit(name)))
     guarantees.append(
         {
             "algorithm": name,
-            "claimed": done.claimed.epsilon,
-            "accountant": round(done.guarantee.epsilon, 3),
-            "proven": done.guarantee.proven,
+            "claimed": simulation.claimed.epsilon,
+            "accountant": round(simulation.guarantee.epsilon, 3),
+            "proven": simulation.guarantee.proven,
         }
     )
 print(pl.DataFrame(guarantees))

@@ -21,12 +21,12 @@ from private_consensus.reproduction.experiments.numbers import figure_numbers
 from private_consensus.reproduction.plotting import draw
 from private_consensus.reproduction.studies import HOME
 
-MINE = Path(sys.argv[0]).with_name("mine.yaml").read_text()
-print(MINE)
+CONFIGURATION = Path(sys.argv[0]).with_name("mine.yaml").read_text()
+print(CONFIGURATION)
 
 folder = Path(tempfile.mkdtemp())
 (folder / "papers").mkdir()
-(folder / "papers" / "mine.yaml").write_text(MINE)
+(folder / "papers" / "mine.yaml").write_text(CONFIGURATION)
 
 # %%
 # The configuration is validated before anything runs. An error names its key.

@@ -42,8 +42,8 @@ claims:
     against: gradient_descent.literal
 """
 
-mine = Path(sys.argv[0]).with_name("mine.yaml").read_text()
-(folder / "config" / "papers" / "mine.yaml").write_text(mine + CLAIMS)
+configuration = Path(sys.argv[0]).with_name("mine.yaml").read_text()
+(folder / "config" / "papers" / "mine.yaml").write_text(configuration + CLAIMS)
 
 config = {"scale": "paper", "seed": 1, "papers": ["mine"], "data": {}}
 loaded = plan.load(config, folder / "config", HOME / "config")

@@ -19,10 +19,10 @@ algorithm = pc.algorithms.load("gradient_descent")(calibration="gaussian_dp")
 
 rows = []
 for epsilon in (0.25, 0.5, 1.0, 2.0, 4.0, 8.0):
-    done = pc.simulate(
+    simulation = pc.simulate(
         algorithm, problem, network, pc.Budget(epsilon, 1e-5), 20, runs=20, iterations=[20]
     )
-    rows.append(done.measurements.with_columns(epsilon=pl.lit(epsilon)))
+    rows.append(simulation.measurements.with_columns(epsilon=pl.lit(epsilon)))
 errors = pl.concat(rows)
 
 points = alt.Chart(errors).encode(alt.X("epsilon").scale(type="log", base=2))

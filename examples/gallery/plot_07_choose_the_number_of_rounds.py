@@ -19,11 +19,11 @@ algorithm = pc.algorithms.load("gradient_descent")(calibration="gaussian_dp")
 
 rows = []
 for horizon in (1, 2, 5, 10, 20, 50, 100):
-    done = pc.simulate(
+    simulation = pc.simulate(
         algorithm, problem, network, pc.Budget(1.0, 1e-5), horizon, runs=20, iterations=[horizon],
         measures=[("released", "normalised_error"), ("released", "consensus_error")],
     )  # fmt: skip
-    rows.append(done.measurements.filter(t=horizon))
+    rows.append(simulation.measurements.filter(t=horizon))
 errors = pl.concat(rows).group_by("t", "metric").agg(pl.col("value").mean()).sort("t")
 
 chart = (

@@ -22,9 +22,9 @@ methods = {
 }
 curves, guarantees = [], {}
 for name, algorithm in methods.items():
-    done = pc.simulate(algorithm, problem, network, pc.Budget(1.0, 1e-5), 20, runs=20)
-    guarantees[name] = done.guarantee.epsilon
-    curves.append(done.measurements.with_columns(method=pl.lit(name)))
+    simulation = pc.simulate(algorithm, problem, network, pc.Budget(1.0, 1e-5), 20, runs=20)
+    guarantees[name] = simulation.guarantee.epsilon
+    curves.append(simulation.measurements.with_columns(method=pl.lit(name)))
 print(guarantees)
 errors = pl.concat(curves).group_by("method", "t").agg(pl.col("value").mean()).sort("t")
 

@@ -295,7 +295,7 @@ def test_the_worst_setting_speaks_for_a_variant():
         results_of({"first": paper("first", "000")}, privacy=rows)
     )
     assert promised[0]["verdict"] == "violated"
-    assert (promised[0]["count"], promised[0]["settings"], promised[0]["excess"]) == (1, 3, "2")
+    assert (promised[0]["count"], promised[0]["settings"], promised[0]["multiple"]) == (1, 3, "2")
     assert privacy.privacy_counts(promised) == {
         "variants": 1, "delivered": 0, "not_delivered": 1, "without_claim": 0,
     }  # fmt: skip

@@ -31,14 +31,14 @@ def row(bound, claimed, how="transcript", computed=None):
 
 def test_the_bound_that_is_most_violated_above_its_claim_is_shown():
     found = _bounded([row(5.0, 10.0, "weak"), row(3.0, 1.0, "strong"), row(None, 2.0)])
-    assert (found["bound"], found["how"]) == ("3 (claimed 1)", "strong")
+    assert (found["bound"], found["method"]) == ("3 (claimed 1)", "strong")
     found = _bounded([row(0.0, 1.0), row(0.0, 0.318, computed=2.29)])
-    assert (found["bound"], found["how"]) == ("2.29 (claimed 0.318)", "an attack")
+    assert (found["bound"], found["method"]) == ("2.29 (claimed 0.318)", "an attack")
 
 
 @pytest.mark.parametrize("rows", [[row(0.0, 1.0)], [row(None, 1.0)], [row(None, math.inf)]])
 def test_a_bound_that_says_nothing_is_not_shown(rows):
-    assert _bounded(rows) == {"bound": "", "how": "", "above": 0.0}
+    assert _bounded(rows) == {"bound": "", "method": "", "lower_over_claimed": 0.0}
 
 
 def test_of_the_bounds_of_several_variants_the_one_that_says_most_is_shown():

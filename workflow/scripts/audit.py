@@ -18,11 +18,11 @@ from private_consensus.reproduction.experiments.results import (
 settings = snakemake.params.audit_settings
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     errata = read_errata(yamls.read(snakemake.input.errata))
-    mark = stamp(settings, snakemake.params.code, DRAWN)
-    write(computed(errata), snakemake.output.errata, mark)
+    provenance = stamp(settings, snakemake.params.code, DRAWN)
+    write(computed(errata), snakemake.output.errata, provenance)
     files = snakemake.input.runs
     of_audits = of_experiments(read_all(files) if files else pl.DataFrame())
     of_settings = [row for path in snakemake.input.settings for row in rows_of(path).to_dicts()]
     examples = audit_examples(settings["runs"], settings["confidence"])
     rows = decided(examples + of_audits + of_settings, settings["level"])
-    write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, mark)
+    write(pl.DataFrame(rows, infer_schema_length=None), snakemake.output.audits, provenance)

@@ -17,5 +17,5 @@ with job_logging(snakemake.log[0], settings, snakemake.log.usage):
         for cell in settings["cells"]
         for row in audit_cell(cell, settings["entries"], prepared, *limits)
     ]
-    mark = stamp(settings, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
-    write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, mark)
+    provenance = stamp(settings, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
+    write(pl.DataFrame(rows, schema=SCHEMA), snakemake.output.rows, provenance)

@@ -25,5 +25,5 @@ with job_logging(log[0], design, log.usage), limited_threads(snakemake.threads):
         "tuning_check": [row for engine in engines for row in checked_tuning(engine)],
     }
     write_text(out.described, json.dumps(description))
-    mark = stamp(design, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
-    write(rows, out.rows, mark, [out.described])
+    provenance = stamp(design, snakemake.params.code, source_of(loaded), snakemake.input.prepared)
+    write(rows, out.rows, provenance, [out.described])

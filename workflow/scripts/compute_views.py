@@ -12,5 +12,5 @@ with job_logging(snakemake.log[0], views, snakemake.log.usage):
         view_points(panel, views["seed"]).with_columns(panel=pl.lit(title))
         for title, panel in views["panels"].items()
     ]
-    mark = stamp(views, snakemake.params.code, COMPUTED)
-    write(pl.concat(points, how="diagonal_relaxed"), snakemake.output.views, mark)
+    provenance = stamp(views, snakemake.params.code, COMPUTED)
+    write(pl.concat(points, how="diagonal_relaxed"), snakemake.output.views, provenance)

@@ -1,6 +1,6 @@
 """List the missing and empty outputs of a run, and fail if there are any.
 
-    expected_outputs.py SCALE
+expected_outputs.py SCALE
 """
 
 import sys

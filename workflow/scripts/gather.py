@@ -17,10 +17,10 @@ from private_consensus.reproduction.experiments.results import (
 with job_logging(snakemake.log[0], {}, snakemake.log.usage):
     for kind in ("claims", "privacy"):
         files = snakemake.input[kind]
-        mark = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
+        provenance = stamp(snakemake.params.errata, snakemake.params.code, sources(files))
         # A configuration with figures of data only has no claims and no private settings.
         rows = read_all(files) if files else pl.DataFrame()
         if kind == "privacy":
             errata = read_errata(yamls.read(snakemake.input.errata))
             rows = judged(rows, errata, rows_of(snakemake.input.audits).to_dicts())
-        write(rows, snakemake.output[kind], mark)
+        write(rows, snakemake.output[kind], provenance)

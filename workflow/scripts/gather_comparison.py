@@ -24,5 +24,5 @@ with job_logging(snakemake.log[0], design, snakemake.log.usage):
     write_text(out.cells, json.dumps(description, indent=1) + "\n")
     with atomic_write(out.runs) as temporary:
         one_row_per_run(rows).write_parquet(temporary, compression="zstd", compression_level=19)
-    mark = stamp(design, snakemake.params.code, sources(parts))
-    write(rows, out.results, mark, [out.cells, out.runs])
+    provenance = stamp(design, snakemake.params.code, sources(parts))
+    write(rows, out.results, provenance, [out.cells, out.runs])

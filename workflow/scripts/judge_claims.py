@@ -19,5 +19,5 @@ with job_logging(snakemake.log[0], snakemake.params.claims, snakemake.log.usage)
         deterministic={name for name in names if algorithms.load(name).deterministic},
         reduced=not may_decide(snakemake.wildcards.scale),
     )
-    mark = stamp(snakemake.params.claims, snakemake.params.code, source)
-    write(table, snakemake.output.claims, mark)
+    provenance = stamp(snakemake.params.claims, snakemake.params.code, source)
+    write(table, snakemake.output.claims, provenance)

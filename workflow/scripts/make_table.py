@@ -15,5 +15,5 @@ with job_logging(snakemake.log[0], table, snakemake.log.usage):
     write_text(out.csv, csv(numbers))
     write_text(out.md, tables.markdown(numbers, table))
     write_text(out.tex, tables.latex(numbers, table))
-    mark = stamp(table, snakemake.params.code, source)
-    write(numbers, out.numbers, mark, [out.csv, out.md, out.tex])
+    provenance = stamp(table, snakemake.params.code, source)
+    write(numbers, out.numbers, provenance, [out.csv, out.md, out.tex])

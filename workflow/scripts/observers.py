@@ -19,5 +19,5 @@ settings, out = snakemake.params.settings, snakemake.output
 with job_logging(snakemake.log[0], settings, snakemake.log.usage):
     rows = pair_rows(settings, snakemake.threads)
     write_text(out.table, csv(pl.DataFrame(summary(rows), infer_schema_length=None)))
-    mark = stamp(settings, snakemake.params.code, DRAWN)
-    write(pl.DataFrame(rows, schema=SCHEMA), out.pairs, mark, [out.table])
+    provenance = stamp(settings, snakemake.params.code, DRAWN)
+    write(pl.DataFrame(rows, schema=SCHEMA), out.pairs, provenance, [out.table])

@@ -30,9 +30,9 @@ with job_logging(log[0], snakemake.params.cell, log.usage), limited_threads(snak
         requests=snakemake.params.requests,
         reused=pl.concat(map(rows_of, reused)) if reused else None,
     )
-    mark = stamp(
+    provenance = stamp(
         snakemake.params.cell, snakemake.params.code, source_of(loaded), snakemake.input.prepared
     )
-    write(results.runs, snakemake.output.runs, mark)
-    write(results.privacy, snakemake.output.privacy, mark)
-    write(results.requested, snakemake.output.shared, mark)
+    write(results.runs, snakemake.output.runs, provenance)
+    write(results.privacy, snakemake.output.privacy, provenance)
+    write(results.requested, snakemake.output.shared, provenance)

@@ -16,7 +16,7 @@ with job_logging(snakemake.log[0], partitions, snakemake.log.usage):
         )
         for title, drawn in partitions["panels"].items()
     ]
-    mark = stamp(
+    provenance = stamp(
         partitions, snakemake.params.code, source_of(loaded.values()), snakemake.input.prepared
     )
-    write(pl.concat(points), snakemake.output.partitions, mark)
+    write(pl.concat(points), snakemake.output.partitions, provenance)

@@ -11,8 +11,8 @@ seed are correlated, which makes the test conservative. A number without an erro
 be equal up to rounding.
 
 An exact comparison ignores Monte-Carlo errors. It compares all tables (figure data, claims,
-privacy, statements, audits, observers) and the answers of the comparison of methods. Numbers may differ by a
-relative :data:`ROUNDING`; words, counts and truth values must be identical.
+privacy, statements, audits, observers) and the answers of the comparison of methods. Numbers may
+differ by a relative :data:`ROUNDING`; words, counts and truth values must be identical.
 """
 
 from __future__ import annotations
@@ -245,9 +245,11 @@ def _numbers(frame: pl.DataFrame, name: str) -> pl.DataFrame:
         runs=pl.col("runs").fill_null(0).cast(pl.Float64) if "runs" in frame.columns else 0.0,
     )
     # Points with equal labels are distinguished by their order.
-    nth = pl.col("label").cum_count().over("label")
+    occurrence = pl.col("label").cum_count().over("label")
     return numbers.with_columns(
-        label=pl.when(nth > 1).then(pl.format("{} #{}", "label", nth)).otherwise("label")
+        label=pl.when(occurrence > 1)
+        .then(pl.format("{} #{}", "label", occurrence))
+        .otherwise("label")
     )
 
 
@@ -315,9 +317,10 @@ def quantile(runs: np.ndarray, count: int) -> np.ndarray:
     ndarray
         Quantile for each entry of ``runs``.
     """
-    tail = ALPHA / (2 * max(1, count))
-    freedom = np.asarray(runs, float) - 1
-    return np.where(freedom >= 1, t.isf(tail, np.maximum(freedom, 1)), norm.isf(tail))
+    tail_probability = ALPHA / (2 * max(1, count))
+    degrees_of_freedom = np.asarray(runs, float) - 1
+    student = t.isf(tail_probability, np.maximum(degrees_of_freedom, 1))
+    return np.where(degrees_of_freedom >= 1, student, norm.isf(tail_probability))
 
 
 VERDICTS = {

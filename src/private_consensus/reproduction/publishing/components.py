@@ -25,12 +25,15 @@ NO_LICENCE = "not stated"
 def locked(text: str) -> dict[str, dict[str, Any]]:
     """Parse a lock file: map each normalized package name to version and SHA-256 checksums."""
     return {
-        normal(name): {"version": version, "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes)}
+        normalized_name(name): {
+            "version": version,
+            "sha256": re.findall(r"sha256:([0-9a-f]+)", hashes),
+        }
         for name, version, hashes in LOCKED.findall(text)
     }
 
 
-def normal(name: str) -> str:
+def normalized_name(name: str) -> str:
     """Normalize a package name for comparison, by the rule of PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
@@ -65,7 +68,7 @@ def components(
     list of dict
         Keys ``name``, ``version``, ``licence`` and ``sha256`` (list of checksums).
     """
-    packages = {normal(package.metadata["Name"]): package for package in installed}
+    packages = {normalized_name(package.metadata["Name"]): package for package in installed}
     return [
         {"name": name, "version": packages[name].version, "licence": licence(packages[name]),
          "sha256": entry["sha256"]}
@@ -73,7 +76,7 @@ def components(
     ]  # fmt: skip
 
 
-def bill(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def bill_of_materials(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Build the bill of materials (CycloneDX 1.5), with the checksums of each package."""
     return {
         "bomFormat": "CycloneDX",
@@ -111,7 +114,7 @@ def main(folder: str, lock: str = "requirements.txt") -> None:
         Path of the lock file.
     """
     rows = components(locked(Path(lock).read_text(encoding="utf-8")), distributions())
-    write_json(Path(folder, "sbom.json"), bill(rows))
+    write_json(Path(folder, "sbom.json"), bill_of_materials(rows))
     write_text(Path(folder, "licences.md"), table(rows))
 
 

@@ -77,12 +77,12 @@ FEATURES = ("avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "amx_tile",
 
 def processor() -> str:
     """Return the model name of the processor."""
-    return _of_cpu("model name") or platform.processor() or platform.machine()
+    return _cpu_info("model name") or platform.processor() or platform.machine()
 
 
 def features() -> list[str]:
     """Return the features of :data:`FEATURES` that the processor has."""
-    processor_features = (_of_cpu("flags") or _of_cpu("Features")).split()
+    processor_features = (_cpu_info("flags") or _cpu_info("Features")).split()
     return [name for name in FEATURES if name in processor_features]
 
 
@@ -107,7 +107,7 @@ def kernels() -> dict[str, str]:
     }
 
 
-def _of_cpu(key: str) -> str:
+def _cpu_info(key: str) -> str:
     """Return an entry of ``/proc/cpuinfo`` for the first processor; empty on other systems."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")

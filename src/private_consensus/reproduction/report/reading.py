@@ -22,7 +22,7 @@ from ..experiments.results import mark_of, rows_of
 from .undecided import without_decisions
 
 Row = Mapping[str, Any]
-SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
+SVG_SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.S)
 
 REFERENCE = "reference"
 """Folder of the published results."""
@@ -310,7 +310,7 @@ def figure_facts(path: str | Path) -> dict[str, Any]:
 
 def svg_size(text: str) -> dict[str, float]:
     """Return the width and height that an SVG declares; empty without them."""
-    match = SIZE.search(text)
+    match = SVG_SIZE.search(text)
     return (
         {key: float(value) for key, value in zip(("width", "height"), match.groups(), strict=True)}
         if match

@@ -14,7 +14,7 @@ from .reading import Results
 from .views import documents
 
 MAIN = re.compile(r"<main.*?</main>", re.S)
-SKIPPED = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
+NON_TEXT = re.compile(r"<(pre|svg|math|script)\b.*?</\1>|<[^>]+>", re.S)
 WORD = re.compile(r"[^\W\d_][\w-]+")
 QUESTION_WORDS = {
     "comparison": "which algorithm is best to use recommended recommendation advice choose"
@@ -48,7 +48,7 @@ def entries(results: Results, pages: Mapping[str, str]) -> list[dict[str, str]]:
 def page_words(html: str) -> str:
     """Return the distinct words of the main part of a page, without code and formulas."""
     match = MAIN.search(html)
-    text = unescape(SKIPPED.sub(" ", match[0] if match else ""))
+    text = unescape(NON_TEXT.sub(" ", match[0] if match else ""))
     return " ".join(sorted(set(WORD.findall(text.lower()))))
 
 

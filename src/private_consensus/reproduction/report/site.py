@@ -41,7 +41,7 @@ IMAGE_KINDS = ("svg", "png", "pdf")
 DOWNLOADS = (*IMAGE_KINDS, "parquet", "csv.zip", "js")
 """Kinds of files of ``report/figures``. ``js`` is the specification of the chart as a script, since
 a page that is opened from a disk can load scripts but no JSON."""
-DIGITS = 6
+CSV_DIGITS = 6
 """Significant digits of numbers in CSV files; Parquet files have all digits."""
 
 
@@ -162,8 +162,8 @@ def write_zipped(path: Path, text: str) -> None:
 
 
 def rounded(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Round the numbers of a table to :data:`DIGITS` significant digits."""
-    return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(DIGITS))
+    """Round the numbers of a table to :data:`CSV_DIGITS` significant digits."""
+    return numbers.with_columns(pl.col(pl.Float64).round_sig_figs(CSV_DIGITS))
 
 
 @cache

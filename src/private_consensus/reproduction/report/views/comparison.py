@@ -39,7 +39,7 @@ GOALS = {
     "secure_aggregation": "the loss of noise under secure aggregation",
 }
 """Method that defines a goal to the description of the goal."""
-INDEX = (
+INDEX_KEYS = (
     "methods", "axes", "epsilons", "titles", "observers", "place", "unproven", "costs", "primary",
 )  # fmt: skip
 """Keys of the answers that the script reads in addition to the cells."""
@@ -140,7 +140,7 @@ def scripts(answers: Answers) -> dict[str, str]:
     if not is_current(answers):
         return {}
     index = {
-        **{key: answers[key] for key in INDEX},
+        **{key: answers[key] for key in INDEX_KEYS},
         "tunings": TUNINGS,
         "observer_titles": OBSERVERS,
     }

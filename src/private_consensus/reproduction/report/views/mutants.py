@@ -92,7 +92,7 @@ def _counts_by(key: str, rows: list[Row]) -> list[dict[str, Any]]:
 def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
     meaningful = [row for row in rows if row["meaningful"]]
     caught = [row for row in meaningful if row["caught"]]
-    harmless = [row for row in rows if not row["meaningful"]]
+    minor = [row for row in rows if not row["meaningful"]]
     return {
         "name": name,
         "caught": f"{len(caught)} of {len(meaningful)}",
@@ -100,8 +100,6 @@ def _counts(name: str, rows: list[Row]) -> dict[str, Any]:
         "inconclusive": sum(map(_is_named, meaningful)),
         "missed": sum(map(_is_missed, meaningful)),
         "contradicted": sum("contradicted" in row["how"] for row in caught),
-        "other_faults": f"{sum(row['caught'] for row in harmless)} of {len(harmless)}"
-        if harmless
-        else "",
+        "other_faults": f"{sum(row['caught'] for row in minor)} of {len(minor)}" if minor else "",
         "runs": max((row["runs"] for row in caught), default=""),
     }

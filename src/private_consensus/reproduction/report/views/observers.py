@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 VIEWS = {"agent": "single messages", "secure sums": "secure sums"}
 """Kinds of observers that are single agents, each with its description."""
 OTHER_OBSERVERS = ("coalition of 3", "secure sums", "last models", "mean of last models")
-NAMES = {
+TITLES = {
     "descent": "Descent, fresh noise in every round",
     "clipped": "Descent, clipped gradients",
     "muffliato_gd": "Muffliato-GD, four rounds per step",
@@ -54,9 +54,9 @@ LABELS = {
 """Kind of guarantee to its meaning."""
 
 
-FAR = 2
+FAR_DISTANCE = 2
 """Distance of target agent and observer in the sentences, in edges."""
-NEARLY = 0.95
+EQUALITY_RATIO = 0.95
 """Ratio of two privacy losses from which on a sentence calls them equal."""
 
 
@@ -79,15 +79,16 @@ def sentence(name: str, rows: Iterable[Row]) -> dict[str, str]:
     eavesdropper = max(
         (r["guarantee"] for r in settings if r["kind"] == "eavesdropper"), default=math.nan
     )
-    worst = {d: _largest(settings, d) for d in (1, FAR)}
-    labels = {r["label"] for r in settings if r["kind"] == "agent" and r["distance"] == FAR}
+    worst = {d: _largest(settings, d) for d in (1, FAR_DISTANCE)}
+    agents = [row for row in settings if row["kind"] == "agent"]
+    labels = {row["label"] for row in agents if row["distance"] == FAR_DISTANCE}
     verb = "is" if labels == {"exact"} else "is proven to be at most"
     return {"name": title(name), "words": _distance_sentence(verb, worst, eavesdropper)}
 
 
 def title(name: str) -> str:
     """Return the title of a configuration entry."""
-    return NAMES.get(name) or algorithm_title(name)
+    return TITLES.get(name) or algorithm_title(name)
 
 
 def graph_title(name: str) -> str:
@@ -101,17 +102,17 @@ def _largest(rows: list[Row], distance: int) -> float:
 
 
 def _distance_sentence(verb: str, worst: Mapping[int, float], eavesdropper: float) -> str:
-    far, near = worst[FAR], worst[1]
+    far, near = worst[FAR_DISTANCE], worst[1]
     if math.isnan(far):
         return "No graph has two agents at a distance of two edges."
     if not math.isfinite(far):
         return "No bound on the privacy loss to an agent two edges away is proven."
     total = epsilon_in_words(eavesdropper)
-    if far > eavesdropper / NEARLY:
+    if far > eavesdropper / EQUALITY_RATIO:
         compared = (
             f"{epsilon_in_words(far)}, more than the privacy loss to the eavesdropper, {total}"
         )
-    elif far >= NEARLY * eavesdropper:
+    elif far >= EQUALITY_RATIO * eavesdropper:
         compared = f"{epsilon_in_words(far)}, equal to the privacy loss to the eavesdropper"
     else:
         compared = f"{epsilon_in_words(far)}, against {total} to the eavesdropper"

@@ -71,7 +71,7 @@ def privacy_by_variant(results: Results) -> list[dict[str, Any]]:
     )
     return [
         {**_summary(rows), "paper": paper, "number": results.papers[paper]["paper"]["number"],
-         "ratio": (ratio := _ratio(rows)), "excess": number(ratio)}
+         "ratio": (ratio := _ratio(rows)), "multiple": number(ratio)}
         for (paper, _, _), rows in groups.items()
     ]  # fmt: skip
 
@@ -85,8 +85,8 @@ def page(results: Results) -> dict[str, Any]:
                 algorithms(privacy_by_variant(results)), results.audit.get("audits", [])
             )
         ],
-        "rows": variants(results.privacy, results),
-        "shown": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
+        "rows": variant_rows(results.privacy, results),
+        "papers": [(key, results.names[key]) for key in dict.fromkeys(results.paper_of.values())],
         "verdict_groups": VERDICT_GROUPS,
         "closeness": bounds.CLOSENESS,
         "is_drawn": not results.is_reference,
@@ -95,8 +95,8 @@ def page(results: Results) -> dict[str, Any]:
     }
 
 
-def variants(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
-    """Return one row per experiment and variant.
+def variant_rows(privacy: Iterable[Row], results: Results) -> list[dict[str, Any]]:
+    """Return claimed and delivered privacy, one row per experiment and variant.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def privacy_of_algorithm(name: str, results: Results) -> list[dict[str, Any]]:
     -------
     list of dict
     """
-    return variants([row for row in results.privacy if row["algorithm"] == name], results)
+    return variant_rows([row for row in results.privacy if row["algorithm"] == name], results)
 
 
 def _with_audits(rows: list[dict[str, Any]], audits: Iterable[Row]) -> list[dict[str, Any]]:
@@ -201,9 +201,9 @@ def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
             "verdicts": [
                 {"verdict": verdict, "icon": variants_of_verdict[0]["icon"],
                  "variants": [row["variant"] for row in variants_of_verdict],
-                 "excess": _multiple(row["ratio"] for row in variants_of_verdict),
+                 "multiple": _multiple(row["ratio"] for row in variants_of_verdict),
                  "audited": _joined(row["audited"] for row in variants_of_verdict),
-                 **{key: _most_violated(variants_of_verdict)[key] for key in ("bound", "how")}}
+                 **{key: _most_violated(variants_of_verdict)[key] for key in ("bound", "method")}}
                 for verdict in dict.fromkeys(row["verdict"] for row in rows)
                 if (variants_of_verdict := [row for row in rows if row["verdict"] == verdict])
             ],
@@ -215,7 +215,7 @@ def algorithms(by_variant: Sequence[Row]) -> list[dict[str, Any]]:
 
 def _most_violated(rows: list[Mapping[str, Any]]) -> Mapping[str, Any]:
     """Return the variant with the largest ratio of lower bound to claimed epsilon."""
-    return max(rows, key=lambda row: row["above"])
+    return max(rows, key=lambda row: row["lower_over_claimed"])
 
 
 def _multiple(ratios: Iterable[float | None]) -> str:
@@ -237,13 +237,13 @@ def _bounded(rows: list[Row]) -> dict[str, Any]:
     claims = [row for row in rows if 0 < row["epsilon_claimed"] < math.inf]
     best = max(claims, key=_lower_over_claimed, default=None)
     if best is None or _lower_over_claimed(best) == 0:
-        return {"bound": "", "how": "", "above": 0.0}
+        return {"bound": "", "method": "", "lower_over_claimed": 0.0}
     low = bounds.lower(best)
     audited = best["audit"] if best.get("epsilon_empirical") == low else ""
     return {
         "bound": f"{number(low)} (claimed {number(best['epsilon_claimed'])})",
-        "how": audited or best.get("lower_bound_method") or "",
-        "above": _lower_over_claimed(best),
+        "method": audited or best.get("lower_bound_method") or "",
+        "lower_over_claimed": _lower_over_claimed(best),
     }
 
 
@@ -262,7 +262,7 @@ def privacy_counts(by_variant: Sequence[Row]) -> dict[str, int]:
 def of_experiments(
     privacy: Iterable[Row], experiments: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the privacy of each experiment, one row per variant.
+    """Return claimed and delivered privacy of each experiment, one row per variant.
 
     The single settings are included if there are at most :data:`MAX_LISTED_SETTINGS`.
 

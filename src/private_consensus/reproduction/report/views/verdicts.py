@@ -27,22 +27,22 @@ HEADINGS = {
 }
 """Icon to the heading of the list of claims with this verdict, in the order of the page."""
 
-RATIOS = {
+RATIO_TESTS = {
     "decreasing", "increasing", "largest", "smallest", "falls", "below", "lower", "steadier",
     "ratio", "differs", "private", "tight",
 }  # fmt: skip
 """Kinds of test whose statistic is the logarithm of a ratio."""
 
-MANY_RUNS = 100_000
+MAX_RECOMMENDED_RUNS = 100_000
 """Largest number of runs that a remark recommends."""
 
 INFINITELY_FAR = "infinitely far"
-EQUAL = 1e-9
+NEGLIGIBLE_CHANGE = 1e-9
 """Smallest change of a bound that a remark states."""
-UNBOUNDED = 500.0
+MAX_LOG_RATIO = 500.0
 """Logarithm of a ratio from which on the ratio is shown as infinite."""
 
-MANY_TIMES = 3.0
+MAX_RELATIVE_EXCESS = 3.0
 """Relative excess from which on it is written as a multiple instead of a percentage."""
 
 
@@ -144,8 +144,9 @@ def _undecided(row: Row) -> str:
         return ""
     if 1 < row["runs"] < MIN_RUNS:
         return too_few_runs(row["runs"])
-    if math.isinf(runs_needed) or runs_needed > MANY_RUNS:
-        return f"more than {number(MANY_RUNS)} runs are needed: the estimate is close to the bound"
+    if math.isinf(runs_needed) or runs_needed > MAX_RECOMMENDED_RUNS:
+        limit = number(MAX_RECOMMENDED_RUNS)
+        return f"more than {limit} runs are needed: the estimate is close to the bound"
     return f"about {number(int(runs_needed))} runs would decide"
 
 
@@ -164,9 +165,9 @@ def _equal(row: Row) -> str:
 def _change_of_verdict(row: Row) -> str:
     """Describe the change of the bound that would change the verdict."""
     margin = row.get("verdict_margin")
-    if margin is None or abs(margin) < EQUAL:
+    if margin is None or abs(margin) < NEGLIGIBLE_CHANGE:
         return ""
-    if measure(row) == "ratio" and abs(margin) > UNBOUNDED:
+    if measure(row) == "ratio" and abs(margin) > MAX_LOG_RATIO:
         return ""
     word = "looser" if margin > 0 else "stricter"
     return f"the verdict would change if the bound were {_size(row, abs(margin))} {word}"
@@ -176,15 +177,17 @@ def _size(row: Row, size: float) -> str:
     """Format a distance of the statistic; the logarithm of a ratio in percent or as a factor."""
     if measure(row) != "ratio":
         return number(size)
-    if size > UNBOUNDED:
+    if size > MAX_LOG_RATIO:
         return INFINITELY_FAR
     excess = math.expm1(size)
-    return f"{number(100 * excess)} %" if excess < MANY_TIMES else f"a factor {number(excess + 1)}"
+    if excess < MAX_RELATIVE_EXCESS:
+        return f"{number(100 * excess)} %"
+    return f"a factor {number(excess + 1)}"
 
 
 def measure(row: Row) -> str:
     """Return the kind of the deciding statistic: ratio, slope, level, or value."""
-    return "ratio" if row["kind"] in RATIOS else row["kind"] or "value"
+    return "ratio" if row["kind"] in RATIO_TESTS else row["kind"] or "value"
 
 
 def _without_logarithm(statistic: str) -> str:
