@@ -211,9 +211,9 @@ def test_noise_leaves_a_claim_undecided_and_says_how_many_runs_would_decide():
     found = evaluate([test], noisy, NO_PRIVACY)
     assert found.verdict == UNDECIDED
     assert found.p == 1.0
-    assert RUNS < found.needed < 1000
+    assert RUNS < found.runs_needed < 1000
     rng = np.random.default_rng(1)
-    runs = int(3 * found.needed)
+    runs = int(3 * found.runs_needed)
     more = [
         pl.DataFrame({"x": x, "run": np.arange(runs), "value": m * rng.normal(1, 0.1, runs)})
         for x, m in zip(X, means, strict=True)
@@ -349,8 +349,8 @@ def test_a_verdict_flips_at_the_tolerance_that_it_says(means, expected):
         shifted = np.array(means) * np.exp(-shift * np.arange(len(means)))
         return verdict(test, measurements("one", shifted))
 
-    assert moved(0.99 * found.flip) == expected
-    assert moved(1.01 * found.flip) != expected
+    assert moved(0.99 * found.margin) == expected
+    assert moved(1.01 * found.margin) != expected
 
 
 def test_a_verdict_stands_down_to_its_p_and_no_further():

@@ -1,11 +1,11 @@
 """Compute verdicts on claims from measurements of runs.
 
-A claim consists of tests (:mod:`.schema`). Each test is a statement about mean measurements: a
-statistic with a region in which the claim is true (:mod:`.statements`). Each statistic has an
-interval over runs (:mod:`.intervals`). All curves use the same runs, so that comparisons are
-paired. The intervals determine the verdict, the number of runs needed for a decision, and the
-tolerance at which the verdict changes (:mod:`.judging`). :mod:`.words` defines the names of
-verdicts.
+A claim consists of tests (:mod:`.schema`). Each test is a statement about mean measurements:
+statistics, and the region in which each has to lie (:mod:`.statements`). Each statistic has a
+confidence interval over runs (:mod:`.intervals`). Compared series use the same random numbers, so
+that comparisons are paired. The intervals determine the verdict, the number of runs that would
+decide, and the margin after which the verdict changes (:mod:`.judging`). :mod:`.words` defines the
+names of verdicts.
 """
 
 from .judging import Element, Verdict, evaluate

@@ -1,14 +1,14 @@
-"""Decide which scales of an experiment may decide a claim."""
+"""Scales whose results may decide claims, advice and rankings."""
 
 DECISIVE = "paper"
-"""Scale with the runs, grids and data of the papers."""
+"""Scale with the numbers of runs, the grids and the data of the papers."""
 
 
 def may_decide(scale: str) -> bool:
     """Return True if results of a scale may decide a claim, a sentence of advice or a ranking.
 
-    A smaller scale has fewer runs and shorter grids. It shows that the workflow runs, and its
-    numbers are shown without a verdict.
+    A smaller scale has fewer runs and shorter grids. It only tests the workflow; its numbers are
+    reported without verdicts.
 
     Parameters
     ----------

@@ -1,17 +1,17 @@
-r"""Compute confidence intervals of statistics of mean measurements, from few or many runs.
+r"""Compute confidence intervals of statistics of mean measurements over runs.
 
-A statistic :math:`\theta = f(\bar x)` of means over n runs has the jackknife's pseudo-values
-:math:`\theta_i = n f(\bar x) - (n - 1) f(\bar x_{-i})` (for a linear f, the runs themselves), with
-standard error s and skewness g. The interval is the union of two:
+For a statistic :math:`\theta = f(\bar x)` of means over n runs, the jackknife gives pseudo-values
+:math:`\theta_i = n f(\bar x) - (n - 1) f(\bar x_{-i})` (for a linear f, the values of the runs).
+Let s be their standard error and g their skewness. The interval is the union of two intervals:
 
 - Student's: :math:`\theta \pm s\, t_{n-1}`;
 - Hall's (Journal of the Royal Statistical Society B 54, 1992), which corrects the skewness: with
   :math:`y = \pm t_{n-1} / \sqrt n`, the end
   :math:`\theta - s \sqrt n\, (3 / g) \{[1 + g (y - g / 6n)]^{1/3} - 1\}`.
 
-Both are in closed form at any level. A family of claims can therefore share a level that would
-require too many resamples. Fewer than :data:`MIN_RUNS` runs give no bounds. A value that does not
-vary between runs is exact.
+Both have a closed form at any level, unlike a bootstrap, which would need too many resamples at the
+small levels of many simultaneous claims. Fewer than :data:`MIN_RUNS` runs give infinite bounds. A
+value that is equal in all runs is exact.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 MIN_RUNS = 5
-"""Fewer runs give no verdict."""
+"""Smallest number of runs that gives an interval."""
 
 
 def too_few_runs(runs: int) -> str:
-    """Describe that an experiment has too few runs for an interval."""
+    """Return the reason for a missing verdict if an experiment has too few runs by design."""
     return f"not enough runs by design: {runs}, and an interval needs {MIN_RUNS}"
 
 
@@ -52,7 +52,7 @@ def quantile(alpha: float | np.ndarray, runs: int) -> np.ndarray:
 def limits(
     value: ArrayLike, error: ArrayLike, skewness: ArrayLike, runs: int, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the ends of the intervals at level ``1 - alpha``, elementwise.
+    """Compute the ends of confidence intervals at level ``1 - alpha``, elementwise.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def limits(
 
 
 def _skewed(t: float | np.ndarray, skewness: np.ndarray, runs: int) -> np.ndarray:
-    """Evaluate at ``t`` Hall's inverse of the cubic transformation that removes the skewness."""
+    """Return the quantile ``t`` after Hall's correction for skewness."""
     flat = np.abs(skewness) < 1e-6
     g = np.where(flat, 1.0, skewness)
     root = np.cbrt(1 + g * (t / np.sqrt(runs) - g / (6 * runs)))
@@ -108,7 +108,7 @@ def jackknife(
     runs = values.shape[1]
     means = values.mean(1, keepdims=True)
     estimate = statistic(means)
-    # A value that no run varies is exact: its sum must not differ from it by rounding.
+    # A value that is equal in all runs is exact; rounding of its mean must not change it.
     constant = np.ptp(values, axis=1, keepdims=True) == 0
     estimate = statistic(np.where(constant, values[:, :1], means))
     if runs == 1:
@@ -121,20 +121,20 @@ def jackknife(
     variance = (unit**2).mean(1)
     skewness = (unit**3).mean(1) / np.where(variance > 0, variance, 1.0) ** 1.5
     error = size[:, 0] * np.sqrt(variance / (runs - 1))
-    # Rounding of equal numbers is no spread.
+    # Differences within rounding error are not a standard error.
     error = np.where(error <= 1e-13 * np.maximum(np.abs(estimate[:, 0]), 1e-3), 0.0, error)
     return estimate[:, 0], error, skewness
 
 
 def runs_needed(distance: float, error: float, runs: int, alpha: float) -> float:
-    r"""Estimate the number of runs after which an interval is shorter than a distance.
+    r"""Estimate the number of runs after which half an interval is shorter than a distance.
 
-    Solves :math:`t_{m-1}(\alpha) s \sqrt{n / m} = d` for m by iteration.
+    Solves :math:`t_{m-1}(\alpha) s \sqrt{n / m} = d` for m by fixed-point iteration.
 
     Parameters
     ----------
     distance : float
-        Distance d of the estimate to the border of the region.
+        Distance d from the estimate to the edge of the region in which the claim is true.
     error : float
         Standard error s after ``runs`` runs.
     runs : int

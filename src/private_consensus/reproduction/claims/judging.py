@@ -1,13 +1,14 @@
-r"""Derive verdicts from estimates: the state of each element, and the verdict of the claim.
+r"""Derive the verdict on a claim from the confidence intervals of its statistics.
 
-An element is confirmed if its interval lies inside the region in which the claim is true, and
-contradicted if its interval lies outside. It is tied if it is exactly equal although the claim
-states a strict inequality. Otherwise it is undecided. A claim of k elements
+Each statistic of the tests of a claim is an element of the claim. It is confirmed if its interval
+lies inside the region in which the claim is true, and contradicted if the interval lies outside. It
+is tied if it is exactly equal although the claim states a strict inequality. Otherwise it is
+undecided. A claim of k elements
 
-- held, if all are confirmed at level :math:`1 - \alpha` each. This is an intersection-union test,
-  which needs no correction, since the claim is wrong if one of them is;
-- otherwise is judged by intervals that share the level, :math:`1 - \alpha / k` each (Bonferroni).
-  Any statement about its parts is then wrong with probability :math:`\alpha` at most.
+- held if all elements are confirmed at level :math:`1 - \alpha` each. This is an intersection-union
+  test, which needs no correction for multiplicity;
+- is otherwise judged by intervals at level :math:`1 - \alpha / k` each (Bonferroni). All statements
+  about its parts are then correct with probability at least :math:`1 - \alpha`.
 
 The ``quantifier`` of a test (:class:`.schema.Test`) determines how its elements are combined.
 """
@@ -41,10 +42,10 @@ from .words import (
 
 ROUNDING = 1e-12
 NEVER, EXACT = 1.0, 0.0
-"""``p`` of a verdict that does not stand at all, and of one that no run varies."""
+"""p-value of an undecided claim, and of a verdict on values that are equal in all runs."""
 
-SMALLEST = 1e-12
-"""Levels below this are reported as this."""
+MIN_P = 1e-12
+"""Smallest positive p-value that is reported."""
 
 Ends = tuple[np.ndarray, np.ndarray]
 """Lower and upper ends of the intervals of all elements, [elements] each."""
@@ -52,7 +53,19 @@ Ends = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Element:
-    """Statistic of one part of a claim, its interval, and the region in which the claim is true."""
+    """Statistic of a test with its confidence interval.
+
+    Attributes
+    ----------
+    kind, name : str
+        Kind of the test, and name of the statistic.
+    value, low, high : float
+        Estimate and ends of its confidence interval.
+    accept : (float, float)
+        Ends of the region in which the claim is true.
+    state : str
+        Confirmed, contradicted, tied or undecided.
+    """
 
     kind: str
     name: str
@@ -70,25 +83,33 @@ class Element:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Verdict on one variant of a claim, with value and interval of the deciding element.
+    """Verdict on one variant of a claim.
 
-    The deciding element is nearest to failing among the elements that determine the verdict.
+    The deciding element is the one closest to failing among those that determine the verdict.
 
     Attributes
     ----------
+    verdict : str
+        Held, held in part, did not hold, undecided or cannot be tested.
+    kind, statistic, value, low, high, accept
+        Attributes of the deciding element.
+    elements : tuple of Element
+        All statistics of the claim.
+    runs : int
+        Smallest number of runs of a test.
     p : float
-        Smallest level at which the verdict equals that at 5 %.
-    flip : float
-        Shift of the border of the accepted region that changes the verdict, in units of the
-        statistic: positive looser, negative stricter.
-    needed : float
-        Number of runs that would decide an undecided claim if its estimates stay. Infinite if an
-        estimate is on the border or no number of runs decides; NaN for a decided claim.
-    shared : int
-        Number of elements among which the level of the intervals is shared.
+        Smallest error level at which the verdict equals that at 5 %.
+    margin : float
+        Smallest shift of the edges of the accepted regions that changes the verdict, in units of
+        the statistic: positive if the regions grow, negative if they shrink.
+    runs_needed : float
+        Number of runs that would decide an undecided claim if its estimates stay equal. Infinite if
+        an estimate is on an edge or no number of runs decides; NaN for a decided claim.
+    level_divisor : int
+        Number by which the error level of each interval is divided (Bonferroni).
     error, skewness : float
-        Standard error and skewness that determine the interval of the deciding element, see
-        :mod:`.intervals`.
+        Standard error of the deciding element, and skewness of its pseudo-values (see
+        :mod:`.intervals`).
     """
 
     verdict: str
@@ -101,9 +122,9 @@ class Verdict:
     elements: tuple[Element, ...]
     runs: int
     p: float
-    flip: float
-    needed: float
-    shared: int
+    margin: float
+    runs_needed: float
+    level_divisor: int
     error: float
     skewness: float
 
@@ -111,14 +132,14 @@ class Verdict:
 DECIDING = {
     UNDECIDED: (OPEN,), NOT_HELD: (CONTRADICTED, TIED), IN_PART: (CONTRADICTED, TIED),
 }  # fmt: skip
-"""States of the elements without which a verdict would be a better one."""
+"""States of the elements that keep a claim from holding, by verdict."""
 
 NOTHING = Verdict(
     UNTESTABLE, kind="", statistic="", value=np.nan, low=np.nan, high=np.nan,
-    accept=(np.nan, np.nan), elements=(), runs=0, p=NEVER, flip=np.nan, needed=np.nan, shared=0,
-    error=np.nan, skewness=np.nan,
+    accept=(np.nan, np.nan), elements=(), runs=0, p=NEVER, margin=np.nan, runs_needed=np.nan,
+    level_divisor=0, error=np.nan, skewness=np.nan,
 )  # fmt: skip
-"""The verdict on a claim without a test."""
+"""Verdict on a claim without a test."""
 
 
 def evaluate(
@@ -140,7 +161,7 @@ def evaluate(
         Columns experiment, algorithm, variant, epsilon_claimed, epsilon_accountant, epsilon_lower,
         proven and axes.
     deterministic : collection of str
-        Algorithms without randomness, whose single run is exact. A single run of any other
+        Names of algorithms without randomness, whose single run is exact. A single run of any other
         algorithm gives no verdict.
 
     Returns
@@ -159,7 +180,7 @@ def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -
     estimates : sequence of Estimates
         Estimates of each test.
     deterministic : collection of str
-        Algorithms without randomness, whose single run is exact.
+        Names of algorithms without randomness, whose single run is exact.
 
     Returns
     -------
@@ -170,7 +191,15 @@ def judge(estimates: Sequence[Estimates], deterministic: Collection[str] = ()) -
 
 
 class Judgement:
-    """Estimates of all elements of a claim, and the resulting verdict at any level."""
+    """Derivation of the verdict on a claim from its estimates, at any error level.
+
+    Parameters
+    ----------
+    estimates : sequence of Estimates
+        Estimates of each test of the claim.
+    deterministic : collection of str
+        Names of algorithms without randomness, whose single run is exact.
+    """
 
     def __init__(self, estimates: Sequence[Estimates], deterministic: Collection[str]) -> None:
         self.parts = estimates
@@ -188,7 +217,10 @@ class Judgement:
         )
 
     def ends(self, alpha: float) -> Ends:
-        """Return the intervals of all elements, [elements] each; one random run gives no bounds."""
+        """Return lower and upper ends of the intervals of all elements, [elements] each.
+
+        A single run of a random algorithm gives infinite ends.
+        """
         low, high = (
             np.concatenate(side)
             for side in zip(*(estimate.ends(alpha) for estimate in self.parts), strict=True)
@@ -210,14 +242,14 @@ class Judgement:
         return self.strict & exact & equal
 
     def states(self, ends: Ends, shift: float = 0.0) -> np.ndarray:
-        """Return the state of each element after the borders are moved outwards.
+        """Return the state of each element, with regions whose edges are moved outwards.
 
         Parameters
         ----------
         ends : (ndarray, ndarray)
             Lower and upper ends of the intervals, [elements] each.
         shift : float
-            Outward shift of both borders, in units of the statistic.
+            Outward shift of both edges of each region, in units of the statistic.
 
         Returns
         -------
@@ -230,44 +262,46 @@ class Judgement:
         states = np.select(choices, [CONFIRMED, CONTRADICTED], OPEN)
         return np.where(self._tied(ends, shift), TIED, states)
 
-    def holds(self, alone: Ends, shift: float = 0.0) -> bool:
-        """Return True if all elements are confirmed, without naming the state of each element.
+    def holds(self, unadjusted: Ends, shift: float = 0.0) -> bool:
+        """Return True if all elements are confirmed.
 
         Parameters
         ----------
-        alone : (ndarray, ndarray)
-            Ends of the intervals at the full level, [elements] each.
+        unadjusted : (ndarray, ndarray)
+            Ends of the intervals at the full error level, [elements] each.
         shift : float
-            Outward shift of both borders, in units of the statistic.
+            Outward shift of both edges of each region, in units of the statistic.
 
         Returns
         -------
         bool
             True if all elements are confirmed and none is tied.
         """
-        return bool(np.all(self._inside(alone, shift)) and not np.any(self._tied(alone, shift)))
+        inside = np.all(self._inside(unadjusted, shift))
+        return bool(inside and not np.any(self._tied(unadjusted, shift)))
 
-    def outcome(self, alone: Ends, together: Ends, shift: float = 0.0) -> str:
-        """Return the verdict that follows from intervals at the full level and at the shared level.
+    def outcome(self, unadjusted: Ends, adjusted: Ends, shift: float = 0.0) -> str:
+        """Return the verdict that follows from unadjusted and adjusted intervals.
 
         Parameters
         ----------
-        alone : (ndarray, ndarray)
-            Ends of the intervals at the full level, [elements] each.
-        together : (ndarray, ndarray)
-            Ends of the intervals at the shared level (Bonferroni), [elements] each.
+        unadjusted : (ndarray, ndarray)
+            Ends of the intervals at the full error level, [elements] each.
+        adjusted : (ndarray, ndarray)
+            Ends of the intervals after Bonferroni's adjustment, [elements] each.
         shift : float
-            Outward shift of both borders, in units of the statistic.
+            Outward shift of both edges of each region, in units of the statistic.
 
         Returns
         -------
         str
-            Held if all elements are confirmed at the full level; otherwise by the shared level.
+            "held" if the unadjusted intervals confirm all elements; otherwise the verdict by the
+            adjusted intervals.
         """
-        return HELD if self.holds(alone, shift) else self._in_parts(together, shift)
+        return HELD if self.holds(unadjusted, shift) else self._in_parts(adjusted, shift)
 
-    def _in_parts(self, together: Ends, shift: float = 0.0) -> str:
-        states = np.split(self.states(together, shift), np.cumsum(self.sizes)[:-1])
+    def _in_parts(self, adjusted: Ends, shift: float = 0.0) -> str:
+        states = np.split(self.states(adjusted, shift), np.cumsum(self.sizes)[:-1])
         verdicts, counted = [], defaultdict(list)
         for estimate, element_states in zip(self.parts, states, strict=True):
             quantifier = estimate.test.quantifier
@@ -288,11 +322,11 @@ class Judgement:
         return HELD if holds else self._in_parts(self.ends(alpha / self.count))
 
     def verdict(self) -> Verdict:
-        """Return the verdict at the error level of this package, with all its numbers."""
-        alone, together = self.ends(ALPHA), self.ends(ALPHA / self.count)
-        outcome = self.outcome(alone, together)
-        shared = 1 if outcome == HELD else self.count
-        ends = alone if outcome == HELD else together
+        """Return the verdict at the error level of 5 %, with its numbers."""
+        unadjusted, adjusted = self.ends(ALPHA), self.ends(ALPHA / self.count)
+        outcome = self.outcome(unadjusted, adjusted)
+        level_divisor = 1 if outcome == HELD else self.count
+        ends = unadjusted if outcome == HELD else adjusted
         states = self.states(ends)
         kinds = np.repeat([estimate.test.kind for estimate in self.parts], self.sizes)
         names = [name for estimate in self.parts for name in estimate.names]
@@ -304,25 +338,27 @@ class Judgement:
         )
         deciding = np.flatnonzero(np.isin(states, DECIDING.get(outcome, ()))).tolist()
         position = min(deciding or range(self.count), key=lambda i: elements[i].slack)
-        worst = elements[position]
+        deciding_element = elements[position]
         error, skewness = (
             np.concatenate([getattr(estimate, key) for estimate in self.parts])[position]
             for key in ("error", "skewness")
         )
         return Verdict(
-            outcome, worst.kind, worst.name, worst.value, worst.low, worst.high, worst.accept,
-            elements, min(estimate.runs for estimate in self.parts), self._p(outcome),
-            self._flip(outcome, alone, together), self._needed(outcome, alone, together),
-            shared, float(error), float(skewness),
+            outcome, deciding_element.kind, deciding_element.name, deciding_element.value,
+            deciding_element.low, deciding_element.high, deciding_element.accept, elements,
+            min(estimate.runs for estimate in self.parts), self._p(outcome),
+            self._margin(outcome, unadjusted, adjusted),
+            self._runs_needed(outcome, unadjusted, adjusted),
+            level_divisor, float(error), float(skewness),
         )  # fmt: skip
 
     def _p(self, outcome: str) -> float:
-        """Compute the smallest level with an unchanged verdict, by bisection on ln alpha."""
+        """Compute the smallest error level with this verdict, by bisection on ln alpha."""
         if outcome in (UNDECIDED, UNTESTABLE):
             return NEVER
-        if self.at(SMALLEST) == outcome:
-            return EXACT if self._exact() else SMALLEST
-        low, high = np.log(SMALLEST), np.log(ALPHA)
+        if self.at(MIN_P) == outcome:
+            return EXACT if self._exact() else MIN_P
+        low, high = np.log(MIN_P), np.log(ALPHA)
         for _ in range(30):
             middle = (low + high) / 2
             low, high = (low, middle) if self.at(np.exp(middle)) == outcome else (middle, high)
@@ -331,43 +367,46 @@ class Judgement:
     def _exact(self) -> bool:
         return all(np.all(estimate.error == 0) for estimate in self.parts)
 
-    def _flip(self, outcome: str, alone: Ends, together: Ends) -> float:
-        """Compute the smallest shift of the borders, in or out, that changes the verdict."""
+    def _margin(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
+        """Compute the smallest shift of the edges, in or out, that changes the verdict."""
         lowest, highest = self.accept.T
-        with np.errstate(invalid="ignore"):  # unbounded on both sides: no move reaches it
-            moves = np.concatenate([
+        with np.errstate(invalid="ignore"):  # infinite intervals give infinite or undefined shifts
+            shifts = np.concatenate([
                 np.concatenate([lowest - low, high - highest, lowest - high, low - highest])
-                for low, high in (alone, together)
+                for low, high in (unadjusted, adjusted)
             ])  # fmt: skip
-        moves = np.unique(moves[np.isfinite(moves)])
-        for move in sorted(moves, key=abs):
-            nudge = 1e-9 * max(abs(move), 1e-3)
-            for shift in (move - nudge, move + nudge):
-                if self.outcome(alone, together, shift) != outcome:
-                    return float(move)
+        shifts = np.unique(shifts[np.isfinite(shifts)])
+        for shift in sorted(shifts, key=abs):
+            nudge = 1e-9 * max(abs(shift), 1e-3)
+            for nearby in (shift - nudge, shift + nudge):
+                if self.outcome(unadjusted, adjusted, nearby) != outcome:
+                    return float(shift)
         return np.nan
 
-    def _needed(self, outcome: str, alone: Ends, together: Ends) -> float:
-        """Estimate the runs at which every open interval ends at the nearest border."""
+    def _runs_needed(self, outcome: str, unadjusted: Ends, adjusted: Ends) -> float:
+        """Estimate the number of runs at which every undecided interval ends at the nearest edge of
+        its region.
+        """
         if outcome != UNDECIDED:
             return np.nan
         inside = (self.accept[:, 0] <= self.value) & (self.value <= self.accept[:, 1])
-        ends, shared = (alone, 1) if np.all(inside) else (together, self.count)
-        owners = [(estimate, k) for estimate in self.parts for k in range(len(estimate.names))]
+        ends, divisor = (unadjusted, 1) if np.all(inside) else (adjusted, self.count)
+        sources = [(estimate, k) for estimate in self.parts for k in range(len(estimate.names))]
         counts = []
         for i in np.flatnonzero(self.states(ends) == OPEN):
             gaps = np.abs(self.accept[i] - self.value[i])
             border = self.accept[i, np.argmin(gaps)]
             end = ends[1][i] if border > self.value[i] else ends[0][i]
-            counts.append(_runs(*owners[i], gaps.min(), abs(end - self.value[i]), ALPHA / shared))
+            width = abs(end - self.value[i])
+            counts.append(_runs(*sources[i], gaps.min(), width, ALPHA / divisor))
         return max(counts, default=np.inf)
 
 
 def _runs(estimate: Estimates, index: int, distance: float, width: float, alpha: float) -> float:
-    """Estimate the number of runs until the width of an interval equals a distance."""
+    """Estimate the number of runs at which one side of an interval is as long as a distance."""
     if distance == 0 or estimate.runs == 1 or not np.isfinite(estimate.error[index]):
         return np.inf
-    # Below the least number of runs there is no width to go by.
+    # With fewer runs the interval is infinite, and the standard error replaces its width.
     has_width = estimate.runs >= MIN_RUNS
     error = width / quantile(alpha, estimate.runs) if has_width else estimate.error[index]
     return runs_needed(distance, float(error), estimate.runs, alpha)
@@ -403,4 +442,4 @@ def _some(states: Sequence[str]) -> str:
 
 
 _COUNTED = {"most": _most, "some": _some}
-"""Quantifiers of which all points of a part are counted together."""
+"""Rules of the quantifiers that count the points of all tests of a part."""

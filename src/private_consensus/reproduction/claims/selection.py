@@ -1,4 +1,4 @@
-"""Select measurements of a series as arrays: values [points, runs] along an axis, by group."""
+"""Select the measurements of a series as arrays with one row per point and one column per run."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from private_consensus.common.errors import InvalidInput, require
 from .schema import Series, Test
 
 CURVE = ("experiment", "algorithm", "variant")
-"""What a series is found by."""
+"""Columns that identify the rows of a curve."""
 
 Curves = Mapping[tuple[Any, ...], pl.DataFrame]
 
 
 def by_curve(frame: pl.DataFrame) -> Curves:
-    """Split rows by :data:`CURVE`, so that finding a series needs no scan of all rows.
+    """Split rows by experiment, algorithm and variant, so that a series is selected quickly.
 
-    The rows of a curve are contiguous in the output of a cell. The parts are therefore views of
-    ``frame``; a copy would need three times the memory.
+    The rows of a curve are contiguous in the output of a cell. The parts are therefore slices of
+    ``frame`` without copies.
     """
     keys = frame.select(CURVE)
     begins = keys.select(pl.any_horizontal(pl.all().ne_missing(pl.all().shift())).arg_true())
@@ -54,7 +54,7 @@ def rows_for(tests: Sequence[Test], curves: Curves, none: pl.DataFrame) -> pl.Da
         Rows with the columns of ``none``.
     """
     requested = [series for test in tests for series in (test.series, test.against) if series]
-    keys = dict.fromkeys((one.experiment, one.method, one.variant) for one in requested)
+    keys = dict.fromkeys((s.experiment, s.method, s.variant) for s in requested)
     return pl.concat([none, *(curves[key] for key in keys if key in curves)])
 
 
@@ -64,7 +64,7 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
     Parameters
     ----------
     series : Series
-        Experiment, algorithm, run variant and axis values.
+        Experiment, algorithm, variant and axis values.
     frame : DataFrame
         Rows of several series.
 
@@ -101,25 +101,25 @@ def _at(column: str, value: Any) -> pl.Expr:
 
 
 def measured(
-    series: Series, runs: pl.DataFrame, x: str | None, each: Sequence[str]
+    series: Series, runs: pl.DataFrame, x: str | None, other_axes: Sequence[str]
 ) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Return the measurements of a series, by group.
+    """Return the measurements of a series along x, for each group of settings.
 
     Parameters
     ----------
     series : Series
-        Series with quantity and metric.
+        Series with its measure.
     runs : DataFrame
         Measurements of runs.
     x : str or None
         Axis of the points; None is an error.
-    each : sequence of str
-        Axes whose combinations of values form the groups.
+    other_axes : sequence of str
+        Further axes; each combination of their values is a group.
 
     Returns
     -------
     labels : list of str
-        Label of each group; empty without further axes.
+        Label of each group, such as " at delta 0.001"; empty without further axes.
     values : ndarray, [points of all groups, runs]
         Measurements.
     grids : list of ndarray
@@ -135,26 +135,26 @@ def measured(
         rows.height > 0, "series", series.model_dump(), "a series with at least one measurement"
     )
     if series.last_iteration_only:
-        # Along an axis of horizons the last iteration is another at each point.
-        axes = [name for name in (x, *each) if name != "t"]
+        # The last iteration depends on the point if an axis varies the horizon.
+        axes = [name for name in (x, *other_axes) if name != "t"]
         last = pl.col("t").max()
         rows = rows.filter(pl.col("t") == (last.over(axes) if axes else last))
-    levels = [rows[column].unique().sort().to_list() for column in each]
+    levels = [rows[column].unique().sort().to_list() for column in other_axes]
     labels, values, grids = [], [], []
     for group in product(*levels):
         group_rows = rows
-        for column, level in zip(each, group, strict=True):
+        for column, level in zip(other_axes, group, strict=True):
             group_rows = group_rows.filter(pl.col(column) == level)
         wide = group_rows.sort(x, "run").pivot(on="run", index=x, values="value")
         grids.append(wide[x].to_numpy())
         values.append(wide.drop(x).to_numpy())
-        where = ", ".join(f"{c} {v:g}" for c, v in zip(each, group, strict=True))
-        labels.append(f" at {where}" if where else "")
+        point = ", ".join(f"{c} {v:g}" for c, v in zip(other_axes, group, strict=True))
+        labels.append(f" at {point}" if point else "")
     return labels, np.concatenate(values), grids
 
 
 def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Restrict two series to common runs; a single exact run is repeated.
+    """Restrict two series to the runs of both; the run of a series with a single run is repeated.
 
     Parameters
     ----------
@@ -167,6 +167,9 @@ def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarra
         Values of both series, with equal numbers of runs.
     """
     runs = max(first.shape[1], second.shape[1])
-    both = [np.repeat(v, runs, axis=1) if v.shape[1] == 1 else v for v in (first, second)]
-    common = min(v.shape[1] for v in both)
-    return both[0][:, :common], both[1][:, :common]
+    first, second = (
+        np.repeat(values, runs, axis=1) if values.shape[1] == 1 else values
+        for values in (first, second)
+    )
+    common = min(first.shape[1], second.shape[1])
+    return first[:, :common], second[:, :common]

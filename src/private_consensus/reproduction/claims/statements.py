@@ -1,7 +1,8 @@
-"""Express kinds of tests as linear contrasts of means or of their logarithms.
+"""Compute the statistics of each kind of test, and the region in which each has to lie.
 
-A statement is a matrix A, with ``A @ ln(means)`` (a ratio) or ``A @ means`` (a difference) for each
-element, and for each element the region in which the claim is true.
+The statistics are linear contrasts of means: ``A @ ln(means)`` for ratios, ``A @ means`` for
+differences, with one row of the matrix A per statistic. A statistic of a test is called an element
+of the claim.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .schema import COMPARISONS, Test
 from .selection import measured, paired, rows_of
 
 TINY, HUGE = 1e-300, 1e300
-"""What takes the place of zero and of infinity where a logarithm follows."""
+"""Values that replace zero and infinity before a logarithm."""
 ORDERINGS = ("decreasing", "increasing", "largest", "smallest", "reaches_earlier")
 """Kinds that state a strict order."""
 
@@ -29,10 +30,25 @@ Region = tuple[float, float]
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of a test's elements, with standard error and skewness, or with intervals.
+    """Estimates of the statistics of a test, with their confidence intervals.
 
-    ``ends`` returns the intervals at a level. ``error`` and ``skewness`` are NaN if the intervals
-    do not follow from them (see :mod:`.intervals`).
+    Attributes
+    ----------
+    test : Test
+        The test.
+    names : list of str
+        Name of each statistic.
+    value : ndarray, [elements]
+        Estimates.
+    accept : ndarray, [elements, 2]
+        Lower and upper end of the region in which the claim is true.
+    error, skewness : ndarray, [elements]
+        Standard errors, and skewness of the jackknife's pseudo-values; NaN if the intervals do not
+        follow from them (see :mod:`.intervals`).
+    runs : int
+        Number of runs.
+    ends : callable
+        From a two-sided error level to lower and upper ends of the intervals, [elements] each.
     """
 
     test: Test
@@ -61,7 +77,17 @@ class Estimates:
 
 @dataclass(frozen=True)
 class Contrast:
-    """Linear contrast: names of its elements, matrix [elements, points] and region."""
+    """Linear contrasts of means.
+
+    Attributes
+    ----------
+    names : list of str
+        Name of each statistic.
+    matrix : ndarray, [elements, points]
+        Weights of the means, or of their logarithms.
+    region : (float, float)
+        Ends of the interval in which each statistic lies if the claim is true.
+    """
 
     names: list[str]
     matrix: np.ndarray
@@ -69,7 +95,7 @@ class Contrast:
 
 
 def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimates:
-    """Estimate the elements of a test from measurements of runs.
+    """Estimate the statistics of a test from measurements of runs.
 
     Parameters
     ----------
@@ -83,7 +109,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
     Returns
     -------
     Estimates
-        Estimates of all elements.
+        Estimates of all statistics.
 
     Raises
     ------
@@ -106,27 +132,27 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
 def estimated(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """Estimate the elements of a test of any kind but ``private`` and ``tight`` from values.
+    """Estimate the statistics of a test of measurements; not for ``private`` and ``tight``.
 
     Parameters
     ----------
     test : Test
         The test.
     labels : sequence of str
-        Labels of the groups that ``other_axes`` defines.
+        Labels of the groups, one per combination of values of ``other_axes``.
     values : ndarray, [points, runs]
         Measurements of all groups. For a comparison, the values of the first series precede those
         of the second.
     x : sequence of ndarray
-        Axis of each group, equal for both series.
+        Values of x of each group, equal for both series.
 
     Returns
     -------
     Estimates
-        Estimates of all elements.
+        Estimates of all statistics.
     """
     if test.kind == "reaches_earlier":
-        return _arrival(test, labels, values, x)
+        return _arrival_ratio(test, labels, values, x)
     contrast_list = contrasts(test, x)
     if test.kind in COMPARISONS:
         [contrast] = contrast_list
@@ -157,14 +183,14 @@ def logarithmic(test: Test) -> bool:
 
 
 def contrasts(test: Test, x: Sequence[np.ndarray]) -> list[Contrast]:
-    """Return the contrasts of a test along each group's axis.
+    """Return the contrasts of a test along the x axis, for each group.
 
     Parameters
     ----------
     test : Test
         The test.
     x : sequence of ndarray
-        Axis of each group.
+        Values of x of each group.
 
     Returns
     -------
@@ -232,9 +258,9 @@ def _trend(test: Test, x: np.ndarray) -> Contrast:
 
 
 def _steady(test: Test, x: np.ndarray) -> Contrast:
-    """Return the trends of both halves minus the required fraction of the overall trend.
+    """Return the trends in both halves of the grid minus the required part of the overall trend.
 
-    The claim sets the direction by ``expected``: each half falls (rises) by at least
+    The sign of ``expected`` is the direction. Each half has to fall (or rise) by at least
     ``1 - tolerance`` of the overall trend.
     """
     x = np.asarray(x, float)
@@ -275,14 +301,16 @@ def _compared(test: Test) -> Region:
     if test.kind == "difference":
         return test.at_least, test.at_most
     centre = float(np.log(test.expected))
-    spread = float(np.log1p(test.tolerance))
+    margin = float(np.log1p(test.tolerance))
     if test.kind in ("below", "lower", "steadier"):
         return -np.inf, centre
-    return (spread, np.inf) if test.kind == "differs" else (centre - spread, centre + spread)
+    return (margin, np.inf) if test.kind == "differs" else (centre - margin, centre + margin)
 
 
 def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[np.ndarray]]:
-    """Return labels of groups, values [points of both series, runs], and x of each group."""
+    """Return the labels of groups, the values of both series [points, runs] one after the other,
+    and the values of x of each group.
+    """
     if test.against is None:
         raise InvalidInput("test.against", None, f"a series for kind {test.kind}")
     labels, first, x = measured(test.series, runs, test.x, test.other_axes)
@@ -295,9 +323,9 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
 def _linear(
     test: Test, names: list[str], matrix: np.ndarray, values: np.ndarray, regions: list[Region]
 ) -> Estimates:
-    """Estimate linear contrasts with intervals of :func:`.intervals.limits`.
+    """Estimate linear contrasts, with the intervals of :func:`.intervals.limits`.
 
-    For kind ``differs``, the sign of the estimate is discarded.
+    For the kind ``differs``, the estimates are absolute values.
     """
     infinite = np.isinf(values).any(1)
     values = np.minimum(values, HUGE)
@@ -307,7 +335,7 @@ def _linear(
         centred = values - values.mean(1, keepdims=True)
         values = np.concatenate([centred, centred**2])
     value, error, skewness = jackknife(lambda means: matrix @ scale(means), values)
-    # An infinite value in one run is an infinite mean, whatever the other runs say.
+    # A mean is infinite if one run is, whatever the values of the other runs.
     error = np.where((np.abs(matrix) > 0) @ infinite, 0.0, error)
     runs = values.shape[1]
 
@@ -323,14 +351,15 @@ def _without_sign(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.nda
     return np.maximum(0.0, np.maximum(low, -high)), np.maximum(np.abs(low), np.abs(high))
 
 
-def _arrival(
+def _arrival_ratio(
     test: Test, labels: Sequence[str], values: np.ndarray, x: Sequence[np.ndarray]
 ) -> Estimates:
-    """Estimate the log ratio of the points at which two series reach their goals permanently.
+    """Estimate the log ratio of the x at which two series reach their goals permanently.
 
-    A series has arrived by x if the upper limits of its mean stay at or below the goal from x on.
-    This needs no correction, since every limit has to. It has not arrived by x if the lower limit
-    at some later point is above the goal. This is corrected for the number of points.
+    A series has arrived by x if the upper limits of its mean are at or below the goal from x on.
+    This needs no correction for multiplicity, since all of these limits have to be. It has not
+    arrived by x if the lower limit at a later point is above the goal; the level of this test is
+    divided by the number of points.
     """
     half, size = len(values) // 2, values.shape[1]
     pieces = np.split(np.arange(half), np.cumsum([len(points) for points in x])[:-1])
@@ -375,15 +404,18 @@ def _goal(test: Test, logs: np.ndarray, group: np.ndarray) -> np.ndarray:
 
 
 def _arrived(above: np.ndarray, x: np.ndarray) -> float:
-    """Return the x from which a series stays at its goal; twice the last x if there is none."""
+    """Return the x from which a series stays at or below its goal; twice the last x if it does
+    not.
+    """
     last = np.flatnonzero(above)
     return float(np.append(x, 2.0 * x[-1])[last[-1] + 1 if len(last) else 0])
 
 
 def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
-    """Estimate ln(epsilon / claimed), between the lower bound and the accountant's epsilon.
+    """Estimate ln(epsilon / claimed epsilon) from the privacy table.
 
-    The upper end is infinite if the accountant's epsilon is not proven.
+    Each interval reaches from the lower bound of an attack to the accountant's epsilon. Its upper
+    end is infinite if the accountant's epsilon is not proven.
     """
     frame = rows_of(test.series, privacy)
     claimed = np.log(frame["epsilon_claimed"].to_numpy())
@@ -399,7 +431,7 @@ def _privacy(test: Test, privacy: pl.DataFrame) -> Estimates:
 
 
 def _proven_lower(frame: pl.DataFrame) -> np.ndarray:
-    """Return the logarithm of the epsilon that an attack proves; minus infinity if none does."""
+    """Return the logarithm of the lower bound on epsilon; minus infinity without a lower bound."""
     lower_bounds = frame["epsilon_lower"].fill_null(0.0).to_numpy()
     return np.where(lower_bounds > 0, _log(lower_bounds), -np.inf)
 

@@ -1,4 +1,4 @@
-"""Build the table of verdicts, one row per claim and variant, as in ``claims.parquet``."""
+"""Build the table of verdicts ``claims.parquet``, with one row per claim and variant."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def judge_all(
     deterministic: Collection[str] = (),
     reduced: bool = False,
 ) -> pl.DataFrame:
-    """Compute the verdicts on all claims of a paper in all their variants.
+    """Compute the verdicts on all variants of all claims of a paper.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def judge_all(
     runs : DataFrame
         Measurements as in :func:`.judging.evaluate`.
     privacy : DataFrame
-        Privacy rows as in :func:`.judging.evaluate`, with an additional column source.
+        Privacy rows as in :func:`.judging.evaluate`, with the additional column ``source``.
     paper : str
         Key of the paper.
     deterministic : collection of str
@@ -108,11 +108,11 @@ _OPEN = {
     "runs_needed": None,
     "untestable_because": "",
 }
-"""Columns of a claim that a reduced run does not decide."""
+"""Values of columns for a claim that results of a smaller scale do not decide."""
 
 
 def _never(claim: Claim, variant: str) -> bool:
-    """Return True if no measurement can decide the claim: it states a reason, or has no test."""
+    """Return True if no measurement can decide a variant: it has no test, or states a reason."""
     return not claim.variants or bool(claim.untestable and variant == claim.primary_variant)
 
 
@@ -171,20 +171,20 @@ def _numbers(verdict: Verdict) -> dict[str, Any]:
         "high": verdict.high,
         "accept_low": verdict.accept[0],
         "accept_high": verdict.accept[1],
-        "verdict_margin": verdict.flip,
+        "verdict_margin": verdict.margin,
         "p": verdict.p,
         "error": verdict.error,
         "skewness": verdict.skewness,
-        "runs_needed": verdict.needed,
+        "runs_needed": verdict.runs_needed,
     }
     return {
-        # A number that there is not is empty.
+        # Undefined numbers are null.
         **{key: None if _missing(value) else value for key, value in numbers.items()},
         "parts": len(states),
         "confirmed": states.count(CONFIRMED),
         "contradicted": states.count(CONTRADICTED),
         "tied": states.count(TIED),
-        "level_divisor": verdict.shared,
+        "level_divisor": verdict.level_divisor,
         "runs": verdict.runs,
     }
 

@@ -1,4 +1,4 @@
-"""Define the names of verdicts, on claims and on theorems, and combine verdicts on parts."""
+"""Names of verdicts on claims and theorems, and the verdict that follows from those on parts."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ UNDECIDED, UNTESTABLE = "undecided", "cannot be tested"
 
 MEANINGS = {
     HELD: "every part of the claim is confirmed",
-    IN_PART: "parts of the claim differ: some are confirmed, some are contradicted",
-    NOT_HELD: "contradicted: a bound by one point, a compound claim in a part while none is "
-    "confirmed",
+    IN_PART: "some parts of the claim are confirmed, and some are contradicted",
+    NOT_HELD: "a point contradicts the bound, or a part is contradicted and none is confirmed",
     UNDECIDED: "too few runs, or neither proven nor refuted; the number of runs that would decide "
-    "stands beside it",
-    UNTESTABLE: "no number of runs decides, for the reason that stands beside it",
+    "is given",
+    UNTESTABLE: "no number of runs can decide; the reason is given",
 }
-"""Each verdict with what it means, in the order in which verdicts are counted."""
+"""Meaning of each verdict, in the order in which reports count verdicts."""
 
 VERDICTS = tuple(MEANINGS)
 
 CONFIRMED, CONTRADICTED, TIED, OPEN = "confirmed", "contradicted", "tied", "undecided"
-"""States of an element. Tied: exactly equal where the claim says smaller or larger."""
+"""States of one statistic of a claim. Tied: exactly equal although the claim states a strict
+inequality."""
 
 
 def combined(verdicts: Sequence[str]) -> str:
-    """Combine the verdicts on the parts of a claim.
+    """Return the verdict on a claim from the verdicts on its parts.
 
-    No parts: cannot be tested. All held: held. Some held, some not: held in part. None held, some
-    not: did not hold. Otherwise undecided.
+    It is "cannot be tested" without parts, "held" if all parts held, "held in part" if some held
+    and some did not, "did not hold" if some did not and none held, and otherwise "undecided".
     """
     if not verdicts:
         return UNTESTABLE
