@@ -144,7 +144,7 @@ def pairwise_noise(
     LinearSystem
     """
     own_noise_scale = float(algorithm.eta * algorithm.noise.scale)
-    pair = own_noise_scale * float(np.reshape(algorithm.share(network), -1)[0])
+    pair = own_noise_scale * float(np.reshape(algorithm.pair_ratio(network), -1)[0])
     eta = float(algorithm.eta)
     return decor(
         network.mixing,

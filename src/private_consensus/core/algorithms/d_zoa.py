@@ -1,19 +1,19 @@
 r"""Distributed zeroth-order ADMM, D-ZOA (paper 002, Algorithm 1).
 
-In each outer iteration of :mod:`.families.consensus_admm`
-:math:`\beta_k` becomes what T steps of the two-point method make of :math:`F_k`, from 0, with J
-pairs of normals a step (9)-(13). Step t has the length
-:math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`, with :math:`\alpha_0 R` from (27) solved for it:
+In each outer iteration of :mod:`.families.consensus_admm`, :math:`\beta_k` is the result of T steps
+of the two-point method on :math:`F_k`, started at 0, with J pairs of normal vectors per step
+(9)-(13). The step size is :math:`\alpha_t = \alpha_0 R / (L\sqrt{tP\ln 2P})`. Equation (27), solved
+for :math:`\alpha_0 R`, is
 
 .. math::
     (\alpha_0R)^2 = \frac{\ln 2P}{c\,S}\Bigl(JP\sigma_k^2 + \frac{4\|\beta^c\|^2}{T}\Bigr), \qquad
     S = s_1(1+\ln P) + s_2, \quad
     \sigma_k = \frac{c_1\sqrt{2.1\ln(1.25/\delta)}}{\rho|N_k|N_k\epsilon}
 
-No noise is added: the paper takes the randomness of the method for Gaussian noise of standard
-deviation :math:`\sigma_k` (25). That is an assumption, not a theorem: Lemma 2 bounds the variance
-from above, where privacy needs a bound from below (E2.1, E2.2). A budget is used in EVERY outer
-iteration; (29) is the paper's total.
+No noise is added: the paper treats the randomness of the method as Gaussian noise of standard
+deviation :math:`\sigma_k` (25). This is an assumption: Lemma 2 bounds the variance from above,
+whereas privacy requires a lower bound (E2.1, E2.2). The budget applies to EVERY outer iteration;
+(29) is the total of the paper.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from ..kernels.two_point import solve
 from .families.consensus_admm import ConsensusADMM, neighbourhood_sizes
 from .noise import Noise
 from .parameters import noise_field, positive
+from .shapes import per_agent
 
 ENOUGH_SAMPLES = 30
 """Smallest J for which the paper relies on the central limit theorem."""
@@ -43,14 +44,14 @@ class DZOA(ConsensusADMM):
     Parameters
     ----------
     L : float
-        Lipschitz constant :math:`L` in the step length. :math:`F_k` is quadratic and has none on
-        the whole space; the paper names no value.
+        Lipschitz constant :math:`L` of the objective in the step size. The paper states no value;
+        the quadratic :math:`F_k` has none on the whole space.
     c : float
         Constant of Lemma 2; 0.5 according to the paper.
     T, J : int
-        Inner steps, and pairs of normals in each.
+        Number of inner steps, and number of pairs of normal vectors per step.
     u1 : float
-        First smoothing constant.
+        First smoothing radius.
     """
 
     L: float = positive(1.0)
@@ -58,7 +59,7 @@ class DZOA(ConsensusADMM):
     T: int = positive(100)
     J: int = positive(30)
     u1: float = positive(1.0)
-    noise: Noise = noise_field("nothing: it is assumed")
+    noise: Noise = noise_field("nothing (assumed noise)")
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     draws_once: ClassVar[bool] = True
@@ -79,7 +80,7 @@ class DZOA(ConsensusADMM):
             )
 
     def releases(self, problem, network, horizon):
-        """Return one exact release without proof, since no noise is added.
+        """Return one exact release that is not proven, since no noise is added.
 
         Parameters
         ----------
@@ -95,14 +96,14 @@ class DZOA(ConsensusADMM):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        note = "no formal guarantee: nothing is added to hide the data (E2.1, E2.2)"
-        # The output is affine in a response for all directions. Without a bound on responses,
-        # outputs can be arbitrarily far from each other.
+        note = "no formal guarantee: no noise is added (E2.1, E2.2)"
+        # Messages are affine in the responses. Without a bound on responses, the messages of
+        # neighbouring data sets can have any distance.
         unbounded = np.isinf(problem.record_change("l2"))
         return [Release("exact", proven=False, note=note, attained=1.0 if unbounded else None)]
 
     def draws(self, problem, streams):
-        """Yield the random keys of the runs; the iterations continue one counter.
+        """Yield the keys of the random streams of all runs, which are equal in all iterations.
 
         Parameters
         ----------
@@ -114,14 +115,14 @@ class DZOA(ConsensusADMM):
         Yields
         ------
         ndarray of uint32, shape (runs, 2)
-            The same keys in every iteration.
+            Keys of the counter-based streams; the counter continues over iterations.
         """
         keys = keys_of(streams)
         while True:
             yield keys
 
     def primal(self, problem, network, curvature, dual, centre, draw, t):
-        r"""Minimise the augmented objective approximately, by T steps of the two-point method.
+        r"""Return approximate minimisers of the augmented objective, by the two-point method.
 
         Parameters
         ----------
@@ -143,7 +144,7 @@ class DZOA(ConsensusADMM):
         Returns
         -------
         ndarray, shape (settings, runs, agents, P)
-            Result of the last step.
+            Result of the last of T steps.
         """
         settings = len(dual)
         return solve(
@@ -160,7 +161,7 @@ class DZOA(ConsensusADMM):
         )
 
     def step_length(self, problem, network) -> np.ndarray:
-        r"""Return the first step length :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
+        r"""Return the first step size :math:`\alpha_0R/(L\sqrt{P\ln 2P})`.
 
         Parameters
         ----------
@@ -175,10 +176,10 @@ class DZOA(ConsensusADMM):
             Broadcastable to (settings, runs, agents).
         """
         dim = problem.dim
-        T, J, L, c = (_column3(getattr(self, name)) for name in ("T", "J", "L", "c"))
-        noise = _column3(self.noise.scale) / neighbourhood_sizes(network)
-        reach = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
-        alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * reach)
+        T, J, L, c = (per_agent(field) for field in (self.T, self.J, self.L, self.c))
+        noise = per_agent(self.noise.scale) / neighbourhood_sizes(network)
+        squared = J * dim * noise**2 + 4.0 * problem.optimum_norm[:, None] ** 2 / T
+        alpha_R = np.sqrt(np.log(2 * dim) / (c * step_sum(T, dim)) * squared)
         return alpha_R / (L * np.sqrt(dim * np.log(2 * dim)))
 
 
@@ -188,14 +189,14 @@ def step_sum(T, dim: int):
     Parameters
     ----------
     T : int or ndarray of int
-        Number of inner steps, over which both sums run.
+        Number of inner steps and of terms in both sums.
     dim : int
-        P, the number of coordinates.
+        Number P of coordinates.
 
     Returns
     -------
     float or ndarray
-        In the shape of ``T``.
+        With the shape of ``T``.
     """
     t = np.arange(1, int(np.max(T)) + 1)
     s1, s2 = np.cumsum(1.0 / t), np.cumsum(t**-1.5)
@@ -204,13 +205,13 @@ def step_sum(T, dim: int):
 
 
 def keys_of(streams) -> np.ndarray:
-    """Return two random words of 32 bits per run, [runs, 2]."""
+    """Return the key of the random stream of each run: two random 32-bit words, [runs, 2]."""
     keys = [g.integers(0, 2**32, size=2, dtype=np.uint32) for g in streams.generators("noise")]
     return np.stack(keys)
 
 
 def per_setting(value: Any, settings: int) -> np.ndarray:
-    """Broadcast an integer field to one value per setting.
+    """Return an integer field of a batch as one value per setting.
 
     Parameters
     ----------
@@ -225,12 +226,6 @@ def per_setting(value: Any, settings: int) -> np.ndarray:
         Read-only view.
     """
     return np.broadcast_to(np.asarray(value, dtype=np.int64), (settings,))
-
-
-def _column3(value: Any) -> Any:
-    """Return a field in a shape that broadcasts against (settings, runs, agents)."""
-    array = np.asarray(value)
-    return array[:, None, None] if array.ndim == 1 else value
 
 
 ALGORITHM = DZOA

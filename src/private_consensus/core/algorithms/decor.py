@@ -1,7 +1,6 @@
-r"""DECOR: noise that cancels between neighbours (Allouah, Koloskova, El Firdoussi, Jaggi,
-Guerraoui, ICML 2024).
+r"""DECOR: pairwise noise that cancels between neighbours (Allouah et al., ICML 2024).
 
-With a secret seed a link, shared by its two ends,
+The two agents of an edge share a secret seed, from which both sample the same pair noise:
 
 .. math::
     y_i = z_i - \eta\Bigl(\mathrm{clip}_C(\nabla f_i(z_i)) + v_i + \sum_{j\sim i} v_{ij}\Bigr),
@@ -9,14 +8,15 @@ With a secret seed a link, shared by its two ends,
     v_{ij} = -v_{ji} \sim N(0, s_{pair}^2 I)
 
 ("The privacy power of correlated noise in decentralized learning", arXiv 2405.01031). The mean over
-agents keeps :math:`s_{ind}^2/N` alone. To the eavesdropper, who knows no secret, a round is one
-Gaussian mechanism of the covariance :math:`\Sigma = s_{ind}^2 I + s_{pair}^2 L`, L the Laplacian:
+agents has the noise variance :math:`s_{ind}^2/N`. To the eavesdropper, who knows no seed, a round
+is one Gaussian mechanism with the covariance :math:`\Sigma = s_{ind}^2 I + s_{pair}^2 L`, L the
+Laplacian of the graph:
 
 .. math:: \mu_u^2 = T\Delta^2 [\Sigma^{-1}]_{uu}
 
-so that with much pair noise it comes down to :math:`T\Delta^2/(N s_{ind}^2)`, as if a server added
-it. Who knows secrets, an agent or a coalition, learns more; a coalition of all of u's neighbours
-leaves :math:`s_{ind}` alone.
+With increasing pair noise, this approaches :math:`T\Delta^2/(N s_{ind}^2)`, the loss of noise added
+by a server. An agent or a coalition that knows seeds has a larger privacy loss. Against a coalition
+of all neighbours of u, only the noise :math:`s_{ind}` remains.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .families.clipped_descent import ClippedDescent, State, noise_of_edges
 from .parameters import nonnegative
 
 SPARE = 1e-6
-"""Fraction of the computed connectivity that is subtracted as a safety margin."""
+"""Relative safety margin by which the computed connectivity is reduced."""
 
 
 class Draw(NamedTuple):
     r"""Unit draws of a round.
 
-    ``noise`` has two forms. The first is a pair: one vector per agent [runs, agents, dim] and one
-    per pair of agents [runs, agents, agents, dim], of which those above the diagonal are used. On a
-    sparse network the second array has one vector per edge, [runs, links, dim]; if the graphs of
-    the runs differ, the edges of all runs are concatenated. The second form is white noise z [runs,
-    agents, dim], recovered from messages, which makes the noise :math:`\Sigma^{1/2} z` of a round.
+    ``noise`` has two forms. The first form is a pair of arrays: one vector per agent [runs, agents,
+    dim], and one per pair of agents [runs, agents, agents, dim], of which the upper triangle is
+    used. On a sparse network, the second array has one vector per edge, [runs, edges, dim]; if the
+    graphs of the runs differ, the edges of all runs are concatenated. The second form, for audits,
+    is white noise z [runs, agents, dim]; the noise of a round is then :math:`\Sigma^{1/2} z`.
     """
 
     noise: Any
@@ -54,13 +54,13 @@ class Draw(NamedTuple):
 class DECOR(ClippedDescent):
     r"""DECOR: decentralized SGD with pairwise correlated noise.
 
-    ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
+    The parameter ``noise`` is :math:`s_{ind}`, in the unit of the gradient.
 
     Parameters
     ----------
     ratio : float, optional
-        :math:`s_{pair}/s_{ind}`; if not given :math:`\sqrt{(N-2)/a}`, a the algebraic connectivity,
-        which costs at most twice the :math:`\mu^2` of a server's noise.
+        Ratio :math:`s_{pair}/s_{ind}`. The default is :math:`\sqrt{(N-2)/a}` with the algebraic
+        connectivity a, for which :math:`\mu^2` is at most twice that of noise added by a server.
     """
 
     ratio: float | None = nonnegative(None)
@@ -68,36 +68,38 @@ class DECOR(ClippedDescent):
     draws_per_edge: ClassVar[bool] = True
     source: ClassVar[str] = "Allouah et al., ICML 2024, Algorithm 1"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves each gradient by half of the bound at every point"
+        "a changed label changes each gradient by half of the bound at every point"
     )
 
-    def share(self, network) -> Any:
+    def pair_ratio(self, network) -> Any:
         """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, dim]."""
         if self.ratio is not None:
             return column(self.ratio)
         if isinstance(network, SparseNetwork):
             ratio = np.sqrt(max(network.n_agents - 2, 0) / network.algebraic_connectivity)
             return float(ratio) if network.shared else np.reshape(ratio, (-1, 1, 1))
-        links = network.graph.adjacency
-        graphs = links.reshape(-1, *links.shape[-2:])
-        ratio = np.reshape(
-            [_automatic(graph.tobytes(), len(graph)) for graph in graphs], (-1, 1, 1)
-        )
-        return ratio if len(graphs) > 1 else float(ratio[0, 0, 0])
+        adjacency = network.graph.adjacency
+        graphs = adjacency.reshape(-1, *adjacency.shape[-2:])
+        ratios = [_default_ratio(graph.tobytes(), len(graph)) for graph in graphs]
+        return np.reshape(ratios, (-1, 1, 1)) if len(graphs) > 1 else ratios[0]
 
     def covariance(self, network) -> np.ndarray:
-        r"""Return :math:`\Sigma/s_{ind}^2` of a single setting, [..., agents, agents]."""
+        r"""Return the relative covariance :math:`\Sigma/s_{ind}^2` of a single setting.
+
+        Its shape is [agents, agents], with an axis of runs if the graphs of the runs differ.
+        """
         graph = network.adjacency
-        share = np.reshape(self.share(network), -1)
-        weights = np.reshape(share**2, (*graph.shape[:-2], 1, 1)) if len(share) > 1 else share**2
+        squared = np.reshape(self.pair_ratio(network), -1) ** 2
+        weights = np.reshape(squared, (*graph.shape[:-2], 1, 1)) if len(squared) > 1 else squared
         return np.eye(network.n_agents) + weights * laplacian(graph)
 
     def losses(self, problem, network, horizon):
-        r"""Return the sensitivity over unit noise for the agent with the largest privacy loss.
+        r"""Return the sensitivity of each round, relative to noise of scale 1.
 
-        On a sparse network :math:`[\Sigma^{-1}]_{uu}s_{ind}^2` is bounded by :math:`1/N +
-        (1-1/N)/(1+r^2a)`, since :math:`\Sigma/s_{ind}^2` has the eigenvalue 1 at the constant
-        vector and at least :math:`1+r^2a` elsewhere.
+        It is that of the agent with the largest privacy loss. On a sparse network,
+        :math:`[\Sigma^{-1}]_{uu}s_{ind}^2` is bounded by :math:`1/N + (1-1/N)/(1+r^2a)` with
+        :math:`r = s_{pair}/s_{ind}`: the eigenvalue of :math:`\Sigma/s_{ind}^2` is 1 for the
+        constant vector, and all others are at least :math:`1+r^2a`.
 
         Parameters
         ----------
@@ -114,21 +116,21 @@ class DECOR(ClippedDescent):
             Sensitivity of each round over noise of scale 1.
         """
         if isinstance(network, SparseNetwork):
-            largest_root = float(np.sqrt(self._most_of_the_inverse(network)))
-            return np.full(horizon, self.change(problem) * largest_root * (1 + 1e-12))
-        inverse = np.linalg.inv(self.covariance(network))
-        largest_root = np.sqrt(np.diagonal(inverse, axis1=-2, axis2=-1).max())
-        return np.full(horizon, self.change(problem) * largest_root * (1 + 1e-12))
+            largest = self._inverse_bound(network)
+        else:
+            inverse = np.linalg.inv(self.covariance(network))
+            largest = np.diagonal(inverse, axis1=-2, axis2=-1).max()
+        return np.full(horizon, self.change(problem) * float(np.sqrt(largest)) * (1 + 1e-12))
 
-    def _most_of_the_inverse(self, network: SparseNetwork) -> float:
-        share, least = np.reshape(self.share(network), -1), 1.0 / network.n_agents
+    def _inverse_bound(self, network: SparseNetwork) -> float:
+        ratio, smallest = np.reshape(self.pair_ratio(network), -1), 1.0 / network.n_agents
         connectivity = np.reshape(network.algebraic_connectivity, -1) * (1 - SPARE)
-        return float((least + (1 - least) / (1 + share**2 * connectivity)).max())
+        return float((smallest + (1 - smallest) / (1 + ratio**2 * connectivity)).max())
 
     def releases(self, problem, network, horizon):
         """Return the releases of all rounds, which are not proven on a sparse network.
 
-        No certificate states that the computed connectivity is the smallest one.
+        There is no rigorous lower bound on the computed connectivity.
 
         Parameters
         ----------
@@ -148,12 +150,12 @@ class DECOR(ClippedDescent):
         if not isinstance(network, SparseNetwork):
             return round_releases
         return [
-            replace(release, proven=False, note="connectivity without certificate")
+            replace(release, proven=False, note="computed connectivity without rigorous bound")
             for release in round_releases
         ]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the whitened noise of a round, in units of the draw.
+        """Return the noise site: the white noise of a round, of scale 1.
 
         Parameters
         ----------
@@ -227,7 +229,7 @@ class DECOR(ClippedDescent):
         return State(self.descent(problem, z) + self.message_scale * total)
 
     def total_noise(self, network, noise) -> np.ndarray:
-        r"""Return the noise of each agent's message, :math:`(v_i + \sum_j v_{ij})/s_{ind}`.
+        r"""Return the relative noise of each message, :math:`(v_i + \sum_j v_{ij})/s_{ind}`.
 
         Parameters
         ----------
@@ -247,18 +249,18 @@ class DECOR(ClippedDescent):
         if isinstance(network, SparseNetwork):
             number, sign = network.pairs_of_links
             signed = sign[:, None] * pairs[..., number, :]
-            return agent_noise + self.share(network) * network.sum_at_links(signed)
-        return agent_noise + self.share(network) * _summed(network.graph.adjacency, pairs)
+            return agent_noise + self.pair_ratio(network) * network.sum_at_links(signed)
+        return agent_noise + self.pair_ratio(network) * _summed(network.graph.adjacency, pairs)
 
 
 ALGORITHM = DECOR
 
 
 def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
-    """Sum the pair noise of each agent.
+    """Return the sum of the signed pair noise of each agent, [runs, agents, dim].
 
-    The first agent of a pair adds it, and the second agent subtracts it. ``pairs`` is [runs,
-    agents, agents, dim], the result [runs, agents, dim]. Pairs without an edge are not computed.
+    The first agent of a pair adds the noise of the pair, and the second agent subtracts it.
+    ``pairs`` is [runs, agents, agents, dim]; pairs without an edge are ignored.
     """
     if adjacency.ndim > 2:
         used = np.triu(adjacency)[..., None] * pairs
@@ -273,8 +275,8 @@ def _summed(adjacency: np.ndarray, pairs: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=64)
-def _automatic(adjacency: bytes, agents: int) -> float:
-    """Return sqrt((N - 2)/a), with a the algebraic connectivity of the graph."""
+def _default_ratio(adjacency: bytes, agents: int) -> float:
+    """Return sqrt((N - 2)/a), with the algebraic connectivity a of the graph."""
     graph = np.frombuffer(adjacency, dtype=bool).reshape(agents, agents)
     connectivity = np.linalg.eigvalsh(laplacian(graph))[1]
     return float(np.sqrt(max(agents - 2, 0) / connectivity))

@@ -2,9 +2,8 @@ r"""Decentralized gradient descent.
 
 .. math:: x_i^{k+1} = \sum_j w_{ij} x_j^k - \eta_k \nabla f_i(x_i^k), \qquad \eta_k = c\,q^k
 
-(paper 001, eq. (3) without noise; Nedic, Ozdaglar 2009). With geometric steps it stops where the
-steps have summed up to, and with weights that are not doubly stochastic, as uniform ones are not on
-a general graph, not at the optimum either.
+This is eq. (3) of paper 001 without noise (Nedic, Ozdaglar 2009). The sum of the geometric step
+sizes is finite, so that the limit is not exactly the optimum.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ class DecentralizedGradientDescent(GradientSteps):
     source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; paper 001, eq. (3)"
 
     def calibrate(self, budget, problem, network, horizon):
-        """Check that the budget is infinite, since the algorithm has no noise.
+        """Return the algorithm itself; a finite budget raises an error, since there is no noise.
 
         Parameters
         ----------
@@ -48,7 +47,7 @@ class DecentralizedGradientDescent(GradientSteps):
         return self
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after a gradient step from the average of the neighbourhood.
+        """Return the state after mixing and one gradient step.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 r"""DP-ADMM, the baseline of paper 002.
 
 Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential
-privacy", IEEE TIFS 2020. Agents linearise their objective at their own noisy estimate, a server
-averages:
+privacy", IEEE TIFS 2020. Each agent linearises its objective at its noisy estimate, and a server
+averages the estimates:
 
 .. math::
     w_i &= \frac{\rho w + \gamma_i + \tilde w_i/\eta_t - f_i'(\tilde w_i)}{\rho + 1/\eta_t} \\
@@ -11,8 +11,9 @@ averages:
     w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
     \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
 
-with :math:`f_i'` a subgradient. Every iteration spends (epsilon, delta). Paper 002 tunes it and
-says neither which parameters nor how: :math:`\rho` and :math:`\eta_0` are free here.
+with :math:`f_i'` a subgradient. The budget (epsilon, delta) applies to every iteration. Paper 002
+tunes DP-ADMM, but does not state the tuned parameters or the method. Here, :math:`\rho` and
+:math:`\eta_0` are tuned.
 """
 
 from __future__ import annotations
@@ -48,14 +49,14 @@ class DPADMM(Iterative):
     Parameters
     ----------
     rho : float
-        Penalty.
+        Penalty :math:`\rho`.
     eta_0 : float
-        First step size.
+        First step size :math:`\eta_0`.
     c1 : float
-        Bound on the gradient of a record's loss that the formula for the noise assumes; squared
-        loss has none.
+        Assumed bound :math:`c_1` on the gradient of a record's loss, which sets the noise. The
+        squared loss has no such bound.
     noise : float
-        :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
+        Noise in units of the gradient, :math:`s_t(\rho + 1/\eta_t)`; set by :meth:`calibrate`.
     """
 
     rho: float = positive(4.0)
@@ -71,7 +72,7 @@ class DPADMM(Iterative):
         "horizon": Range(3, 40, 20),
     }
     lower_bound_because: ClassVar[str] = (
-        "opposite responses move each linearised step by the attained part of the gradient's change"
+        "opposite responses change each linearised step by the attained fraction"
     )
 
     def calibrate(self, budget, problem, network, horizon):
@@ -99,7 +100,7 @@ class DPADMM(Iterative):
         return replace(self, noise=float(noise))
 
     def statements(self, budget, problem, network, horizon):
-        """Return the claim for all iterations, composed by (29) of Gratton et al. as for D-ZOA.
+        """Return the claimed epsilon of all iterations, by (29) of Gratton et al. as for D-ZOA.
 
         Parameters
         ----------
@@ -140,7 +141,7 @@ class DPADMM(Iterative):
         return [gaussian_release(problem.record_change("l2"), self.noise.scale, horizon, attained)]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the noisy estimates, with the scale of each iteration.
+        """Return the noise site: the estimates, with one scale per iteration.
 
         Parameters
         ----------
@@ -165,7 +166,7 @@ class DPADMM(Iterative):
     def epsilon_by_formula(self, delta, problem, network, horizon):
         r"""Return the epsilon :math:`2\sqrt{\rho_M\ln(1/\delta)}` of all iterations.
 
-        It is that of the moments accountant without its first term.
+        It is the epsilon of the moments accountant without the term :math:`\rho_M`.
 
         Parameters
         ----------
@@ -260,7 +261,7 @@ class DPADMM(Iterative):
         return {"internal": state.exact, "released": state.noisy}
 
     def outcome(self, state, problem, network, t):
-        """Return the parameters ``rho`` and ``eta_0``, so that results record tuned values.
+        """Return the parameters ``rho`` and ``eta_0``, so that results contain the tuned values.
 
         Parameters
         ----------

@@ -6,12 +6,12 @@ r"""DP-CI, private consensus + innovations (paper 003, eq. (3)).
     x_i(t+1) &= \tilde x_i(t) - \alpha(t) \sum_{j \in N_i} (\tilde x_i(t) - \tilde x_j(t))
         + \alpha(t) H_i(t)^\top \bigl(y_i(t) - H_i(t) \tilde x_i(t)\bigr)
 
-for t = 0, 1, ... The agent goes on from its OWN NOISY value: hence :math:`y_i(t)` enters message
-t + 1 and whatever follows is computed from messages (E3.4). Noise enters with weight 1, not
-:math:`\alpha(t)`. The matrices :math:`H_i(t)` are public.
+for t = 0, 1, ... An agent continues from its own NOISY value. Given earlier messages, message t + 1
+therefore depends on :math:`y_i(t)` only (E3.4). The noise has weight 1, not :math:`\alpha(t)`. The
+matrices :math:`H_i(t)` are public.
 
-Neighbours change measurements of one agent by at most :math:`\delta` each, in l1 norm: one
-measurement (Definition 3.1), or all of the agent's stream. Sensitivities are l1.
+In neighbouring data sets, measurements of one agent differ by at most :math:`\delta` each, in l1
+norm: one measurement (Definition 3.1), or all measurements of the agent. Sensitivities are l1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BOUNDS = ("constant", "time_varying")
 UNITS = ("measurement", "stream")
 CALIBRATIONS = ("budget", "theorem")
 SPARE = 1e-3
-"""Relative excess over the largest sum of a stream's losses at which merging of losses ends."""
+"""Largest relative excess of dominating losses over the largest sum of the losses of an agent."""
 
 
 class State(NamedTuple):
@@ -60,27 +60,28 @@ class DPCI(Iterative):
     Parameters
     ----------
     schedule : {"power", "exponential"}
-        ``power``: :math:`\alpha(t) = c/(t+s)^\gamma` and
+        Schedule of step sizes and noise. ``power``: :math:`\alpha(t) = c/(t+s)^\gamma` and
         :math:`\sigma_t = \kappa\,\alpha(t-1)\,\delta H_{\max}` (Theorem 4.5, with
         :math:`\kappa = 1/\varepsilon`). ``exponential``: :math:`\alpha(t) = c\,q^{t+1}` and
         :math:`\sigma_t = \kappa\,c\,p^t\,\delta H_{\max}` (Theorem 4.16, with
         :math:`\kappa = 1`).
     c, gamma, shift, q, p : float
-        Parameters of the schedules; ``shift`` is s: 1 puts the paper's :math:`1/t^\gamma` one step
-        earlier, where it is defined from t = 0; 2 with c = 2 is the step of its simulation.
+        Parameters :math:`c, \gamma, s, q, p` of the schedules. With s = 1, the step
+        :math:`1/t^\gamma` of the paper is defined from t = 0. The simulation of the paper has
+        s = 2 and c = 2.
     noise : float
-        :math:`\kappa`, the noise in units of its schedule; 0 for none.
+        Noise :math:`\kappa` in units of its schedule; 0 for none.
     delta : float
-        :math:`\delta`, the largest change of a measurement.
+        Largest change :math:`\delta` of a measurement, in l1 norm.
     hmax : {"constant", "time_varying"}
-        Whether :math:`H_{\max}` is the supremum over all times, as the simulation's numbers have
-        it, or that of time t - 1, as eq. (4) has it, which is never larger.
+        Value of :math:`H_{\max}`: the supremum over all times, as in the simulation of the paper,
+        or the value at time t - 1 (eq. (4)), which is never larger.
     initial_noise : bool
-        Whether :math:`x_i(0)`, which depends on no data, is sent with noise too.
+        Whether noise is added to the message :math:`x_i(0)`, which does not depend on data.
     unit : {"measurement", "stream"}
-        What of one agent may change, in the account of privacy.
+        Neighbouring relation: one measurement or all measurements of one agent differ.
     calibration : {"budget", "theorem"}
-        ``theorem`` takes :math:`\kappa = 1` as Theorem 4.16 prints it, whatever the budget.
+        Rule that sets the noise: the budget, or :math:`\kappa = 1` as in Theorem 4.16.
     """
 
     schedule: str = one_of("power", SCHEDULES)
@@ -99,7 +100,7 @@ class DPCI(Iterative):
     needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
     source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
     lower_bound_because: ClassVar[str] = (
-        "one measurement moves one message, by exactly the stated sensitivity"
+        "one measurement changes one message, by exactly the stated sensitivity"
     )
 
     def __post_init__(self):
@@ -165,11 +166,11 @@ class DPCI(Iterative):
     # --- Privacy --------------------------------------------------------------------------------
 
     def calibrate(self, budget, problem, network, horizon):
-        r"""Return a copy with the noise for a budget in the paper's sense.
+        r"""Return a copy with the noise for a budget, by the theorems of the paper.
 
-        ``power``: epsilon is that of each message (Theorem 4.5), or of all ``horizon`` messages if
-        the unit is a stream (Theorem 4.15). ``exponential``: epsilon is the total of Theorem 4.17,
-        :math:`\tfrac1\kappa\,p/(p-q)`.
+        With ``power``, the epsilon of the budget is that of each message (Theorem 4.5) or, if the
+        unit is a stream, that of all ``horizon`` messages (Theorem 4.15). With ``exponential``, it
+        is the total of Theorem 4.17, :math:`\tfrac1\kappa\,p/(p-q)`.
 
         Parameters
         ----------
@@ -198,14 +199,14 @@ class DPCI(Iterative):
         return replace(self, noise=messages / budget.epsilon)
 
     def releases(self, problem, network, horizon):
-        r"""Return the release of all messages 1, ..., T of a stream, or of the costliest message.
+        r"""Return the release of all messages if the unit is a stream, else of one message.
 
         Given earlier messages, message t of agent i depends only on :math:`y_i(t-1)`. It changes by
         at most :math:`\alpha(t-1)\,\delta\,S_i(t-1)` in l1, with :math:`S_i` the largest row sum of
-        :math:`|H_i|`, which is public. One measurement enters one message of one agent, and its
-        privacy loss is the largest of these losses. A stream belongs to one agent, and its privacy
-        loss is the sum of the losses of *this* agent (E3.1). The noise is set by :math:`H_{\max}`,
-        which no agent attains at all times. Message 0 carries no data.
+        :math:`|H_i|`, which is public. A measurement affects one message of one agent, and its
+        privacy loss is the largest loss of a message. A stream is that of one agent, and its
+        privacy loss is the sum of the losses of *this* agent (E3.1), which is below the sum of the
+        largest losses at all times. Message 0 does not depend on data.
 
         Parameters
         ----------
@@ -222,20 +223,20 @@ class DPCI(Iterative):
             Mechanisms whose composition bounds the privacy loss.
         """
         times = np.arange(1, horizon + 1)
-        moved = self._moved(problem, times)
+        changes = self._changes(problem, times)
         if not self.noise:
-            return [Release("exact", sensitivity=float(moved.max()), scale=0.0)]
+            return [Release("exact", sensitivity=float(changes.max()), scale=0.0)]
         scale = self._noise_scales(problem, times)
-        losses = moved / scale[:, None]
+        losses = changes / scale[:, None]
         if self.unit == "stream":
             largest, agent_losses = _dominating(losses)
             reached = np.divide(agent_losses, largest, out=np.ones(horizon), where=largest > 0)
             return [Release("laplace", largest * scale, scale, reached=reached)]
         t, agent = np.unravel_index(losses.argmax(), losses.shape)
-        note = "each measurement enters one message; the one that costs most"
-        return [Release("laplace", moved[t, agent], scale[t], note=note, reached=1.0)]
+        note = "each measurement affects one message; this is the message with the largest loss"
+        return [Release("laplace", changes[t, agent], scale[t], note=note, reached=1.0)]
 
-    def _moved(self, problem, times: np.ndarray) -> np.ndarray:
+    def _changes(self, problem, times: np.ndarray) -> np.ndarray:
         """Return the largest l1 change of message t of each agent, [times, agents]."""
         return self.step_size(times - 1)[:, None] * self.delta * problem.row_norms(times - 1)
 
@@ -245,7 +246,7 @@ class DPCI(Iterative):
         return self.noise.scale * self.delta * rows * self._noise_base(times)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the messages, with one scale per time.
+        """Return the noise site: the messages, with one scale per time.
 
         Parameters
         ----------
@@ -265,14 +266,14 @@ class DPCI(Iterative):
         scale = self._noise_scales(problem, times)
         if not scale.all():
             return []
-        moved = self._moved(problem, times).max(-1) / scale
+        moved = self._changes(problem, times).max(-1) / scale
         return [self.noise.site(scale[:, None, None], moved)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the total epsilon of Theorem 4.15 or 4.17.
+        r"""Return the total epsilon of all messages, by Theorem 4.15 or 4.17.
 
-        For kappa = 1 these are :math:`T` and :math:`p/(p-q)`. The paper composes over all messages,
-        although its neighbours differ at one time.
+        For :math:`\kappa = 1` it is :math:`T` or :math:`p/(p-q)`. The paper composes the losses of
+        all messages, although its neighbouring data sets differ at one time only.
 
         Parameters
         ----------
@@ -297,10 +298,10 @@ class DPCI(Iterative):
         return horizon / self.noise.scale
 
     def statements(self, budget, problem, network, horizon):
-        """Return the statements for one measurement and for the whole stream.
+        """Return the claimed epsilon for one measurement and for all measurements of an agent.
 
-        The claim for a measurement is the epsilon of one message (Theorem 4.5), if the paper gives
-        one. Otherwise it is the epsilon that the theorems give for all messages.
+        For one measurement, it is the epsilon of one message (Theorem 4.5), or that of all messages
+        for a schedule without such a theorem.
 
         Parameters
         ----------
@@ -369,7 +370,7 @@ class DPCI(Iterative):
         return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """Compute x(t) from x(t - 1): the paper's iteration with its t reduced by one.
+        """Return the state with x(t) and message t, computed from message t - 1.
 
         Parameters
         ----------
@@ -392,12 +393,12 @@ class DPCI(Iterative):
         before = t - 1
         measured = problem.data(before, draw.observation)
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
-        pulled = coupled(problem, network, before, state.sent)
-        x = state.sent + column(self.step_size(before)) * (innovation - pulled)
+        product = coupled(problem, network, before, state.sent)
+        x = state.sent + column(self.step_size(before)) * (innovation - product)
         return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the estimates and the messages.
+        """Return the estimates as ``internal`` and the messages as ``released``.
 
         Parameters
         ----------
@@ -420,16 +421,14 @@ ALGORITHM = DPCI
 
 
 def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses that dominate those of every agent, and the losses of the costliest agent.
+    """Return losses that dominate those of every agent, and those of the agent with the most.
 
-    Both have shape [times], computed from losses [times, agents]. The first dominate at every
-    delta.
-
-    Composition does not depend on the order, and a mechanism with some loss also satisfies every
-    larger loss. In order of size, the k-th loss is the largest of all agents' k-th losses. If these
-    add up to more than the sum of any agent, the largest few are merged into one. Laplace noise on
-    several numbers hides all their changes at least as well as noise on one number that changes by
-    their sum (:mod:`..privacy.accounting`).
+    The argument has shape [times, agents], both results [times]. The first result dominates at
+    every delta. Composition does not depend on the order of the losses, and a mechanism with some
+    loss also satisfies every larger loss. After sorting by size, the k-th dominating loss is the
+    largest k-th loss of any agent. If these losses exceed the largest sum of an agent, the largest
+    ones are merged into one: Laplace noise on several numbers protects all of them at least as well
+    as noise on one number that changes by the sum of their changes (:mod:`..privacy.accounting`).
     """
     ranked = -np.sort(-losses, axis=0)
     largest_ranked, together = ranked.max(-1), ranked.cumsum(0).max(-1)
@@ -453,7 +452,7 @@ def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
-    """Multiply ``x`` by :func:`coupling`, edge by edge on a sparse network.
+    """Return the product of :func:`coupling` and ``x``, edge by edge on a sparse network.
 
     Parameters
     ----------
@@ -481,7 +480,7 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 
 
 def coupling(problem, network, t: float) -> np.ndarray:
-    r"""Return the matrix :math:`L \otimes I_n + H(t) H(t)^\top`.
+    r"""Return the matrix :math:`L \otimes I_n + H(t) H(t)^\top`, with the graph Laplacian L.
 
     Parameters
     ----------
@@ -503,7 +502,7 @@ def coupling(problem, network, t: float) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r"""Return :math:`L \otimes I_n` of one graph or of a stack, cached by its bytes."""
+    r"""Return :math:`L \otimes I_n` of one graph or of one graph per run."""
     lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
     size = shape[-1] * dim
     blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]
@@ -511,7 +510,7 @@ def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.
 
 
 def _rows_times(x: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Multiply each row of x [settings, runs, k] by a symmetric matrix, shared or one per run."""
+    """Multiply each row of x [settings, runs, k] by one symmetric matrix, or by one per run."""
     if matrix.ndim == 2:
         return x @ matrix
     return (x[..., None, :] @ matrix)[..., 0, :]

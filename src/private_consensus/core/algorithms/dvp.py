@@ -1,6 +1,6 @@
 r"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017), reference [42] of paper 001.
 
-Noise is added to the dual before the minimisation, and the exact minimiser is sent:
+An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
 :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
 """
 
@@ -23,14 +23,14 @@ class DualVariablePerturbation(ObjectivePerturbed):
     Parameters
     ----------
     unit : {"dual", "x"}
-        Whether ``noise`` is the scale of :math:`b_i`, or of the shift of x that it causes, so that
-        :math:`b_i` is :math:`D_i` times as large. Paper 001 gives one scale for the noises of all
-        its algorithms; they are comparable in the second unit only.
+        Unit of ``noise``: the scale of :math:`b_i`, or that of the resulting change of x, so that
+        the scale of :math:`b_i` is :math:`D_i` times ``noise``. Paper 001 has one scale for all of
+        its algorithms; only in the unit ``x`` are they comparable.
     jacobian_terms : {1, 2}
-        How often the Jacobian term J is charged an iteration. The authors charge
-        :math:`2\ln(1+\kappa)`, two with ``jacobian`` tight: they bound the record that comes and
-        the one that goes apart, of which one only counts against us. With :math:`2\ln(1+\kappa)`
-        and a share a of the budget an iteration, ``curvature`` deficit adds the authors'
+        Number of Jacobian terms J in the privacy loss of an iteration. The authors bound the
+        removed record and the added one separately, which gives :math:`2\ln(1+\kappa)`: 2 terms
+        with ``jacobian: tight``. One term suffices. With 2 terms, ``curvature: deficit`` and the
+        epsilon a per iteration, the added curvature is that of the authors,
         :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D_i`.
     """
 
@@ -40,11 +40,11 @@ class DualVariablePerturbation(ObjectivePerturbed):
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves the noise that leads to the same minimiser by the attained part"
+        "a changed label changes the noise that leads to a minimiser by the attained fraction"
     )
 
     def linear_scale(self, penalty, scale):
-        """Return the scale of :math:`b_i`, from a noise scale in the unit that ``unit`` names.
+        """Return the scale of :math:`b_i` for a noise scale in the unit ``unit``.
 
         Parameters
         ----------
@@ -56,12 +56,12 @@ class DualVariablePerturbation(ObjectivePerturbed):
         Returns
         -------
         ndarray
-            In the broadcast shape of both.
+            With the broadcast shape of both.
         """
         return penalty * scale if self.unit == "x" else scale + 0 * penalty
 
     def noises(self, unit, network, t):
-        """Return the noise of iteration t, which is added to the dual.
+        """Return the noise of iteration t, on the dual only.
 
         Parameters
         ----------

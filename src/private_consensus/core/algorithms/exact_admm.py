@@ -1,14 +1,13 @@
-r"""ADMM with an accurate primal update and explicit Gaussian noise, as D-ZOA is assumed to be.
+r"""ADMM with exact primal updates and explicit Gaussian noise: the model (15) of D-ZOA (paper 002).
 
 .. math:: \beta_k = \arg\min F_k + \xi_k, \qquad \xi_k \sim N(0, \sigma_k^2 I)
 
-in the outer loop of D-ZOA: model (15) of paper 002 taken at its word. :math:`F_k` is
-:math:`2\rho|N_k|`-strongly convex, so that replacing one record moves its minimiser by at most
-:math:`\Delta_k = 2wc_1/(2\rho|N_k|)`, w the record's weight: (24) for :math:`w = 1/N_k`, and
-:math:`N_k` times (24) for losses summed over records. Where the loss has gradients bounded by
-:math:`c_1` (Huber's), that is proven and the run is accounted for exactly by Gaussian DP. Squared
-loss has no such bound (E2.6): its sensitivity is infinite, and :math:`c_1` is assumed and not
-guaranteed.
+in the outer loop of D-ZOA. :math:`F_k` is :math:`2\rho|N_k|`-strongly convex. A replaced record of
+weight w therefore changes its minimiser by at most :math:`\Delta_k = 2wc_1/(2\rho|N_k|)`. This is
+(24) for :math:`w = 1/N_k`, and :math:`N_k` times (24) for losses summed over records. If the
+gradients of the loss are bounded by :math:`c_1` (Huber loss), the sensitivity is proven, and
+Gaussian DP accounts exactly for the run. The squared loss has no such bound (E2.6): its sensitivity
+is infinite, and :math:`c_1` is an assumption.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ class ExactADMM(ConsensusADMM):
     Parameters
     ----------
     calibration : {"paper", "gaussian_dp", "none"}
-        ``none``: no noise, not private. ``paper``: :math:`\sigma_k` of (25). ``gaussian_dp``: the
-        least noise with which all M releases together are :math:`(\bar\epsilon, \delta)`-DP,
-        :math:`\bar\epsilon` the total (29) that the paper claims, by the exact trade-off of
-        Gaussian DP; refused where the problem states no bound on a record's gradient.
+        Rule by which a budget sets the noise. ``none``: no noise, which is not private. ``paper``:
+        :math:`\sigma_k` of (25). ``gaussian_dp``: the smallest noise with which all M releases
+        together are :math:`(\bar\epsilon, \delta)`-DP by Gaussian DP, with :math:`\bar\epsilon` the
+        claimed total (29). It requires a problem that bounds the gradient of a record.
     """
 
     calibration: str = one_of("paper", CALIBRATIONS, calibration=True)
@@ -52,7 +51,7 @@ class ExactADMM(ConsensusADMM):
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
     source: ClassVar[str] = "Paper 002, eqs. (15), (17)-(20), (24), (25)"
     lower_bound_because: ClassVar[str] = (
-        "responses far apart move the minimiser by the attained part at every centre"
+        "records with distant responses change the minimiser by the attained fraction"
     )
 
     def calibrate(self, budget, problem, network, horizon):
@@ -87,7 +86,7 @@ class ExactADMM(ConsensusADMM):
         return self.claiming(budget, float(self._unit_sensitivity(problem) / mu))
 
     def _unit_sensitivity(self, problem) -> float:
-        r"""Return the sensitivity :math:`\Delta_k|N_k|`."""
+        r"""Return the sensitivity times the neighbourhood size, :math:`\Delta_k|N_k|`."""
         return problem.record_change("l2") / (2.0 * self.rho)
 
     def statements(self, budget, problem, network, horizon):
@@ -133,11 +132,12 @@ class ExactADMM(ConsensusADMM):
         if not self.noise:
             return [Release("exact", note="no noise")]
         attained = problem.attained_minimiser_share("l2", 2.0 * self.rho)
-        moved = self._unit_sensitivity(problem)
-        return [gaussian_release(moved, self.noise.scale, horizon, attained)]
+        return [
+            gaussian_release(self._unit_sensitivity(problem), self.noise.scale, horizon, attained)
+        ]
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the messages, with one scale per agent.
+        """Return the noise site: the messages, with one scale per agent.
 
         Parameters
         ----------
@@ -161,9 +161,7 @@ class ExactADMM(ConsensusADMM):
         return [self.noise.site(scales, moved)]
 
     def outcome(self, state, problem, network, t):
-        """Return the total epsilon after t iterations, by (29) and exactly.
-
-        The exact total is that of t Gaussian releases of this sensitivity.
+        """Return the total epsilon of t iterations, by (29) and by Gaussian DP.
 
         Parameters
         ----------
@@ -179,17 +177,16 @@ class ExactADMM(ConsensusADMM):
         Returns
         -------
         mapping
-            Quantities by name, each [settings, runs].
+            ``total_printed`` by (29) and ``total_exact`` by Gaussian DP, each [settings, runs].
         """
         shape = state.b.shape[:2]
-        set_by = self.epsilon, self.delta, self.noise.scale
-        values = [np.broadcast_to(v, shape[0]) for v in set_by]
-        change = np.broadcast_to(self._unit_sensitivity(problem), shape[0])
+        fields = self.epsilon, self.delta, self.noise.scale, self._unit_sensitivity(problem)
+        columns = [np.broadcast_to(field, shape[0]) for field in fields]
         printed, exact = np.full((2, shape[0]), np.inf)
-        for s, (epsilon, delta, noise) in enumerate(zip(*values, strict=True)):
+        for s, (epsilon, delta, noise, change) in enumerate(zip(*columns, strict=True)):
             if noise > 0:
                 printed[s] = total_epsilon(epsilon, delta, t)
-                exact[s] = gaussian_epsilon(change[s] / noise * np.sqrt(t), delta)
+                exact[s] = gaussian_epsilon(change / noise * np.sqrt(t), delta)
         totals = {"total_printed": printed, "total_exact": exact}
         return {name: np.broadcast_to(v[:, None], shape) for name, v in totals.items()}
 

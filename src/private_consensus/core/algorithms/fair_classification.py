@@ -3,14 +3,16 @@ r"""Private and fair classification by the functional mechanism (paper 004, Algo
 .. math:: \hat w = \arg\min_w \sum_{\phi} \hat\lambda_\phi\, \phi(w), \quad
     \hat\lambda_\phi = \sum_i \bar\lambda_{\phi t_i} + \text{noise}
 
-with the coefficients of eq. (102). Coefficients of monomials that involve a selected attribute
-:math:`x_s` are noised for a budget :math:`\epsilon_s`, the others for :math:`\epsilon_n`:
-:math:`\epsilon = \frac{k}{d}\epsilon_s + \frac{d-k}{d}\epsilon_n` (Theorems 18 and 20, which have
-one column, k = 1). The switches make
+with the coefficients of eq. (102). The noise of coefficients of monomials with a selected attribute
+:math:`x_s` is for a budget :math:`\epsilon_s`, that of the others for :math:`\epsilon_n`, where
+:math:`\epsilon = \frac{k}{d}\epsilon_s + \frac{d-k}{d}\epsilon_n`. Theorems 18 and 20 have one
+selected column, k = 1. The methods of the paper are
 
-- No-Privacy: no budget, ``fair: off``; FM: ``fair: off``; relaxed FM: ``mechanism: gaussian`` too;
-- PDFC (Algorithm 6): ``fair: penal``, ``selected``, ``mechanism: laplace``;
-- ADFC (Algorithm 8): the same with ``mechanism: gaussian``.
+- No-Privacy: ``fair: off`` without a budget;
+- FM: ``fair: off``;
+- relaxed FM: ``fair: off``, ``mechanism: gaussian``;
+- PDFC (Algorithm 6): ``fair: penal``, ``mechanism: laplace``, with ``selected``;
+- ADFC (Algorithm 8): ``fair: penal``, ``mechanism: gaussian``, with ``selected``.
 """
 
 from __future__ import annotations
@@ -49,17 +51,19 @@ class FairClassification(FunctionalMechanism):
     Parameters
     ----------
     selected : str
-        :math:`x_s`: names of attributes, joined by ``+``; empty for one budget for all.
+        Names of the selected attributes :math:`x_s`, joined by ``+``; empty for one budget for all
+        coefficients.
     split : float
-        :math:`\epsilon_s/\epsilon_n`; below 1 there is more noise on :math:`x_s`.
+        Ratio :math:`\epsilon_s/\epsilon_n`. Below 1, the noise on :math:`x_s` is larger.
     charge : {"average", "max"}
-        The average of Theorems 18 and 20, whose proofs are wrong but whose statements hold for the
-        printed sensitivities, by their slack; or the larger of the two budgets. Tight
-        sensitivities have no slack and take ``max`` only.
+        Total epsilon of the two budgets: the average of Theorems 18 and 20, or the larger one. The
+        proofs of these theorems are wrong, but their statements hold for the published
+        sensitivities, which are not tight. Tight sensitivities require ``max``.
     gaussian : {"extended", "analytic"}
-        Theorem 19, or the exact calibration of one Gaussian release.
+        Calibration of Gaussian noise: Theorem 19, or exact for one Gaussian release.
     noise_selected, noise_rest : float
-        Laplace b or standard deviation; set by the calibration.
+        Laplace scales or standard deviations of the noise on the coefficients with and without a
+        selected attribute; set by the calibration.
     """
 
     selected: str = ""
@@ -76,18 +80,12 @@ class FairClassification(FunctionalMechanism):
 
     def __post_init__(self):
         super().__post_init__()
-        require(
-            self.fair == "penal" or bool(np.all(np.asarray(self.alpha) == 1)),
-            "algorithm.alpha",
-            self.alpha,
-            "1: where the fairness term is no block of its own, the sensitivity is for that",
-        )
-        require(
-            self.charge == "max" or self.sens == "paper" or not self.selected,
-            "algorithm.charge",
-            self.charge,
-            "max: the average of Theorems 18 and 20 holds with the printed sensitivities only",
-        )
+        is_unit = self.fair == "penal" or bool(np.all(np.asarray(self.alpha) == 1))
+        expected = f"1, for which the sensitivity with fair: {self.fair} is stated"
+        require(is_unit, "algorithm.alpha", self.alpha, expected)
+        holds = self.charge == "max" or self.sens == "paper" or not self.selected
+        expected = "max, since Theorems 18 and 20 hold for the published sensitivities only"
+        require(holds, "algorithm.charge", self.charge, expected)
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy whose two noises meet the two parts of the budget.
@@ -101,36 +99,35 @@ class FairClassification(FunctionalMechanism):
         network : Network
             Communication graph with its mixing matrix.
         horizon : int
-            Has to be 1, since all coefficients are released simultaneously.
+            Number of iterations, which has to be 1.
 
         Returns
         -------
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon == 1, "horizon", horizon, "1: everything is released at once")
+        require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")
         columns = self._columns(problem)
         if not budget.private:
             return replace(self, noise_selected=0.0, noise_rest=0.0)
-        split_budgets = self.budgets(budget, columns, problem.dim)
-        selected_scale, other_scale = (
-            self._scale(part_budget, problem) * self.emulation(problem)
-            for part_budget in split_budgets
+        selected_scale, remaining_scale = (
+            self._scale(partial_budget, problem) * self.emulation(problem)
+            for partial_budget in self.budgets(budget, columns, problem.dim)
         )
-        return replace(self, noise_selected=selected_scale, noise_rest=other_scale)
+        return replace(self, noise_selected=selected_scale, noise_rest=remaining_scale)
 
     def _columns(self, problem) -> int:
+        """Return the number of selected columns, k."""
         count = len(problem.columns_of(self.selected))
-        require(
-            count < problem.dim, "algorithm.selected", self.selected, "not all of the attributes"
-        )
+        expected = "a part of the attributes, not all"
+        require(count < problem.dim, "algorithm.selected", self.selected, expected)
         return count
 
     def budgets(self, budget: Budget, columns: int, dim: int) -> tuple[Budget, Budget]:
         r"""Return the budgets (:math:`\epsilon_s, \delta_s`) and (:math:`\epsilon_n, \delta_n`).
 
-        With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`. With ``max`` both parts
-        are one Gaussian release, and delta is charged once.
+        With ``average``, :math:`\delta_s = \delta_n = 1 - \sqrt{1-\delta}`. With ``max``, all
+        coefficients together are one Gaussian release, with :math:`\delta_s = \delta_n = \delta`.
 
         Parameters
         ----------
@@ -151,8 +148,8 @@ class FairClassification(FunctionalMechanism):
         if self.charge == "max":
             unit, delta = budget.epsilon / max(self.split, 1.0), budget.delta
         else:
-            share = columns / dim
-            unit = budget.epsilon / (share * self.split + 1 - share)
+            fraction = columns / dim
+            unit = budget.epsilon / (fraction * self.split + 1 - fraction)
             delta = -np.expm1(0.5 * np.log1p(-budget.delta))
         return Budget(self.split * unit, delta), Budget(unit, delta)
 
@@ -169,7 +166,7 @@ class FairClassification(FunctionalMechanism):
         return GAUSSIANS[self.gaussian](budget, self._assumed(problem))
 
     def releases(self, problem, network, horizon):
-        """Return one release, scaled so that all of its noise has scale 1.
+        """Return one release, in which all coefficients are divided by their noise scale.
 
         Parameters
         ----------
@@ -190,32 +187,31 @@ class FairClassification(FunctionalMechanism):
         columns = self._columns(problem)
         tight = self.sensitivity(problem, self.fair)
         loss = tight.laplace_loss if self.mechanism == "laplace" else tight.gaussian_loss
-        noises = self.noise_selected.scale, self.noise_rest.scale, columns
-        worst = loss(*noises)
+        scales = self.noise_selected.scale, self.noise_rest.scale, columns
+        largest = loss(*scales)
         used = tight if np.all(self.alpha) else self.sensitivity(problem, "off")
-        attained_loss = self._known(used, noises, worst, problem.dim)
-        return [Release(self.mechanism, sensitivity=worst, scale=1.0, **attained_loss)]
+        attained = self._attained(used, scales, largest, problem.dim)
+        return [Release(self.mechanism, sensitivity=largest, scale=1.0, **attained)]
 
-    def _known(self, tight, noises, worst: float, dim: int) -> dict[str, float]:
-        """Return the fraction of the loss that pairs of records attain.
+    def _attained(self, tight, scales, largest: float, dim: int) -> dict[str, float]:
+        """Return the fraction of the largest loss that a pair of records attains.
 
-        It refers to the noised coefficients that are used. Gaussian noise: if two or more columns
-        have less noise, rows within these columns attain the whole l2 change. Otherwise only the
-        change that two records with the same row make is counted. A fairness term that is left out
-        after its noise reveals nothing.
+        Only coefficients that the objective uses are counted. With Gaussian noise, if two or more
+        columns have the smaller noise, rows within these columns attain the whole l2 change.
+        Otherwise, the two records have equal rows.
         """
         if not tight.known:
             return {}
-        selected_scale, other_scale, columns = noises
+        selected_scale, remaining_scale, columns = scales
         if self.mechanism == "laplace":
-            return {"reached": min(tight.reached_laplace_loss(*noises) / worst, 1.0)}
-        quiet = columns if columns and selected_scale < other_scale else dim - columns
-        moved = tight.l2 if quiet >= 2 else tight.same_row_l2
-        loss = moved / (min(selected_scale, other_scale) if columns else other_scale)
-        return {"attained": min(loss / worst, 1.0)}
+            return {"reached": min(tight.reached_laplace_loss(*scales) / largest, 1.0)}
+        quiet = columns if columns and selected_scale < remaining_scale else dim - columns
+        change = tight.l2 if quiet >= 2 else tight.same_row_l2
+        loss = change / (min(selected_scale, remaining_scale) if columns else remaining_scale)
+        return {"attained": min(loss / largest, 1.0)}
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the epsilon of Lemma 21 or 22, or Theorem 18, 19 or 20, at the set noise.
+        """Return the epsilon of Lemmas 21 and 22 or Theorems 18 to 20 at the current noise.
 
         Parameters
         ----------
@@ -238,12 +234,12 @@ class FairClassification(FunctionalMechanism):
         columns, fair = self._columns(problem), self.fair != "off"
         norm = "l1" if self.mechanism == "laplace" else "l2"
         assumed = paper_sensitivity(norm, problem.dim, fair=fair)
-        terms = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
+        epsilons = [assumed / noise.scale for noise in (self.noise_selected, self.noise_rest)]
         if self.mechanism == "gaussian":
-            part_delta = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
-            terms = [extended_gaussian_epsilon(ratio, part_delta) for ratio in terms]
-        share = columns / problem.dim
-        return float(share * terms[0] + (1 - share) * terms[1])
+            partial_delta = -np.expm1(0.5 * np.log1p(-delta)) if columns else delta
+            epsilons = [extended_gaussian_epsilon(ratio, partial_delta) for ratio in epsilons]
+        fraction = columns / problem.dim
+        return float(fraction * epsilons[0] + (1 - fraction) * epsilons[1])
 
     def scales(self, problem):
         selected = np.isin(np.arange(problem.dim), problem.columns_of(self.selected))
@@ -256,15 +252,16 @@ ALGORITHM = FairClassification
 
 
 def extended_gaussian_epsilon(ratio: float, delta: float) -> float:
-    r"""Solve Theorem 19 for epsilon, for a ratio :math:`\Delta_2/\sigma`.
+    r"""Return the epsilon of Theorem 19 for Gaussian noise.
 
-    :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` with :math:`q = \sqrt2\,\sigma/\Delta_2` has the
-    root :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
+    With :math:`q = \sqrt2\,\sigma/\Delta_2` and :math:`L = \ln(\sqrt{2/\pi}/\delta)`, the condition
+    :math:`q\epsilon - \sqrt L = \sqrt{L+\epsilon}` has the root
+    :math:`\epsilon = (1 + 2q\sqrt L)/q^2`.
 
     Parameters
     ----------
     ratio : float
-        :math:`\Delta_2/\sigma`, l2 sensitivity over standard deviation.
+        Ratio of l2 sensitivity to standard deviation, :math:`\Delta_2/\sigma`.
     delta : float
         Delta of the guarantee.
 

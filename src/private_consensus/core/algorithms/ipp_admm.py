@@ -1,20 +1,22 @@
 r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (paper 004, Algorithm 3).
 
-The iteration is that of PP-ADMM, but :math:`\hat x_i + b_{i2}` is sent only if
+The iteration is that of PP-ADMM, except that an agent sends :math:`\hat x_i + b_{i2}` only if
 
 .. math:: f_i^{clip}(x_i) - f_i^{clip}(\hat x_i) + \mathrm{Lap}(4cC_{loss}/\epsilon_2)
     \ge \alpha + \mathrm{Lap}(2cC_{loss}/\epsilon_1)
 
-and fewer than c messages were sent; otherwise neighbours keep the last one, :math:`x_i`. The losses
-are means over an agent's records of the logistic loss of weight 1, clipped at :math:`C_{loss}`. A
-run is charged :math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
+and it has sent fewer than c messages. Otherwise neighbours continue with its last message
+:math:`x_i`. The losses are means over the records of an agent of the logistic loss of weight 1,
+clipped at :math:`C_{loss}`. The published privacy cost of a run is
+:math:`(\epsilon_1+\epsilon_2)^2/2 + c(\rho_1+\rho_2)`.
 
-As printed the scales lack :math:`1/|D_i|`, and every decision is a fair coin (errata E4.7). No
-version is private by this charge: the tests look at minimisers that are never released (E4.6), and
-each new draw of the noise of the threshold has a privacy cost. The declared releases are all T
-minimisations and the tests, at their set scales (:mod:`.families.progress_tests`). The corrected
-variant tests the noised iterate against a threshold that is drawn once, with PP-ADMM's noise on the
-output only: T Gaussian mechanisms, and the sparse vector technique on queries about their outputs.
+As published, the scales lack :math:`1/|D_i|`, and every decision is nearly a fair coin (errata
+E4.7). The published cost bounds the privacy loss of no version: the tests use minimisers that are
+not released (E4.6), and each new sample of the threshold noise has a cost of its own. The releases
+are therefore those of all T minimisations and of the tests (:mod:`.families.progress_tests`). The
+corrected variant tests the noisy iterate against a threshold that is sampled once, with noise on
+the output only. It consists of T Gaussian mechanisms and the sparse vector technique on queries
+about their outputs.
 """
 
 from __future__ import annotations
@@ -49,29 +51,30 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     Parameters
     ----------
     c : int
-        Messages of an agent, at most.
+        Largest number of messages of an agent.
     C_loss : float
-        Where the loss of a record is clipped.
+        Value :math:`C_{loss}` at which the loss of a record is clipped.
     alpha : float
-        Threshold.
+        Threshold :math:`\alpha` on the decrease of the loss.
     share : float
-        Of the budget, for the tests.
+        Fraction of the budget for the tests.
     svt_sensitivity : {"printed", "per_sample"}
-        :math:`2C_{loss}`, or :math:`2C_{loss}/|D_i|`.
+        Sensitivity in the noise of the tests: :math:`2C_{loss}` or :math:`2C_{loss}/|D_i|`.
     threshold_drawn : {"each", "after_release", "once"}
-        When it is drawn: at every test (line 9), after every message, or never again.
+        When the noise of the threshold is sampled: in every test (line 9), in the first test after
+        every message, or in the first test only.
     threshold_scale : {"printed", "standard"}
-        c times that of a single draw, or that of a single draw.
+        Scale of the threshold noise: c times that of a single sample, or that of a single sample.
     decision : {"sparse_vector", "coin"}
-        ``coin``: a fair one instead of the test, for comparison.
+        Whether the test decides or, for comparison, a fair coin.
     tested : {"minimiser", "noised"}
-        What the test looks at: :math:`\hat x_i`, which is not private before it is sent and is
-        charged c times only; or :math:`\hat x_i + b_{i2}` with all T of them charged, so that the
-        test looks at what is private already, and saves nothing (a repair of E4.6).
+        Tested point. ``minimiser``: :math:`\hat x_i`, which has no noise; the formula counts c
+        minimisations. ``noised``: :math:`\hat x_i + b_{i2}`; the formula counts all T
+        minimisations, which corrects E4.6.
     query_noise, threshold_noise : float
         Laplace scales of query and threshold.
     svt_epsilon : float
-        :math:`\epsilon_1 + \epsilon_2`.
+        Privacy loss of the tests, :math:`\epsilon_1 + \epsilon_2`.
     """
 
     c: int = whole(15)
@@ -91,13 +94,13 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
     source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves each minimiser, and the test of progress has the stated loss"
+        "a changed label changes each minimiser, and the tests have at most the stated loss"
     )
 
     # Algorithm 3.
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, without any test.
+        """Return the state of ADMM before the first iteration, and that of the tests.
 
         Parameters
         ----------
@@ -147,21 +150,21 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         minimiser : ndarray, shape (settings, runs, agents, dim)
             Minimisers without output noise.
         noise : ndarray
-            Output noise, which broadcasts against ``minimiser``.
+            Output noise, broadcastable to ``minimiser``.
         draw : Draw
             Unit draws of the iteration.
 
         Returns
         -------
         (ndarray, dict)
-            Messages [settings, runs, agents, dim], and changed fields of the state.
+            Messages [settings, runs, agents, dim], and the fields of the state that change.
         """
         tested = ProgressTests(self, problem).test(state, minimiser, minimiser + noise, draw)
         sends = (tested.sent > state.sent)[..., None]
         return np.where(sends, minimiser + noise, state.x), tested._asdict()
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, with the privacy cost of its tests and messages.
+        """Return the state after one iteration, and count the privacy cost by the formula.
 
         Parameters
         ----------
@@ -211,10 +214,10 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Interface of audits.
 
     def noise_sites(self, problem, network, horizon):
-        """Return the two sites of the noise: in the minimisation and on the message.
+        """Return the noise sites: the minimisation, if it has noise, and the message.
 
-        Tests of noised models select messages by their noise. A coin selects at most c messages
-        independently of data and noise.
+        A test of noisy iterates depends on the noise of the message. A coin selects at most c
+        messages independently of data and noise.
 
         Parameters
         ----------
@@ -241,7 +244,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
     # Privacy.
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the budget, if ``c`` is at most the horizon.
+        """Return a copy whose noises meet the budget; requires that c is at most the horizon.
 
         Parameters
         ----------
@@ -266,15 +269,15 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return replace(super().silent(), **progress_tests.NO_NOISE._asdict())
 
     def for_all(self, rho, problem, network, horizon):
-        """Return a copy whose tests and messages together cost ``rho``.
+        """Return a copy whose noises meet a zCDP budget of the whole run.
 
-        The tests receive the fraction ``share``. The remainder is divided equally among the charged
-        messages.
+        The fraction ``share`` is for the tests. The remainder is divided equally among the
+        minimisations that the formula counts.
 
         Parameters
         ----------
         rho : float
-            Privacy cost of the whole run, in zCDP.
+            Privacy budget of the whole run, in zCDP.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
@@ -285,14 +288,14 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         Returns
         -------
         Algorithm
-            Copy with all noises.
+            Copy with calibrated noises.
         """
         tests = ProgressTests(self, problem).noise_for(self.share * rho)
         message_rho = (1.0 - self.share) * rho / self.charged(horizon)
         return replace(self.for_one(message_rho, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
-        """Return the total privacy cost of Theorem 10, in zCDP.
+        """Return the total privacy loss of Theorem 10, in zCDP.
 
         Parameters
         ----------
@@ -312,14 +315,13 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         return float(self.svt_epsilon**2 / 2 + messages)
 
     def charged(self, horizon: int) -> int:
-        """Return the number of minimisations that the formula charges."""
+        """Return the number of minimisations whose privacy cost the formula counts."""
         return horizon if self.tested == "noised" else self.c
 
     def releases(self, problem, network, horizon):
         """Return the releases of the minimisations and of the tests.
 
-        With a coin, at most ``c`` minimisations count, since outputs that are not sent are not
-        observed.
+        If a coin decides, only the at most c minimisations whose messages are sent are released.
 
         Parameters
         ----------

@@ -5,10 +5,10 @@ r"""Private ADMM with random penalties (paper 001, Algorithm 1).
         - D^{-1}\nabla f_i(x_i^k) + D^{-1}\lambda_i^k + \Delta_i^{k+1} \quad (6) \\
     \lambda_i^{k+1} &= \lambda_i^k + \zeta\sum_{j\in N_i}(x_j^{k+1} - x_i^{k+1})
 
-with :math:`w_i = \Gamma_i/D` fresh and uniform on (0, 1) for every agent, coordinate and iteration,
-:math:`|N_i|\rho_i + \Gamma_i = D`. The text has a complete graph, N-1 for :math:`|N_i|`; its
-experiments have not. It prints a minus before :math:`\zeta`, which with :math:`+\lambda` in (6)
-feeds disagreement back to itself; (12) and (13) give the plus.
+The weight :math:`w_i = \Gamma_i/D` is sampled uniformly on (0, 1) for every agent, coordinate and
+iteration, and :math:`|N_i|\rho_i + \Gamma_i = D`. The text of the paper assumes a complete graph,
+with N-1 for :math:`|N_i|`; its experiments do not. The published sign before :math:`\zeta` is a
+minus. With :math:`+\lambda` in (6), it increases the disagreement; (12) and (13) have the plus.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SIGNS = ("resolved", "literal")
 EXCHANGES = ("plain", "secret_sharing")
 
 State = namedtuple("State", (*admm.State._fields, *Losses._fields))
-"""State of ADMM, with the privacy losses of messages."""
+"""State of ADMM, with the privacy losses of the sampled messages."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +42,14 @@ class LocallyPrivateADMM(ADMMFamily):
     Parameters
     ----------
     weights : {"random", "fixed"}
-        Those of :mod:`.families.random_weights`, or their mean 1/2.
+        Weights :math:`w_i`: sampled (:mod:`.families.random_weights`), or their mean 1/2.
     minimisation : {"first_order", "exact"}
-        The step (6), (13), or the minimisation (12).
+        Update of :math:`x_i`: the step (6), (13), or the minimisation (12).
     dual : {"resolved", "literal"}
-        Sign of the dual update; ``literal`` diverges.
+        Sign of the dual update: plus, or minus as published, which diverges.
     exchange : {"plain", "secret_sharing"}
-        Whether neighbours see each other's values, or, on a complete graph, their sum only
-        (Algorithm 3).
+        Whether agents receive the values of their neighbours, or only the sum of all values, by
+        secret sharing on a complete graph (Algorithm 3).
     """
 
     D: float | None = 10.0
@@ -69,7 +69,7 @@ class LocallyPrivateADMM(ADMMFamily):
         "horizon": Range(2, 15, 8),
     }
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move the minimiser by the attained part"
+        "at distant points, a changed label changes the minimiser by the attained fraction"
     )
 
     # Algorithm 1.
@@ -118,7 +118,9 @@ class LocallyPrivateADMM(ADMMFamily):
         return mean + draw.weights * (state.x - mean)
 
     def receive(self, state, network):
-        """Return the state with the sums of the neighbours' values, by secret sharing if set.
+        """Return the state with the sums of the neighbours' values.
+
+        With secret sharing, agents receive only the sum of all values.
 
         Parameters
         ----------
@@ -130,7 +132,7 @@ class LocallyPrivateADMM(ADMMFamily):
         Returns
         -------
         State
-            The same state with ``received_sum``.
+            State with new ``received_sum``.
         """
         if self.exchange == "plain":
             return super().receive(state, network)
@@ -138,7 +140,7 @@ class LocallyPrivateADMM(ADMMFamily):
         return state._replace(received_sum=neighbour_sum)
 
     def minimise(self, problem, state, linear, penalty, centre, t):
-        """Return the exact minimiser (12), or the result of the first-order step (6), (13).
+        """Return the exact minimisers (12), or the results of the first-order step (6), (13).
 
         Parameters
         ----------
@@ -147,7 +149,7 @@ class LocallyPrivateADMM(ADMMFamily):
         state : State
             State before the iteration.
         linear : ndarray, shape (settings, runs, agents, dim)
-            Dual, with its noise.
+            Coefficients of the linear term: the dual variable and its noise.
         penalty : ndarray
             :math:`D_i`, broadcastable to [settings, runs, agents, 1].
         centre : ndarray, shape (settings, runs, agents, dim)
@@ -165,7 +167,7 @@ class LocallyPrivateADMM(ADMMFamily):
         return centre - (problem.gradient(state.x) + linear) / penalty
 
     def start(self, problem, network, streams, settings):
-        """Return the state of ADMM before the first iteration, with losses of 0.
+        """Return the state of ADMM before the first iteration, with privacy losses of 0.
 
         Parameters
         ----------
@@ -187,7 +189,7 @@ class LocallyPrivateADMM(ADMMFamily):
         return State(*plain, *no_losses(settings, problem, streams))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration, with the privacy losses of its messages.
+        """Return the state after one iteration, and add the privacy losses of its messages.
 
         Parameters
         ----------
@@ -225,11 +227,11 @@ class LocallyPrivateADMM(ADMMFamily):
 
     @property
     def has_losses(self) -> bool:
-        """Return True if the losses of messages are computed, which needs the first-order step."""
+        """Return True if privacy losses of messages are computed: with first-order steps only."""
         return random_weights.amplify(self) and self.minimisation == "first_order"
 
     def observables(self, state, problem, t):
-        """Return the observables of ADMM, with the losses of messages if they are computed.
+        """Return the observables of ADMM, and the privacy losses of messages if available.
 
         Parameters
         ----------
@@ -252,15 +254,15 @@ class LocallyPrivateADMM(ADMMFamily):
 
     @property
     def hidden_sampling(self):
-        """Return True if weights are random, since no other agent observes them."""
+        """True if weights are random, since other agents do not observe them."""
         return self.weights == "random"
 
     # Privacy.
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss :math:`\alpha\beta_k\mathcal B_\infty` per coordinate.
+        r"""Return the published privacy loss of iteration t per coordinate.
 
-        Here :math:`\alpha = 1/D` (after Theorem 2.2).
+        It is :math:`\alpha\beta_k\mathcal B_\infty` with :math:`\alpha = 1/D` (after Theorem 2.2).
 
         Parameters
         ----------
@@ -281,8 +283,8 @@ class LocallyPrivateADMM(ADMMFamily):
     def releases(self, problem, network, horizon):
         r"""Return the releases of all iterations.
 
-        Random weights do not depend on the data, so that a message is a mixture of Laplace
-        mechanisms. Its loss is at most :math:`\alpha\beta_k\mathcal B_1`, over all coordinates.
+        Random weights do not depend on the data. A message is a mixture of Laplace mechanisms,
+        whose loss over all coordinates is at most :math:`\alpha\beta_k\mathcal B_1`.
 
         Parameters
         ----------
@@ -298,24 +300,22 @@ class LocallyPrivateADMM(ADMMFamily):
         list of Release
             Mechanisms whose composition bounds the privacy loss.
         """
-        # For a mixture over random weights only the tails are known.
+        # An attack on a mixture over random weights is known at delta 0 only.
         mixture = {"attained": None} if self.weights == "random" else {}
         if self.minimisation == "exact":
             return self.releases_of_minimisers(problem, network, horizon, **mixture)
         norm = self.noise.norm
-        moved = problem.record_change(norm) / self.least_penalties(network, horizon)
+        change = problem.record_change(norm) / self.least_penalties(network, horizon)
         attained, first = map(problem.attained_gradient_share, (norm, "l2"))
-        attained_loss = {
-            "attained": attained,
-            "reached": self.noise.reached(problem, horizon, first),
-        }
-        return self.noise.releases(moved, self.scales(horizon), **(attained_loss | mixture))
+        reached = self.noise.reached(problem, horizon, first)
+        attack_fields = {"attained": attained, "reached": reached} | mixture
+        return self.noise.releases(change, self.scales(horizon), **attack_fields)
 
     def convergent(self, problem, network):
-        r"""Return whether the mean iteration contracts, and the condition.
+        r"""Test a condition for convergence, and return the result with the condition as text.
 
-        The condition of the first-order step is :math:`\zeta|N_i| < D - h`, for identical
-        quadratics of curvature h on a regular graph.
+        The condition for first-order steps is :math:`\zeta|N_i| < D - h`, for equal quadratic
+        objectives of curvature h on a regular graph.
 
         Parameters
         ----------
@@ -331,12 +331,12 @@ class LocallyPrivateADMM(ADMMFamily):
         """
         if self.minimisation == "exact":
             return super().convergent(problem, network)
-        links = np.abs(self.dual_step) * network.degrees[..., None]
-        fine = np.all(links < self.penalty(network, 1) - problem.smoothness)
-        return bool(fine), "zeta * degree < D - L for every agent"
+        pull = np.abs(self.dual_step) * network.degrees[..., None]
+        is_stable = np.all(pull < self.penalty(network, 1) - problem.smoothness)
+        return bool(is_stable), "zeta * degree < D - L for every agent"
 
     def check(self, problem, network):
-        """Require a complete graph for secret sharing, and warn outside the convergent range.
+        """Require a complete graph for secret sharing, and warn if the method may diverge.
 
         Parameters
         ----------

@@ -1,13 +1,12 @@
 r"""Private gradient descent with random aggregates (paper 001, Algorithms 2 and 2*).
 
-Algorithm 2, on a general graph with :math:`S_i` agent i and its neighbours and
-:math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`:
+Let :math:`S_i` be agent i and its neighbours, and
+:math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`. Algorithm 2 is
 
 .. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \eta_{k+1}\nabla f_i(m_i) + \Delta_i,
     \qquad m_i = \frac1{|S_i|}\sum_{j\in S_i} x_j \qquad (7)
 
-Algorithm 2*, for each coordinate separately, with lo and hi the smallest and the largest value in
-:math:`S_i`:
+In Algorithm 2*, lo and hi are the smallest and the largest value of each coordinate in :math:`S_i`:
 
 .. math:: x_i^{k+1} = w\,\mathrm{lo} + (1-w)\,\mathrm{hi} - \eta_{k+1}\nabla f_i(x_i^k) + \Delta_i
     \qquad (28)
@@ -31,9 +30,10 @@ class LocallyPrivateGradientDescent(RandomAggregates):
     Parameters
     ----------
     aggregator : {"pair", "range"}
-        With fixed weights, ``pair`` is the plain mean of the neighbourhood.
+        Interval of the aggregate: that of Algorithm 2 or of Algorithm 2*. With fixed weights,
+        ``pair`` is the mean of the neighbourhood.
     own_value : bool
-        Whether the agent itself belongs to the set of which Algorithm 2* takes the range.
+        Whether the range of Algorithm 2* includes the value of the agent itself.
     """
 
     aggregator: str = one_of("pair", AGGREGATORS)
@@ -41,11 +41,11 @@ class LocallyPrivateGradientDescent(RandomAggregates):
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move the gradient by the attained part"
+        "at distant points, a changed label changes the gradient by the attained fraction"
     )
 
     def aggregate(self, x, network):
-        """Return the interval of the random aggregate, from the farthest pair or from the range.
+        """Return the interval of the random aggregate, by the rule ``aggregator``.
 
         Parameters
         ----------
@@ -57,12 +57,12 @@ class LocallyPrivateGradientDescent(RandomAggregates):
         Returns
         -------
         Aggregate
-            Ends of the interval, and the point of the gradient.
+            Interval and point of the gradient.
         """
         if self.aggregator == "pair":
             return around_the_mean(x, network)
-        kind = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
-        members = network.gather(x, kind)
+        agents = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
+        members = network.gather(x, agents)
         return Aggregate(members.min(-2), members.max(-2), x)
 
 

@@ -3,9 +3,9 @@ r"""Algorithm 2 of paper 001 for convex functions with bounded subgradients (The
 .. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
     + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
 
-with the aggregate of (7), and the mean of the iterates for a result. With fixed weights on a
-complete graph all that an agent needs of the others is their sum, :math:`m_i=\bar x^k`
-(Appendix J), which Algorithm 3 finds without showing what is summed (Theorem 2.1).
+with the aggregate of (7). The result is the mean of the iterates. With fixed weights on a complete
+graph, :math:`m_i=\bar x^k`, so that an agent needs only the sum of all values (Appendix J).
+Algorithm 3 computes it without revealing single values (Theorem 2.1).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .parameters import one_of, only
 EXCHANGES = ("plain", "secret_sharing")
 
 State = namedtuple("State", (*random_aggregates.State._fields, "total"))
-"""State of Algorithm 2, with the sum of the means so far, [settings, runs, 1, dim]."""
+"""State of Algorithm 2, with the sum of the means over agents so far, [settings, runs, 1, dim]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,27 +37,27 @@ class LocallyPrivateSubgradient(RandomAggregates):
     Parameters
     ----------
     exchange : {"plain", "secret_sharing"}
-        Whether neighbours see each other's values, or, with fixed weights on a complete graph,
-        their sum only.
+        Whether agents receive the values of their neighbours, or only the sum of all values, with
+        fixed weights on a complete graph.
     """
 
-    decay: float = only(1.0, "steps fall as 1/sqrt(k)")
+    decay: float = only(1.0, "step sizes are proportional to 1/sqrt(k)")
     exchange: str = one_of("plain", EXCHANGES)
 
     source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move the gradient by the attained part"
+        "at distant points, a changed label changes the gradient by the attained fraction"
     )
 
     def __post_init__(self):
         super().__post_init__()
         if self.exchange == "secret_sharing":
-            fixed = "fixed: with random weights, an agent needs single values and not their sum"
-            require(self.weights == "fixed", "algorithm.weights", self.weights, fixed)
+            expected = "fixed, since random weights need the values of single agents"
+            require(self.weights == "fixed", "algorithm.weights", self.weights, expected)
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy whose noise meets the budget, if the graph permits the exchange.
+        """Return a copy whose noise meets the budget; secret sharing requires a complete graph.
 
         Parameters
         ----------
@@ -80,11 +80,11 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return super().calibrate(budget, problem, network, horizon)
 
     def step_size(self, t: int) -> Any:
-        r"""Return the step size :math:`1/(c\sqrt t)`, in a shape that broadcasts."""
+        r"""Return the step size :math:`1/(c\sqrt t)`, broadcastable against iterates."""
         return column(self.eta) / np.sqrt(t)
 
     def aggregate(self, x: np.ndarray, network) -> Aggregate:
-        """Return the interval of the aggregate; with secret sharing it is the mean of all agents.
+        """Return the interval of the aggregate, which is a single point with secret sharing.
 
         Parameters
         ----------
@@ -96,7 +96,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         Returns
         -------
         Aggregate
-            Ends of the interval, and the point of the gradient.
+            Interval and point of the gradient.
         """
         if self.exchange == "plain":
             return around_the_mean(x, network)
@@ -104,7 +104,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return Aggregate(mean, mean, mean)
 
     def start(self, problem, network, streams, settings):
-        """Return the state of Algorithm 2 before the first iteration, with a sum of means of 0.
+        """Return the state before the first iteration, with the sum of means at 0.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return State(*plain, np.zeros_like(plain.x[..., :1, :]))
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one step, and add the mean before it to the sum of means.
+        """Return the state after one step, with the previous mean added to the sum of means.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return after._replace(total=state.total + state.x.mean(-2, keepdims=True))
 
     def observables(self, state, problem, t):
-        """Return the observables of Algorithm 2 and the average of the means so far.
+        """Return the observables of Algorithm 2, and the average of the means over iterations.
 
         Parameters
         ----------
@@ -170,9 +170,9 @@ class LocallyPrivateSubgradient(RandomAggregates):
         return super().observables(state, problem, t) | {"averaged": averaged}
 
     def releases(self, problem, network, horizon):
-        r"""Return one release per iteration, with sensitivity :math:`\eta_k\Delta`.
+        r"""Return the releases of all messages, with sensitivities :math:`\eta_k\Delta`.
 
-        Gradients are taken at points that are functions of messages.
+        Gradients are evaluated at functions of messages.
 
         Parameters
         ----------
@@ -189,9 +189,9 @@ class LocallyPrivateSubgradient(RandomAggregates):
             Mechanisms whose composition bounds the privacy loss.
         """
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
-        moved = problem.record_change(self.noise.norm)
-        attained_loss = self.known(problem, horizon)
-        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attained_loss)
+        change = problem.record_change(self.noise.norm)
+        attack_fields = self.known(problem, horizon)
+        return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
 
 ALGORITHM = LocallyPrivateSubgradient

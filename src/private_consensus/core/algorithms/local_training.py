@@ -2,13 +2,12 @@ r"""Local training: each agent descends on its own records, with noise, and does
 
 .. math:: x_i^{t+1} = x_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(x_i^t)) + N(0, \sigma^2 I)\bigr)
 
-After the last step an agent releases its model. Until then no other agent
-learns anything; afterwards every agent receives this model. The privacy cost covers all T steps,
+An agent releases its model after the last step. The privacy cost covers all T steps,
 
 .. math:: \mu^2 = T\,\Delta^2/\sigma^2,
 
-so that the model of any iteration may be released. Without a budget there is no noise. An algorithm
-with a larger loss than local training gains nothing from communication.
+so that the models of all iterations may be released. Without a budget there is no noise. Local
+training is the baseline for the benefit of communication.
 """
 
 from __future__ import annotations
@@ -21,11 +20,16 @@ from .families.clipped_descent import State, WithoutNeighbours
 
 @dataclass(frozen=True, kw_only=True)
 class LocalTraining(WithoutNeighbours):
-    r"""Noisy gradient descent without communication; ``noise`` is :math:`\sigma`."""
+    r"""Noisy gradient descent of each agent on its own records, without communication.
 
-    source: ClassVar[str] = "Noisy gradient descent (Bassily, Smith, Thakurta, FOCS 2014), alone"
+    The parameter ``noise`` is :math:`\sigma`.
+    """
+
+    source: ClassVar[str] = (
+        "Bassily, Smith, Thakurta, FOCS 2014 (noisy gradient descent), per agent"
+    )
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves each gradient by half of the bound at every point"
+        "a changed label changes each gradient by half of the bound at every point"
     )
 
     def step(self, state, problem, network, draw, t):

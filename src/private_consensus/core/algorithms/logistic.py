@@ -3,8 +3,8 @@ r"""Logistic regression without privacy and without fairness (paper 004, section
 .. math:: \min_w \sum_i \bigl[\ln(1 + e^{x_i^T w}) - y_i\, x_i^T w\bigr] +
     \tfrac{\lambda}{2}\|w\|_2^2 \quad (97)
 
-with a :math:`\lambda` so small that it only chooses among minimisers where columns depend on one
-another, as indicator columns do.
+With linearly dependent columns, such as indicator columns, the minimiser without the ridge is not
+unique. The small :math:`\lambda` selects one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Logistic(Algorithm):
     Parameters
     ----------
     ridge : float
-        :math:`\lambda > 0`.
+        Coefficient :math:`\lambda > 0` of the ridge.
     """
 
     ridge: float = positive(1e-2)
@@ -43,7 +43,7 @@ class Logistic(Algorithm):
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 
     def releases(self, problem, network, horizon):
-        """Return one exact release, since nothing is private.
+        """Return one exact release, since the method has no noise.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Logistic(Algorithm):
         return [Release("exact", scale=0.0)]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Observe the fitted coefficients of all settings at iteration 1.
+        """Fit the coefficients of all settings, and observe them at iteration 1.
 
         Parameters
         ----------
@@ -86,17 +86,16 @@ ALGORITHM = Logistic
 
 
 def fit(problem, ridge: float) -> np.ndarray:
-    r"""Compute the minimisers for the training rows of all runs.
+    r"""Compute the minimisers of (97) on the training rows of each run.
 
-    All runs start from the minimiser for all rows and use the second derivative at that
-    point. A second derivative per run costs far more than the steps that it saves.
+    All runs start from the minimiser for all rows and use the Hessian at this point in all steps.
 
     Parameters
     ----------
     problem : Problem
         Features, labels and training rows of all runs.
     ridge : float
-        :math:`\lambda > 0` of (97).
+        Coefficient :math:`\lambda > 0` of the ridge.
 
     Returns
     -------
@@ -122,9 +121,9 @@ _latest: list[tuple] = []
 
 
 def _of_all_rows(problem, ridge: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the minimiser for all rows, the second derivative there, and the size of the terms.
+    """Return the minimiser for all rows, the Hessian at it, and the sum of absolute features.
 
-    Successive batches of runs have the same rows, so the latest result is cached.
+    The latest result is cached, since successive batches of runs have the same rows.
     """
     for features, labels, cached_ridge, answer in _latest:
         same = features is problem.features and np.array_equal(labels, problem.labels)
@@ -149,11 +148,11 @@ def _full_steps(problem, mask, ridge, start) -> np.ndarray:
     w, value = start, _objective(problem, mask, ridge, start)
     for _ in range(FULL_STEPS):
         slope = _gradient(problem, mask, ridge, w)
-        ahead = w - np.linalg.solve(_hessian(problem, mask, ridge, w), slope[..., None])[..., 0]
-        reached = _objective(problem, mask, ridge, ahead)
-        if not (reached < value).all():
+        new = w - np.linalg.solve(_hessian(problem, mask, ridge, w), slope[..., None])[..., 0]
+        new_value = _objective(problem, mask, ridge, new)
+        if not (new_value < value).all():
             break
-        w, value = ahead, reached
+        w, value = new, new_value
     return w
 
 
@@ -164,10 +163,7 @@ def _objective(problem, mask, ridge, w) -> np.ndarray:
 
 
 def _gradient(problem, mask, ridge, w) -> np.ndarray:
-    """Compute the gradient for each column of ``mask``.
-
-    ``mask`` has row weights [rows, runs]; w is [runs, d].
-    """
+    """Compute the gradient at w [runs, d], with the row weights ``mask`` [rows, runs]."""
     x, y = problem.features, problem.labels
     residual = x @ w.T
     expit(residual, out=residual)

@@ -3,7 +3,7 @@ r"""ADMM with perturbed and increasing penalty (Zhang, Khalili, Liu, ICML 2018),
 .. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
     \qquad D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|
 
-The dual keeps its own constant step :math:`\zeta`.
+The step size :math:`\zeta` of the dual is constant.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from .families.objective_perturbation import ObjectivePerturbed
 class PenaltyPerturbation(ObjectivePerturbed):
     r"""ADMM with perturbed and increasing penalties (M-ADMM).
 
-    ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
+    The parameter ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
 
     Parameters
     ----------
     t_0 : int
-        Iteration whose penalty is :math:`2\eta|N_i|`: 0 where the first one has grown already, as
-        in paper 001, 1 where it has not, as in paper 004.
+        Iteration :math:`t_0` whose penalty is :math:`2\eta|N_i|`: 0 in paper 001, and 1, the first
+        iteration, in paper 004.
     """
 
     t_0: int = 0
@@ -33,7 +33,7 @@ class PenaltyPerturbation(ObjectivePerturbed):
     source: ClassVar[str] = "Zhang, Khalili, Liu, ICML 2018, PMLR 80:5796-5805"
     where: ClassVar[str] = "centre"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves the noise that leads to the same minimiser by the attained part"
+        "a changed label changes the noise that leads to a minimiser by the attained fraction"
     )
 
     def penalty(self, network, t):

@@ -1,20 +1,19 @@
-r"""MAFALDA-SGD: noise that is correlated over rounds (Bellet, Cyffers, Frey, Gaudel, Lereverend,
-Taiani, ICLR 2026).
+r"""MAFALDA-SGD: noise that is correlated over rounds (Bellet et al., ICLR 2026).
 
 .. math::
     y_t = z_t - \eta\Bigl(\mathrm{clip}_K(g_t(z_t)) + \sigma\sum_{r\le t} (C^{-1})_{tr} n_r\Bigr),
     \qquad z_{t+1} = W y_t, \qquad n_r \sim N(0, I)
 
-with one lower triangular C for all agents, chosen for the error that the noise leaves in all models
-after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.observers.temporal` has the
-objective). With b ``batches`` in a fixed cycle a record takes part in rounds s, s + b, ... With
-sens the largest :math:`|C\Delta|` for changes of at most 1 in these rounds, all messages together
-are one Gaussian mechanism
+All agents use one lower triangular matrix C, which minimises the error that the noise causes in the
+models after mixing (arXiv 2510.17480; :mod:`private_consensus.privacy.observers.temporal` has the
+objective). With b ``batches`` in a fixed cycle, a record affects the rounds s, s + b, ... Let
+sens(C) be the largest :math:`|C\Delta|` for changes of at most 1 in these rounds. For the
+eavesdropper, all messages together are one Gaussian mechanism with
 
-.. math:: \mu = \Delta\,\mathrm{sens}(C)/\sigma
+.. math:: \mu = \Delta\,\mathrm{sens}(C)/\sigma,
 
-for the eavesdropper, also where gradients are taken at what was sent before. Single agents far away
-may learn more than from independent noise of the same account.
+also if gradients are evaluated at functions of earlier messages. For distant agents, the privacy
+loss may be larger than with independent noise of equal :math:`\mu`.
 """
 
 from __future__ import annotations
@@ -54,12 +53,12 @@ class MAFALDASGD(ClippedDescent):
     Parameters
     ----------
     batches : int
-        b; an agent's records are divided into b batches in turn, and round t uses batch t mod b,
-        times b so that a batch's gradient is that of all records on average.
+        Number b of batches into which the records of each agent are divided. Round t uses batch
+        t mod b. Its gradient is multiplied by b, so that the mean of a cycle is the full gradient.
     correlation : {"optimal", "independent", "anti_pgd"}
-        C for the least error; the unit matrix; or :math:`n_t - n_{t-1}` in round t.
+        Noise: with the optimal C, independent, or :math:`n_t - n_{t-1}` in round t.
     filter : tuple of tuple of float, optional
-        :math:`C^{-1}`; set by :meth:`calibrate` for horizon and graph.
+        Matrix :math:`C^{-1}`, which :meth:`calibrate` sets for the horizon and the graph.
     """
 
     batches: int = whole(1)
@@ -69,7 +68,7 @@ class MAFALDASGD(ClippedDescent):
     source: ClassVar[str] = "Bellet et al., ICLR 2026, arXiv 2510.17480, Algorithm 1"
 
     def calibrate(self, budget, problem, network, horizon):
-        """Return a copy with the filter for horizon and graph, whose noise meets the budget.
+        """Return a copy with the filter for the horizon and the graph, and calibrated noise.
 
         Parameters
         ----------
@@ -87,7 +86,7 @@ class MAFALDASGD(ClippedDescent):
         Algorithm
             Copy with calibrated noise.
         """
-        expected = "one graph for all runs, such as a ring or a grid: the noise is computed for it"
+        expected = "one graph for all runs, such as a ring, since the graph determines the noise"
         require(network.shared, "network", "one graph per run", expected)
         _require_batches(problem, int(self.batches))
         if not budget.private:
@@ -104,21 +103,21 @@ class MAFALDASGD(ClippedDescent):
             return np.eye(horizon)
         if self.correlation == "anti_pgd":
             return np.tril(np.ones((horizon, horizon)))
-        if isinstance(network, SparseNetwork):  # nearly optimal; the account holds for any C
+        if isinstance(network, SparseNetwork):  # nearly optimal; the privacy bound holds for any C
             gram = gram_of_powers(network.traces_of_powers(2 * horizon), horizon)
         else:
             gram = error_gram(network.mixing, horizon)
-        return _found_once(gram.tobytes(), horizon, int(self.batches))
+        return _optimal_factor(gram.tobytes(), horizon, int(self.batches))
 
     def change(self, problem):
-        """Return the largest l2 change of a batch's gradient."""
-        moved = float(problem.record_change("l2")) * int(self.batches)
-        return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
+        """Return the largest l2 change of the gradient of a batch by a replaced record."""
+        change = float(problem.record_change("l2")) * int(self.batches)
+        return change if self.clip is None else min(change, 2.0 * float(self.clip))
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of all rounds together.
+        """Return the sensitivity of all rounds together, relative to noise of scale 1.
 
-        It uses an upper bound on sens for the filter that is set.
+        It is an upper bound for the current filter.
 
         Parameters
         ----------
@@ -141,26 +140,23 @@ class MAFALDASGD(ClippedDescent):
     def filter_of(self, horizon: int) -> np.ndarray:
         """Return :math:`C^{-1}` for the first ``horizon`` rounds.
 
-        Rounds after the last one of the filter have independent noise.
+        The noise of rounds beyond the filter is independent.
         """
         inverse, stored = np.eye(horizon), np.array(self.filter or [[]])
-        stored_rounds = min(horizon, stored.shape[1])
-        inverse[:stored_rounds, :stored_rounds] = stored[:stored_rounds, :stored_rounds]
+        rounds = min(horizon, stored.shape[1])
+        inverse[:rounds, :rounds] = stored[:rounds, :rounds]
         return inverse
 
     def attained(self, problem):
-        """Return None, since the attained fraction of the change is not known in general.
-
-        It would be the change that a record makes in a single round, over sens.
-        """
+        """Return None, since the attained fraction of the sensitivity is unknown."""
         return None
 
     def noise_sites(self, problem, network, horizon):
-        r"""Return the site of the noise: the draw of each round.
+        r"""Return the noise site: the draw of each round.
 
-        A record changes the draws by :math:`C\Delta/\sigma`. The change of a single round is known
-        if a record takes part in all rounds and no entry of C is negative. Otherwise only all
-        rounds together are bounded, by :meth:`losses`.
+        A record changes the draws by :math:`C\Delta/\sigma`. The change in a single round is known
+        if a record affects all rounds and no entry of C is negative. Otherwise only the change in
+        all rounds together is bounded, by :meth:`losses`.
 
         Parameters
         ----------
@@ -185,7 +181,7 @@ class MAFALDASGD(ClippedDescent):
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
     def start(self, problem, network, streams, settings):
-        """Return messages at 0, without noise of earlier rounds.
+        """Return the state before the first round, without noise of earlier rounds.
 
         Parameters
         ----------
@@ -227,33 +223,34 @@ class MAFALDASGD(ClippedDescent):
         State
             State after the iteration.
         """
-        now = np.broadcast_to(draw, state.x.shape)[..., None]
-        drawn = np.concatenate([state.drawn, now], axis=-1)
+        latest = np.broadcast_to(draw, state.x.shape)[..., None]
+        drawn = np.concatenate([state.drawn, latest], axis=-1)
         weights = self.filter_of(t)[t - 1]
         z = network.mix(state.x)
-        moved = self.descent(batch_of(problem, t, self.batches), z)
-        return State(moved + self.message_scale * (drawn @ weights), drawn)
+        stepped = self.descent(batch_of(problem, t, self.batches), z)
+        return State(stepped + self.message_scale * (drawn @ weights), drawn)
 
 
 ALGORITHM = MAFALDASGD
 
 
 @lru_cache(maxsize=64)
-def _found_once(gram: bytes, rounds: int, batches: int) -> np.ndarray:
-    """Return C for a matrix of errors [rounds, rounds], cached because all budgets share it."""
+def _optimal_factor(gram: bytes, rounds: int, batches: int) -> np.ndarray:
+    """Return the optimal C for an error matrix [rounds, rounds], cached for all budgets."""
     return cyclic_factor(np.frombuffer(gram).reshape(rounds, rounds), batches)
 
 
 def _require_batches(problem: Any, batches: int) -> None:
     if batches == 1:
         return
-    problem.part(slice(0, None, batches))
-    fine = problem.records % batches == 0
-    require(fine, "algorithm.batches", batches, f"a divisor of {problem.records}, the records")
+    problem.part(slice(0, None, batches))  # raises an error if the problem has no batches
+    divides = problem.records % batches == 0
+    expected = f"a divisor of {problem.records}, the number of records of an agent"
+    require(divides, "algorithm.batches", batches, expected)
 
 
 def batch_of(problem: Any, t: int, batches: Any):
-    """Return the problem restricted to the records that take part in round t.
+    """Return the problem restricted to the batch of round t.
 
     Parameters
     ----------
@@ -267,7 +264,7 @@ def batch_of(problem: Any, t: int, batches: Any):
     Returns
     -------
     Problem
-        Weights are multiplied by the number of batches.
+        Problem whose weight per record is multiplied by the number of batches.
     """
     counts = np.unique(batches)
     require(len(counts) == 1, "algorithm.batches", counts, "one number for all settings")

@@ -1,4 +1,4 @@
-r"""Muffliato: noisy values, averaged by gossip (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
+r"""Muffliato: gossip averages of noisy values (Cyffers, Even, Bellet, Massoulie, NeurIPS 2022).
 
 .. math::
     x_i^0 &= \bar d_i + N(0, \sigma^2 I), \qquad x^1 = W x^0, \\
@@ -7,10 +7,10 @@ r"""Muffliato: noisy values, averaged by gossip (Cyffers, Even, Bellet, Massouli
     \gamma = \frac{2\bigl(1 - \sqrt{\lambda(1-\lambda/4)}\bigr)}{(1-\lambda/2)^2},
     \quad \lambda = 1 - |\lambda_2(W)|
 
-(arXiv 2206.05091 and its published code). Iteration t = 1, 2, ... sends :math:`x^{t-1}`. Replacing
-a record moves :math:`x_i^0` by the record's change of the agent's mean, and all later messages are
-functions of the first ones: the eavesdropper's account is one Gaussian mechanism, however many
-rounds there are.
+This follows arXiv 2206.05091 and its published code. Iteration t = 1, 2, ... sends
+:math:`x^{t-1}`. A replaced record changes :math:`x_i^0` by the change of the agent's mean, and all
+later messages are functions of the first ones. The privacy loss to the eavesdropper is that of one
+Gaussian mechanism, for any number of rounds.
 """
 
 from __future__ import annotations
@@ -40,13 +40,14 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Muffliato(Iterative):
-    r"""Muffliato: private averaging of the means of agents.
+    r"""Muffliato: private averaging of the agents' means by gossip.
 
     Parameters
     ----------
     noise : float
-        :math:`\sigma`, standard deviation of each coordinate.
+        Standard deviation :math:`\sigma` of the noise of each coordinate.
     acceleration : {"none", "chebyshev"}
+        Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
     noise: Noise = noise_field()
@@ -57,7 +58,7 @@ class Muffliato(Iterative):
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 1"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (
-        "opposite corners move the single noised value by exactly the sensitivity"
+        "records in opposite corners change the noisy mean by exactly the sensitivity"
     )
 
     def calibrate(self, budget, problem, network, horizon):
@@ -108,7 +109,7 @@ class Muffliato(Iterative):
         return [Release("gaussian", _change(problem), self.noise.scale, attained=1.0)]
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Compute the epsilon of the first message by the exact Gaussian curve.
+        """Return the epsilon of the first message, by the exact curve of Gaussian DP.
 
         Parameters
         ----------
@@ -131,7 +132,7 @@ class Muffliato(Iterative):
         return gaussian_epsilon(_change(problem) / self.noise.scale, delta)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the first message only.
+        """Return the noise site: the first message.
 
         Parameters
         ----------
@@ -154,7 +155,7 @@ class Muffliato(Iterative):
         return [self.noise.site(scale, first * _change(problem) / self.noise.scale)]
 
     def start(self, problem, network, streams, settings):
-        """Return both messages at 0, before the first iteration.
+        """Return the state before the first iteration, with both messages at the starting point.
 
         Parameters
         ----------
@@ -201,7 +202,7 @@ class Muffliato(Iterative):
         return State(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):
-        """Return the messages of all agents.
+        """Return the messages of all agents as ``released``.
 
         Parameters
         ----------
@@ -224,7 +225,7 @@ ALGORITHM = Muffliato
 
 
 def gossip(network, state, first, acceleration: str) -> np.ndarray:
-    """Return the next message of a gossip phase.
+    """Return the next messages of a gossip phase.
 
     Parameters
     ----------
@@ -233,7 +234,7 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
     state : State
         Last message and the message before it.
     first : bool or ndarray of bool
-        True where the next message is the second of its phase; ``before`` is then unused.
+        True if the next message is the second of its phase, which does not use ``state.before``.
     acceleration : {"none", "chebyshev"}
         Recursion of the gossip.
 
@@ -250,7 +251,10 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
 
 
 def chebyshev_weight(mixing: np.ndarray) -> np.ndarray:
-    r"""Return :math:`\gamma` of a mixing matrix, [1, 1], or of one per run, [runs, 1, 1]."""
+    r"""Return the weight :math:`\gamma` of the acceleration for a mixing matrix.
+
+    Its shape is [1, 1], or [runs, 1, 1] for one matrix per run.
+    """
     return _weight_of(second_eigenvalue(mixing))
 
 

@@ -1,7 +1,6 @@
-r"""Muffliato-GD: noised gradient steps, each followed by gossip without noise (Cyffers, Even,
-Bellet, Massoulie, NeurIPS 2022, Algorithm 3).
+r"""Muffliato-GD: noisy gradient steps, each followed by gossip (Cyffers et al., NeurIPS 2022).
 
-With K ``rounds`` of gossip a step, one message a round,
+Algorithm 3, with K ``rounds`` of gossip per step and one message per round, is
 
 .. math::
     y_i^{t,0} = z_i^t - \eta\bigl(\mathrm{clip}_C(\nabla f_i(z_i^t)) + N(0, \sigma^2 I)\bigr),
@@ -9,8 +8,8 @@ With K ``rounds`` of gossip a step, one message a round,
 
 or accelerated as in :mod:`.muffliato`. The gradient is clipped *before* the noise is added. K = 1
 is decentralized gradient descent with independent noise. :math:`z` is a function of messages: for
-the eavesdropper each step is one Gaussian mechanism and the rest is post-processing. Rounds without
-noise tell single agents what distance would hide (``docs/explanation/observers.md``).
+the eavesdropper, each step is one Gaussian mechanism, and the gossip is post-processing. Rounds of
+gossip increase the privacy loss to distant agents (``docs/explanation/observers.md``).
 """
 
 from __future__ import annotations
@@ -33,8 +32,9 @@ class MuffliatoGD(ClippedDescent):
     Parameters
     ----------
     rounds : int
-        K; the horizon counts messages.
+        Number K of messages per gradient step; the horizon counts messages.
     acceleration : {"none", "chebyshev"}
+        Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
     rounds: int = whole(1)
@@ -43,15 +43,15 @@ class MuffliatoGD(ClippedDescent):
     privacy_depends_on: ClassVar[str] = NOTHING
     source: ClassVar[str] = "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022, Algorithm 3"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves each gradient by half of the bound at every point"
+        "a changed label changes each gradient by half of the bound at every point"
     )
 
     def noised(self, horizon: int) -> np.ndarray:
-        """Return True for each message that is the first of a step, [horizon]."""
+        """Return True for each message with noise, the first of its step; [horizon]."""
         return np.arange(horizon) % int(self.rounds) == 0
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of each noisy step over noise of scale 1.
+        """Return the sensitivity of each noisy step, relative to noise of scale 1.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class MuffliatoGD(ClippedDescent):
         return np.full(int(self.noised(horizon).sum()), self.change(problem))
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the first message of each step.
+        """Return the noise site: the first message of each step.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class MuffliatoGD(ClippedDescent):
         return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
-        """Return both messages at 0, before the first iteration.
+        """Return the state before the first iteration, with both messages at the starting point.
 
         Parameters
         ----------

@@ -5,17 +5,17 @@ r"""One-shot averaging: the noisy regularised minimiser of each agent, averaged 
     x_i^0 &= \hat x_i + n_i, \qquad x^{t+1} = W x^t
 
 with noise on the output, :math:`b_i = 0,\ n_i \sim N(0, \sigma^2 I)`, or in the objective,
-:math:`b_i \sim N(0, \sigma^2 I),\ n_i = 0` (Chaudhuri, Monteleoni, Sarwate, JMLR 2011, with
-Gaussian noise: Kifer, Smith, Thakurta, COLT 2012). Iteration t = 1, 2, ... sends
-:math:`x^{t-1}`; data are used once, and all later messages are functions of the first ones.
+:math:`b_i \sim N(0, \sigma^2 I),\ n_i = 0` (Chaudhuri, Monteleoni, Sarwate, JMLR 2011; with
+Gaussian noise Kifer, Smith, Thakurta, COLT 2012). Iteration t = 1, 2, ... sends
+:math:`x^{t-1}`. Data are used once, and all later messages are functions of the first ones.
 
-A replaced record moves the minimum by at most :math:`\Delta_2/(\mu + D)`, which noise on the
-output hides as one Gaussian mechanism. Noise in the objective: where records do not move the
-Hessian, a replaced record shifts the :math:`b_i` that leads to a given minimum by what it moves the
-gradient, whatever the minimum, which is one Gaussian mechanism of :math:`\mu = \Delta_2/\sigma`;
-generalised linear models are accounted for by
-:mod:`private_consensus.privacy.objective_perturbation`. Of other problems nothing is proven, and
-they are refused.
+A replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D)`. Noise on the output
+is one Gaussian mechanism with this sensitivity. With noise in the objective, a minimiser determines
+:math:`b_i`. If the Hessian does not depend on the records, neighbouring data sets need noises that
+differ by the change of the gradient, which is one Gaussian mechanism with
+:math:`\mu = \Delta_2/\sigma`. For generalised linear models, see
+:mod:`private_consensus.privacy.objective_perturbation`. For other problems, there is no proof, and
+calibration raises an error.
 """
 
 from __future__ import annotations
@@ -50,10 +50,11 @@ class OneShotAveraging(Iterative):
     Parameters
     ----------
     D : float
-        :math:`D`, curvature that is added to every agent's objective.
+        Curvature D that is added to the objective of every agent.
     noise : float
-        :math:`\sigma`, standard deviation of each coordinate, of the output or in the objective.
+        Standard deviation :math:`\sigma` of the noise of each coordinate.
     perturbed : {"output", "objective"}
+        Quantity to which the noise is added.
     """
 
     D: float = positive(0.05)
@@ -64,12 +65,12 @@ class OneShotAveraging(Iterative):
     source: ClassVar[str] = "Chaudhuri, Monteleoni, Sarwate, JMLR 12, 2011, Algorithms 1 and 2"
     ranges: ClassVar = {"D": Range(0.01, 3.0, 0.2, CURVATURE), "horizon": Range(3, 30, 15)}
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves the single minimiser or gradient by the attained part"
+        "a changed label changes the minimiser or the gradient by the attained fraction"
     )
 
     @property
     def where(self) -> str:
-        """Return the quantity to which noise is added."""
+        """Quantity to which the noise is added."""
         return self.perturbed
 
     def calibrate(self, budget, problem, network, horizon):
@@ -95,20 +96,20 @@ class OneShotAveraging(Iterative):
         if not budget.private:
             return replace(self, noise=0.0)
 
-        def made(noise):
+        def releases_at(noise):
             return replace(self, noise=noise).releases(problem, network, horizon)
 
-        return replace(self, noise=calibrate(made, budget))
+        return replace(self, noise=calibrate(releases_at, budget))
 
     def check(self, problem) -> None:
-        """Require a problem with a proof for noise in the objective."""
+        """Raise an error if there is no privacy proof for noise in the objective."""
         if self.perturbed == "output" or problem.record_curvature == 0:
             return
-        free = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
+        is_covered = isinstance(problem, LogisticRegression) and np.isinf(problem.box)
         expected = (
             "quadratic, or logistic_regression without a box, since the objective is perturbed"
         )
-        require(bool(free), "problem.name", type(problem).__name__, expected)
+        require(bool(is_covered), "problem.name", type(problem).__name__, expected)
 
     def change(self, problem) -> float:
         """Return the largest l2 change of the quantity to which the noise is added."""
@@ -148,16 +149,16 @@ class OneShotAveraging(Iterative):
         return [Release("gaussian", self.change(problem), self.noise.scale, attained=attained)]
 
     def _perturbed_objective(self, problem) -> PerturbedObjective:
-        r"""Return the privacy profile with :math:`\mu = 2w/\sigma`.
+        r"""Return the privacy profile of a minimiser, with :math:`\mu = 2w/\sigma`.
 
-        It holds for rows of norm 1, and for a loss whose derivative has one sign.
+        Rows have the norm 1, and the derivative of the loss has one sign.
         """
         curvature = problem.least_convexity + float(self.D)
         mu = 2.0 * problem.weight / float(self.noise.scale)
         return PerturbedObjective(mu, float(problem.record_curvature / curvature), one_sign=True)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the first message only.
+        """Return the noise site: the first message, if noise is on the output.
 
         Parameters
         ----------
@@ -181,7 +182,7 @@ class OneShotAveraging(Iterative):
         return [self.noise.site(scale, moved)]
 
     def start(self, problem, network, streams, settings):
-        """Return messages at 0, before the first iteration.
+        """Return the state before the first iteration, with messages at the starting point.
 
         Parameters
         ----------
@@ -202,9 +203,9 @@ class OneShotAveraging(Iterative):
         return State(origin(problem, streams, settings))
 
     def step(self, state, problem, network, draw, t):
-        """Return the noisy minima in iteration 1, and their mixtures afterwards.
+        """Return the noisy minimisers in iteration 1, and the result of a gossip round afterwards.
 
-        The added curvature is centred at the starting point, which is public.
+        The centre of the added curvature is the public starting point.
 
         Parameters
         ----------
@@ -226,14 +227,14 @@ class OneShotAveraging(Iterative):
         """
         if t > 1:
             return State(network.mix(state.x))
-        noise = column(self.noise.scale) * draw + np.zeros_like(state.x)
-        within = noise if self.perturbed == "objective" else np.zeros_like(noise)
+        zero = np.zeros_like(state.x)
+        noise = column(self.noise.scale) * draw + zero
+        linear, added = (noise, zero) if self.perturbed == "objective" else (zero, noise)
         penalty = column(self.D) * np.ones((1, 1, 1, 1))
-        minimum = problem.proximal(within, penalty, state.x, state.x)
-        return State(minimum if self.perturbed == "objective" else minimum + noise)
+        return State(problem.proximal(linear, penalty, state.x, state.x) + added)
 
     def observables(self, state, problem, t):
-        """Return the messages of all agents.
+        """Return the messages of all agents as ``released``.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
 r"""ADMM with output perturbation (Ding, Gong, Pan, Han, arXiv 1901.02094), [48] of paper 001.
 
-The exact minimiser is sent with noise, and only what was sent is used from then on.
+An agent sends its exact minimiser with noise. Later iterations use the noisy value only.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from .families.spending import printed_change
 class OutputPerturbation(ADMMFamily):
     r"""ADMM with output perturbation (P-ADMM).
 
-    The paper's variance :math:`R^t\sigma_1^2` is ``growth`` :math:`= R^{-1/2}`.
-
-    A replaced record moves the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
+    The variance :math:`R^t\sigma_1^2` of the paper corresponds to ``growth`` :math:`= R^{-1/2}`. A
+    replaced record changes the minimiser by at most :math:`\Delta_2/(\mu + D_i)`.
     """
 
     law: str = "gaussian"
@@ -26,13 +25,13 @@ class OutputPerturbation(ADMMFamily):
     source: ClassVar[str] = "Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094"
     where: ClassVar[str] = "output"
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move each minimiser by the attained part at every centre"
+        "at distant points, a changed label changes each minimiser by the attained fraction"
     )
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the loss :math:`\mathcal B_\infty/(D_i s)` per coordinate.
+        r"""Return the privacy loss :math:`\mathcal B_\infty/(D_i s)` per coordinate.
 
-        It is analogous to the losses of the other methods of Xiao et al.
+        It is analogous to the formulas of Xiao et al. for other methods.
 
         Parameters
         ----------

@@ -4,8 +4,8 @@ r"""Private distributed optimisation (Huang, Mitra, Vaidya, ICDCN 2015), [45] of
     z_i(t) &= \sum_j w_{ij} y_j(t) \\
     y_i(t+1) &= \mathrm{Proj}\bigl(z_i(t) - \eta_t\nabla f_i(z_i(t))\bigr) + \Delta_i(t)
 
-with geometric steps :math:`\eta_t = c\,q^t` and Laplace noise of scale :math:`b\,p^t`,
-:math:`q < p`, so that the loss of infinitely many iterations is finite: p = 1 / ``growth``.
+with geometric step sizes :math:`\eta_t = c\,q^t` and Laplace noise of scale :math:`b\,p^t`, p = 1 /
+``growth``. For :math:`q < p`, the privacy loss of infinitely many iterations is finite.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .families.gradient_steps import GradientSteps
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateDistributedOptimisation(GradientSteps):
-    """Private distributed optimisation (PDOP): each agent mixes the noisy value that it sends."""
+    """Private distributed optimisation (PDOP), in which agents mix noisy messages only."""
 
     source: ClassVar[str] = "Huang, Mitra, Vaidya, ICDCN 2015"
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move each gradient by the attained part"
+        "at distant points, a changed label changes each gradient by the attained fraction"
     )
 
     def step(self, state, problem, network, draw, t):

@@ -1,8 +1,8 @@
 r"""Reconstruction of PFLR*: private and fair logistic regression by a shifted mean.
 
-Paper 004 compares itself with PFLR* of Xu, Yuan and Wu (WWW 2019 companion) and says of it only
-that Laplace noise with a shifted mean is added to the objective with the fairness constraint. What
-follows is our reading of that sentence, not the authors' algorithm:
+Paper 004 compares its methods with PFLR* of Xu, Yuan and Wu (WWW 2019 companion). It describes
+PFLR* in one sentence: Laplace noise with a shifted mean is added to the objective with the fairness
+constraint. The reconstruction is
 
 .. math::
     \tilde g &= \sum_i (z_i - \bar z) x_i + \mathrm{Lap}(\Delta_g/\epsilon_g) \\
@@ -10,9 +10,9 @@ follows is our reading of that sentence, not the authors' algorithm:
         \Delta_f/\epsilon_f) \\
     \tilde M &= \tfrac18 \sum_i x_i x_i^T + \mathrm{Lap}(\Delta_f/\epsilon_f)
 
-with the sign s that agrees with that of :math:`\tilde g^T w` (``fair: penal``), or s = 1
-(``plus``), and :math:`\epsilon = \epsilon_f + \epsilon_g`. A mean that depends on the data is
-released too: with the exact g (``shift: raw``) the release is not private.
+where s is the sign of :math:`\tilde g^T w` (``fair: penal``) or 1 (``plus``), and
+:math:`\epsilon = \epsilon_f + \epsilon_g`. The mean of the noise depends on the data. If it is the
+exact covariance g (``shift: raw``), the release is not private.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ class Pflr(FunctionalMechanism):
     Parameters
     ----------
     share : float
-        :math:`\epsilon_g/\epsilon`; both parts of the budget are above 0.
+        Fraction of the budget for the covariance, :math:`\epsilon_g/\epsilon`.
     shift : {"noised", "raw"}
-        Whether the mean of the noise is the noised or the exact covariance.
+        Whether the mean of the noise is the noisy or the exact covariance.
     noise_objective, noise_fairness : float
-        Laplace scales; set by the calibration.
+        Laplace scales of the noise on the objective and on the covariance; set by the calibration.
     """
 
     mechanism: str = one_of("laplace", ("laplace",))
@@ -76,38 +76,38 @@ class Pflr(FunctionalMechanism):
         network : Network
             Communication graph with its mixing matrix.
         horizon : int
-            Has to be 1, since all coefficients are released simultaneously.
+            Number of iterations, which has to be 1.
 
         Returns
         -------
         Algorithm
             Copy with calibrated noise.
         """
-        require(horizon == 1, "horizon", horizon, "1: everything is released at once")
+        require(horizon == 1, "horizon", horizon, "1, since the method has a single iteration")
         if not budget.private:
             return replace(self, noise_objective=0.0, noise_fairness=0.0)
         objective, fairness = self._assumed(problem)
         factor = self.emulation(problem) / budget.epsilon
-        fairness_share = 0.0 if self.shift == "raw" else self.share
+        fraction = 0.0 if self.shift == "raw" else self.share
         return replace(
             self,
-            noise_objective=factor * objective / (1.0 - fairness_share),
-            noise_fairness=factor * fairness / fairness_share if fairness_share else 0.0,
+            noise_objective=factor * objective / (1.0 - fraction),
+            noise_fairness=factor * fairness / fraction if fraction else 0.0,
         )
 
     def _assumed(self, problem) -> tuple[float, float]:
-        r"""Return the assumed :math:`\Delta_f` and :math:`\Delta_g`.
+        r"""Return the sensitivities :math:`\Delta_f` and :math:`\Delta_g` of the calibration.
 
-        The printed values are :math:`d^2/4 + d` and 2d.
+        The published values are :math:`d^2/4 + d` and 2d.
         """
         if self.sens == "tight":
             return self._tight(problem)
         return paper_sensitivity("l1", problem.dim, fair=False), 2.0 * problem.dim
 
     def _tight(self, problem) -> tuple[float, float]:
-        public = self.zbar == "public"
+        is_public = self.zbar == "public"
         objective = self.sensitivity(problem, "off").l1
-        return objective, covariance_l1(problem.dim, problem.mean, public_mean=public)
+        return objective, covariance_l1(problem.dim, problem.mean, public_mean=is_public)
 
     def releases(self, problem, network, horizon):
         """Return the releases of the fairness term and of the objective.
@@ -129,10 +129,10 @@ class Pflr(FunctionalMechanism):
         if not self.noise_fairness:
             return [Release("exact", scale=0.0, note="the mean of the noise is the covariance")]
         objective, fairness = self._tight(problem)
-        of_fairness, of_objective = self._reached(problem)
+        reached_fairness, reached_objective = self._reached(problem)
         terms = (
-            (fairness, self.noise_fairness, of_fairness),
-            (objective, self.noise_objective, of_objective),
+            (fairness, self.noise_fairness, reached_fairness),
+            (objective, self.noise_objective, reached_objective),
         )
         return [
             Release(noise.law, change, noise.scale, reached=min(reached / change, 1.0))
@@ -140,9 +140,9 @@ class Pflr(FunctionalMechanism):
         ]
 
     def _reached(self, problem) -> tuple[float, float]:
-        """Return the l1 changes of both sums by the pair of records with the largest loss.
+        """Return the l1 changes of g and b by the pair of records with the largest privacy loss.
 
-        The two records have opposite labels and opposite attributes.
+        The two records have opposite labels and opposite protected attributes.
         """
         if not self.sensitivity(problem, self.fair).known or not np.all(self.alpha):
             return 0.0, 0.0
@@ -158,9 +158,9 @@ class Pflr(FunctionalMechanism):
         return max(changes, key=lambda c: c[0] / scales[0] + c[1] / scales[1])
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the sum of the two printed sensitivities over their scales.
+        """Return the sum of the published sensitivities over the noise scales.
 
-        Without noise on g, it is the value for a sensitivity that ignores the mean.
+        Without noise on g, the sensitivity of g is ignored.
 
         Parameters
         ----------
@@ -180,12 +180,9 @@ class Pflr(FunctionalMechanism):
         """
         if not self.noise_objective:
             return float("inf")
-        d = problem.dim
+        d, fairness = problem.dim, self.noise_fairness
         objective_epsilon = paper_sensitivity("l1", d, fair=False) / self.noise_objective.scale
-        return float(
-            objective_epsilon
-            + (2.0 * d / self.noise_fairness.scale if self.noise_fairness else 0.0)
-        )
+        return float(objective_epsilon + (2.0 * d / fairness.scale if fairness else 0.0))
 
     def scales(self, problem):
         none = np.zeros(problem.dim, bool)

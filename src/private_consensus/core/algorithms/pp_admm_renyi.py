@@ -1,10 +1,11 @@
-r"""PP-ADMM as published, with a proven account of its perturbed objective.
+r"""PP-ADMM as published, with a proven privacy bound.
 
-The algorithm is PP-ADMM's, with both noises. What Theorem 6 of paper 004 leaves open (errata E4.3),
-that the shift of the noise depends on the output, is bounded for generalised linear models in
-Renyi divergences: :mod:`private_consensus.privacy.objective_perturbation`. An iteration is the
-minimiser that this noise leads to, and, given it, a Gaussian mechanism: the approximate solution is
-within :math:`\beta/m` of it, on either data set.
+The algorithm is PP-ADMM with both noises. Its noise is set by Renyi divergences of the perturbed
+objective, which are proven for generalised linear models
+(:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of paper 004 does
+not cover that the shift of the noise depends on the output (errata E4.3). An iteration releases the
+exact minimiser for the sampled noise and, given this minimiser, the output of a Gaussian mechanism:
+on both data sets, the approximate solution has a distance of at most :math:`\beta/m` from it.
 """
 
 from __future__ import annotations
@@ -24,23 +25,23 @@ from .families.approximate_admm import ApproximateADMM
 
 @dataclass(frozen=True, kw_only=True)
 class RenyiAccountedPPADMM(ApproximateADMM):
-    """PP-ADMM with the least noise that the Renyi account of its two parts accepts."""
+    """PP-ADMM with the smallest noise whose Renyi divergences meet the budget."""
 
     calibration: str = "accountant"
     rho_conversion: str | None = "safe"
 
     source: ClassVar[str] = "Paper 004, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
     lower_bound_because: ClassVar[str] = (
-        "a label flip shifts both noises of a message, which together are one Gaussian mechanism"
+        "a changed label shifts a message, whose two noises are jointly Gaussian"
     )
 
     def __post_init__(self):
         super().__post_init__()
-        expected = "objective: pp_admm accounts for noise of the output alone"
+        expected = "objective; use pp_admm for noise on the output only"
         require(self.perturbed == "objective", "algorithm.perturbed", self.perturbed, expected)
 
     def check(self, problem, network):
-        """Require logistic regression without a box, and warn outside the convergent range.
+        """Require logistic regression without a box, and warn if the method may diverge.
 
         Parameters
         ----------
@@ -49,21 +50,15 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         network : Network
             Communication graph with its mixing matrix.
         """
-        model = isinstance(problem, LogisticRegression)
-        name = type(problem).__name__
-        require(model, "problem.name", name, "logistic_regression, a generalised linear model")
-        require(
-            np.isinf(problem.box),
-            "problem.box",
-            problem.box,
-            "inf, since projections are not covered",
-        )
+        is_logistic, name = isinstance(problem, LogisticRegression), type(problem).__name__
+        expected = "logistic_regression, a generalised linear model"
+        require(is_logistic, "problem.name", name, expected)
+        expected = "inf, since the proof does not cover projections"
+        require(np.isinf(problem.box), "problem.box", problem.box, expected)
         super().check(problem, network)
 
     def curvature_share(self, problem, network) -> float:
-        r"""Return the curvature ratio :math:`\kappa`.
-
-        It is the largest eigenvalue of a record's Hessian over the least curvature.
+        r"""Return :math:`\kappa`, the curvature of a record over the smallest total curvature.
 
         Parameters
         ----------
@@ -75,17 +70,17 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         Returns
         -------
         float
-            Ratio of the curvatures, with the penalty of iteration 1.
+            Ratio at the penalty of iteration 1.
         """
-        least = max(float(self.ridge), problem.least_convexity)
-        return float(problem.record_curvature / (least + np.min(self.penalty(network, 1))))
+        ridge = max(float(self.ridge), problem.least_convexity)
+        return float(problem.record_curvature / (ridge + np.min(self.penalty(network, 1))))
 
     def releases(self, problem, network, horizon):
-        r"""Return the releases of the exact minimisers and of the approximation.
+        r"""Return the releases of the exact minimisers and of their approximations.
 
-        A minimiser has the profile of its
-        :class:`~..privacy.objective_perturbation.PerturbedObjective`, with :math:`\mu =
-        2w/\sigma_1` for rows of norm 1.
+        The privacy profile of a minimiser is that of a
+        :class:`~..privacy.objective_perturbation.PerturbedObjective` with
+        :math:`\mu = 2w/\sigma_1`, for rows of norm 1.
 
         Parameters
         ----------

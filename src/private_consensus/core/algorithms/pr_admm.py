@@ -1,4 +1,4 @@
-r"""PR-ADMM: output perturbation with decaying noise and a threshold on what neighbours send.
+r"""PR-ADMM: output perturbation with decaying noise and a threshold on received values.
 
 Paper 004, section 3.3. The exact minimiser is sent with Gaussian noise of variance
 
@@ -6,9 +6,10 @@ Paper 004, section 3.3. The exact minimiser is sent with Gaussian noise of varia
     (s^2)^{t+1} &= s_1^2\,R_P^{\lfloor t/T_p\rfloor} && \text{periodic} \\
     (s^2)^{t+1} &= s_1^2 / (R_T\,t(t+1)) && \text{iteration, } s_1^2 \text{ at } t = 0
 
-for t = 0, ..., T-1, and a neighbour's value is replaced by the agent's own where the two were
-farther apart than U, summed over iterations. A message costs :math:`\Delta_i^2/(2s^2)` in zCDP.
-Where the printed iteration scheme divides by zero, at t = 0, Theorem 3's sum says :math:`s_1^2`.
+for t = 0, ..., T-1. If the distance between the values of an agent and its neighbour, summed over
+iterations, exceeds U, the agent replaces the value of the neighbour by its own. The privacy loss of
+a message is :math:`\Delta_i^2/(2s^2)` in zCDP. The published ``iteration`` scheme divides by zero
+at t = 0; the variance :math:`s_1^2` there follows from the sum in Theorem 3.
 """
 
 from __future__ import annotations
@@ -40,31 +41,36 @@ State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
 class PeriodicallyReducedADMM(ADMMFamily):
     r"""Periodically reduced ADMM (PR-ADMM).
 
-    ``noise`` is :math:`s_1`, the standard deviation of the first message.
+    The parameter ``noise`` is :math:`s_1`, the standard deviation of the noise on the first
+    message.
 
     Parameters
     ----------
     schedule : {"periodic", "iteration"}
+        Schedule of the variance, see the equations of this module.
     T_p : int
-        Iterations of equal variance.
+        Number :math:`T_p` of successive iterations with equal variance.
     R_P, R_T : float
-        Decay, in (0, 1] and above 0.
+        Factors of the decay: :math:`R_P` in (0, 1] and :math:`R_T > 0`.
     threshold : {"literal", "consistent", "none"}
-        ``literal``: the distances of the values as received add up, so that a neighbour once
-        replaced stays so; the dual moves by what was received (line 24). ``consistent`` with the
-        proof: a replaced value adds no distance, and the dual moves by the same values as x.
+        Use of the threshold. ``literal``: the distances of all received values are added, so that a
+        neighbour remains replaced, and the dual uses the values as received (line 24).
+        ``consistent`` with the proof: the distance of a replaced value is not added, and the dual
+        uses the same values as x. ``none``: no value is replaced.
     U : float
+        Threshold on the accumulated distance.
     sensitivity : {"lemma10", "per_sample", "sharp"}
-        :math:`V/(\eta|V_i|)` with V = 1, whatever the weight of a record (Lemma 10 loses
-        :math:`1/|D_i|` between two lines, errata E4.1); :math:`CV/(\eta|V_i||D_i|)`;
-        :math:`2CV/(|D_i|m)`, m the curvature of regulariser and penalty. The formula's; an
-        accountant is told the last.
+        Sensitivity in the paper's formula; releases have that of ``sharp``. ``lemma10``:
+        :math:`V/(\eta|V_i|)` with V = 1, for any weight of a record, since Lemma 10 omits
+        :math:`1/|D_i|` (errata E4.1). ``per_sample``: :math:`CV/(\eta|V_i||D_i|)`. ``sharp``:
+        :math:`2CV/(|D_i|m)`, with m the curvature of regulariser and penalty.
     sums : {"direct", "printed"}
-        Theorem 2 prints one message too few (errata E4.2); Theorem 3 is right.
+        Number of messages in the formula: all, or one less, as published in Theorem 2 (errata
+        E4.2).
     """
 
     law: str = one_of("gaussian", ("gaussian",))
-    growth: float = only(1.0, "the schedule says how noise decays")
+    growth: float = only(1.0, "schedule sets the decay of the noise")
     schedule: str = one_of("periodic", SCHEDULES)
     T_p: int = whole(1)
     R_P: float = up_to_one(0.925)
@@ -79,23 +85,23 @@ class PeriodicallyReducedADMM(ADMMFamily):
     where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
     lower_bound_because: ClassVar[str] = (
-        "a label flip and points far out move each minimiser by the attained part at every centre"
+        "at distant points, a changed label changes each minimiser by the attained fraction"
     )
 
     # Noise.
 
-    def variance_share(self, t: int) -> Any:
-        """Return the variance of message t = 1, 2, ... over that of the first message."""
+    def variance_ratio(self, t: int) -> Any:
+        """Return the noise variance of message t = 1, 2, ... over that of the first message."""
         if self.schedule == "periodic":
             return column(self.R_P) ** ((t - 1) // column(self.T_p))
         return 1.0 / (column(self.R_T) * (t - 1) * t) if t > 1 else 1.0
 
     def scale(self, t):
-        return column(self.noise.scale) * np.sqrt(self.variance_share(t))
+        return column(self.noise.scale) * np.sqrt(self.variance_ratio(t))
 
     def scales(self, horizon):
-        shares = [self.variance_share(t) for t in range(1, horizon + 1)]
-        return float(self.noise.scale) * np.sqrt(shares)
+        ratios = [self.variance_ratio(t) for t in range(1, horizon + 1)]
+        return float(self.noise.scale) * np.sqrt(ratios)
 
     # Threshold.
 
@@ -121,14 +127,14 @@ class PeriodicallyReducedADMM(ADMMFamily):
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
-        nothing = no_distance(network, state.x)
-        start = self.receive(State(*state, nothing, state.x[..., 0, 0]), network)
+        zero = no_distance(network, state.x)
+        start = self.receive(State(*state, zero, state.x[..., 0, 0]), network)
         return start._replace(received_sum=state.received_sum)
 
     def receive(self, state, network):
-        """Return the state with the sums of received values.
+        """Return the state with the sums of the values that agents use for their neighbours.
 
-        An agent's own value takes the place of each value that is replaced.
+        With a threshold, an agent replaces distant values by its own value.
 
         Parameters
         ----------
@@ -140,7 +146,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         Returns
         -------
         State
-            The same state with the sums, the distances and the replaced fraction.
+            State with new sums, distances and fraction of replaced values.
         """
         if not isinstance(state, State):
             return super().receive(state, network)
@@ -149,9 +155,9 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return state._replace(**received._asdict())
 
     def disagreement(self, network, x, received):
-        r"""Return the disagreement :math:`\sum_{j\in N_i}(x_i - x_j)`, by which the dual moves.
+        r"""Return :math:`\sum_{j\in N_i}(x_i - x_j)`, the direction of the dual step.
 
-        A literal threshold uses all values as received, without replacement.
+        With a ``literal`` threshold, it has all values as received.
 
         Parameters
         ----------
@@ -165,7 +171,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         Returns
         -------
         ndarray, shape (settings, runs, agents, dim)
-            Change of the dual over its step.
+            Change of the dual divided by its step size.
         """
         if self.threshold == "literal":
             received = network.neighbour_sum(x)
@@ -194,7 +200,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     # Privacy.
 
     def moved(self, problem, penalty: np.ndarray) -> np.ndarray:
-        r"""Return the sensitivity :math:`\Delta_i` at a penalty, by the rule of ``sensitivity``.
+        r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``.
 
         Parameters
         ----------
@@ -206,7 +212,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         Returns
         -------
         ndarray
-            In the shape of ``penalty``.
+            With the shape of ``penalty``.
         """
         if self.sensitivity == "lemma10":
             return 2.0 * self.V / penalty
@@ -253,7 +259,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return self.releases_of_minimisers(problem, network, horizon)
 
     def rho_by_formula(self, problem, network, horizon):
-        """Return the total privacy cost of Theorem 2 or 3, in zCDP.
+        """Return the total privacy loss of Theorem 2 or 3, in zCDP.
 
         Parameters
         ----------
@@ -275,7 +281,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
             total = total - losses[0]
-            expected = "at least 2: the published sum of Theorem 2 omits one iteration"
+            expected = "at least 2, since the published sum of Theorem 2 omits one iteration"
             require(horizon > 1, "horizon", horizon, expected)
         return float(np.max(total))
 

@@ -1,12 +1,12 @@
-r"""Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): every second update uses no private data.
+r"""Recycled ADMM (Zhang, Khalili, Liu, Allerton 2018): even iterations use no private data.
 
 Odd iterations are :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}2\|x - c_i\|^2`.
-What others know of the gradient there, by the optimality condition, is
+By the optimality condition, the noisy gradient
 
 .. math:: g_i = \nabla f_i(\hat x_i) + b_i = D_i(c_i - \hat x_i) - a_i
 
-a function of broadcast values only. The even iteration after it puts
-:math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2` in the place of :math:`f_i`.
+is a function of broadcast values only. The next, even iteration replaces :math:`f_i` by
+:math:`g_i^T x + \frac\gamma2\|x - \hat x_i\|^2`.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .families.objective_perturbation import ObjectivePerturbed
 from .parameters import nonnegative, one_of
 
 State = namedtuple("State", (*admm.State._fields, "recycled", "solved"))
-"""State of ADMM, with recycled gradients and minimisers of the last odd iteration.
+"""State of ADMM, with the noisy gradients and the minimisers of the last odd iteration.
 
-Both are [settings, runs, agents, dim]. The next odd iteration starts its solver from these
-minimisers, where the gradients of the records are known.
+Both are [settings, runs, agents, dim]. The next odd iteration starts its minimisation from these
+minimisers.
 """
 
 
@@ -38,7 +38,7 @@ class RecycledADMM(ObjectivePerturbed):
     Parameters
     ----------
     gamma : float
-        :math:`\gamma`: how far an even iteration trusts the recycled gradient.
+        Curvature :math:`\gamma` of the quadratic model of :math:`f_i` in even iterations.
     """
 
     law: str = one_of("gamma_norm", ("gamma_norm", "laplace"))
@@ -48,7 +48,7 @@ class RecycledADMM(ObjectivePerturbed):
     source: ClassVar[str] = "Zhang, Khalili, Liu, arXiv 1810.03197"
     where: ClassVar[str] = "dual"
     lower_bound_because: ClassVar[str] = (
-        "a label flip moves the noise that leads to the same minimiser by the attained part"
+        "a changed label changes the noise that leads to a minimiser by the attained fraction"
     )
 
     def linear_scale(self, penalty, scale):
@@ -64,7 +64,7 @@ class RecycledADMM(ObjectivePerturbed):
         Returns
         -------
         ndarray
-            In the broadcast shape of both.
+            With the broadcast shape of both.
         """
         return scale + 0 * penalty
 
@@ -110,7 +110,7 @@ class RecycledADMM(ObjectivePerturbed):
         return super().noises(unit, network, t) if t % 2 else Noises()
 
     def minimise(self, problem, state, linear, penalty, centre, t):
-        """Return the minimisers of odd iterations, or the update from recycled gradients.
+        """Return the exact minimisers, or in even iterations those of the quadratic models.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class RecycledADMM(ObjectivePerturbed):
         state : State
             State before the iteration.
         linear : ndarray, shape (settings, runs, agents, dim)
-            Dual, with its noise.
+            Coefficients of the linear term: the dual variable and its noise.
         penalty : ndarray
             :math:`D_i`, broadcastable to [settings, runs, agents, 1].
         centre : ndarray, shape (settings, runs, agents, dim)
@@ -133,14 +133,14 @@ class RecycledADMM(ObjectivePerturbed):
             New values of the agents.
         """
         if t % 2:
-            begun = state._replace(minimiser=state.solved)
-            return super().minimise(problem, begun, linear, penalty, centre, t)
+            start = state._replace(minimiser=state.solved)
+            return super().minimise(problem, start, linear, penalty, centre, t)
         gamma = column(self.gamma)
-        pull = penalty * centre + gamma * state.x - state.recycled - linear
-        return pull / (penalty + gamma)
+        target = penalty * centre + gamma * state.x - state.recycled - linear
+        return target / (penalty + gamma)
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after one iteration; odd iterations update the recycled gradients.
+        """Return the state after one iteration; odd iterations store the noisy gradients.
 
         Parameters
         ----------
@@ -164,15 +164,15 @@ class RecycledADMM(ObjectivePerturbed):
         if t % 2 == 0:
             return after
         centre = self.centre(state, network, draw)
-        known_gradient = self.penalty(network, t) * (centre - after.x) - state.dual
-        return after._replace(recycled=known_gradient, solved=after.minimiser)
+        noisy_gradient = self.penalty(network, t) * (centre - after.x) - state.dual
+        return after._replace(recycled=noisy_gradient, solved=after.minimiser)
 
     def charged(self, horizon):
-        """Return the odd iterations, which use private data."""
+        """Return the odd iterations, which use private data, counted from 1."""
         return np.arange(1, horizon + 1, 2)
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the privacy loss of iteration t, which is 0 if t is even.
+        r"""Return the privacy loss of iteration t by the paper's formula; 0 for even t.
 
         For odd t it is :math:`\frac{2C}{|D_i|}\bigl(\frac{1.4c_1}{m} + \alpha_i(k)\bigr)`.
 
@@ -198,7 +198,7 @@ class RecycledADMM(ObjectivePerturbed):
         return 2.8 * kappa + problem.record_change(self.noise.norm) / self.scale(t)
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the paper's epsilon, if its formula covers the curvature.
+        """Return the epsilon of the paper's formula, which requires a large enough curvature.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class RecycledADMM(ObjectivePerturbed):
         float
             Infinite without noise.
         """
-        self.losses(problem, network, horizon)  # refuses a curvature outside the formula's range
+        self.losses(problem, network, horizon)  # raises an error if the curvature is too small
         return super().epsilon_by_formula(delta, problem, network, horizon)
 
 

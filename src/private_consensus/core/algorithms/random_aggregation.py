@@ -1,8 +1,8 @@
-r"""Random aggregator with a single output (Xiao et al. 2019, Figure 1).
+r"""Random aggregate with a single output (Xiao et al. 2019, Figure 1).
 
-Every agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and
-Laplace :math:`\Delta`; there is no iteration. The quantities are the bound (11), the conditional
-expectation that it bounds, by quadrature, and the mean privacy loss of sampled outputs.
+Each agent outputs :math:`w\omega + \Delta` in each coordinate, with w uniform on (0, 1) and Laplace
+noise :math:`\Delta`. There is a single iteration. The observables are the bound (11), the
+conditional expectation that it bounds, by quadrature, and the mean privacy loss of sampled outputs.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class RandomAggregation(Algorithm):
     Parameters
     ----------
     omega : float
-        :math:`\omega`, the interval's length.
+        Length :math:`\omega` of the interval.
     beta : float
-        Inverse scale of the Laplace noise.
+        Inverse scale :math:`\beta` of the Laplace noise.
     change : float
-        :math:`\alpha\mathcal B_\infty`, below :math:`\omega`.
+        Sensitivity :math:`\alpha\mathcal B_\infty` of a coordinate, below :math:`\omega`.
     """
 
     omega: float = 0.5
@@ -39,13 +39,13 @@ class RandomAggregation(Algorithm):
 
     source: ClassVar[str] = "Paper 001, Theorems 2.2 and 2.3, eqs. (10) and (11), Figure 1"
     lower_bound_because: ClassVar[str] = (
-        "outside of its interval a mixture over weights has the tails of its noise"
+        "outside of its interval, a random aggregate has the tails of the Laplace noise"
     )
 
     def __post_init__(self):
         super().__post_init__()
-        wide = bool(np.all(np.asarray(self.omega) > self.change))
-        require(wide, "algorithm.omega", self.omega, "more than change (Theorem 2.3)")
+        is_wide = bool(np.all(np.asarray(self.omega) > self.change))
+        require(is_wide, "algorithm.omega", self.omega, "above algorithm.change (Theorem 2.3)")
 
     def calibrate(self, budget, problem, network, horizon):
         """Return the algorithm itself, since its noise is fixed.
@@ -69,7 +69,7 @@ class RandomAggregation(Algorithm):
         return self
 
     def statements(self, budget, problem, network, horizon):
-        """Return one statement, with the epsilon of the paper's formula.
+        """Return the epsilon of the paper's formula, for any budget.
 
         Parameters
         ----------
@@ -90,8 +90,9 @@ class RandomAggregation(Algorithm):
         return [(self, self.epsilon_by_formula(0.0, problem, network, horizon))]
 
     def releases(self, problem, network, horizon):
-        # Outside the interval, a mixture over its points has the tails of the noise.
         """Return the Laplace mechanism of one coordinate.
+
+        Outside the interval, a random aggregate has the tails of the noise.
 
         Parameters
         ----------
@@ -131,7 +132,7 @@ class RandomAggregation(Algorithm):
         return self.beta * self.change
 
     def run(self, problem, network, streams, horizon, observe):
-        """Observe outputs, privacy losses and bounds of all settings at iteration 1.
+        """Compute outputs, privacy losses and bounds, and observe them at iteration 1.
 
         Parameters
         ----------
@@ -152,15 +153,15 @@ class RandomAggregation(Algorithm):
         omega, beta, change = map(column, (self.omega, self.beta, self.change))
         outputs = omega * weights + noise / beta
         sampled = aggregation.realised_loss(outputs, omega, beta, change) / (beta * change)
-        of_settings = [np.ravel(v) for v in (self.omega, self.beta, self.change)]
-        exact = aggregation.exact_average(*of_settings)
-        bound = aggregation.printed_bound(*of_settings)
-        everywhere = np.ones((1, len(streams.runs)))
+        fields = [np.ravel(field) for field in (self.omega, self.beta, self.change)]
+        exact = aggregation.exact_average(*fields)
+        bound = aggregation.printed_bound(*fields)
+        ones = np.ones((1, len(streams.runs)))
         quantities = {
-            "exact": exact[:, None] * everywhere,
-            "bound": bound[:, None] * everywhere,
-            "excess": (bound - exact)[:, None] * everywhere,
-            "limit": aggregation.limiting_average(*of_settings[:2])[:, None] * everywhere,
+            "exact": exact[:, None] * ones,
+            "bound": bound[:, None] * ones,
+            "excess": (bound - exact)[:, None] * ones,
+            "limit": aggregation.limiting_average(*fields[:2])[:, None] * ones,
             "sampled": sampled.mean((-1, -2)),
             "worst": sampled.max((-1, -2)),
             "released": outputs,

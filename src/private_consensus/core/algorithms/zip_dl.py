@@ -7,18 +7,20 @@ r"""ZIP-DL: noise that cancels at its sender (Biswas et al., PoPETs 2025(3)).
         \sum_v w_{av} Z_{a\to v} = 0, \\
     x_v &\leftarrow \sum_a w_{va}(x_a + Z_{a\to v})
 
-(arXiv 2403.11795), :math:`d_a` the size of the neighbourhood. The sum of all models is free of
-noise, and agents go on from states of their own that carry little. The paper's guarantee is for a
-single neighbour and adds up marginals; for an eavesdropper nothing is stated. What holds for one,
-with any losses: agent u can hide a difference D of its state from everybody by
-:math:`Z_{u\to v} = -D` towards others and :math:`D(1-w_{uu})/w_{uu}` towards itself, and is left
-with the same difference D after the round. So differences add up, and round t costs
+where :math:`d_a` is the size of the closed neighbourhood (arXiv 2403.11795). The weighted sum of
+all models contains no noise. The guarantee of the paper is for a single neighbour, from marginal
+losses; it states nothing for an eavesdropper. For the eavesdropper and any loss function, the
+following bound holds. Noise with :math:`Z_{u\to v} = -D` for other agents and
+:math:`D(1-w_{uu})/w_{uu}` for itself hides a difference D of the state of agent u. After the round,
+the state of u still has the difference D. Differences of successive rounds are therefore added, and
+the privacy loss of round t is
 
 .. math:: \mu_t^2 = \frac{(t\,\Delta)^2}{\sigma^2}\,E_u, \qquad
     E_u = \min\{|y|^2 : (P_u y)_v = -1,\ v \ne u\}
 
-with :math:`Z_u = P_u Y_u`; :math:`E_u = d(d+1)` for equal weights and d neighbours. That grows with
-the cube of the rounds, and is infinite for gradients of which nothing bounds the change.
+with :math:`Z_u = P_u Y_u`, and :math:`E_u = d(d+1)` for equal weights and d neighbours. The total
+:math:`\mu^2` grows with the cube of the number of rounds. It is infinite if the change of gradients
+is unbounded.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ class State(NamedTuple):
     """Models after mixing, messages to other agents, and the weighted mean of these messages.
 
     Models and means are [settings, runs, agents, dim]. Messages are [settings, runs, agents,
-    receivers, dim], 0 without an edge. On a sparse network they are [settings, [runs,] links, dim].
-    The mean weighs the messages of an agent as they are received.
+    receivers, dim], 0 without an edge; on a sparse network they are [settings, [runs,] edges, dim].
+    The mean over the messages of an agent has the mixing weights of the receivers.
     """
 
     x: np.ndarray
@@ -55,9 +57,9 @@ class State(NamedTuple):
 
 
 class OnLinks(NamedTuple):
-    """Unit normals of agents for themselves and for their edges.
+    """Standard normal noise of agents for themselves, and for their edges, on a sparse network.
 
-    The shapes are [runs, agents, dim] and [[runs,] links, dim].
+    The shapes are [runs, agents, dim] and [[runs,] edges, dim].
     """
 
     agents: np.ndarray
@@ -66,9 +68,9 @@ class OnLinks(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ZipDL(ClippedDescent):
-    r"""ZIP-DL: gradient step, then one round of mixing with noise that cancels at the sender.
+    r"""ZIP-DL: gradient steps, each followed by mixing with noise that cancels at the sender.
 
-    ``noise`` is :math:`\sigma`.
+    The parameter ``noise`` is :math:`\sigma`, in the unit of the gradient.
     """
 
     noise: Noise = noise_field()
@@ -78,19 +80,21 @@ class ZipDL(ClippedDescent):
     source: ClassVar[str] = "Biswas et al., PoPETs 2025(3), Algorithm 1"
 
     def change_of_step(self, problem) -> float:
-        r"""Return the largest increase of the difference of two states, over :math:`\eta`.
+        r"""Return the largest increase of the difference of two states by a step, over eta.
 
-        Both are states of one agent. Gradients are taken at different states. With a clip, the clip
-        bounds the increase. Otherwise, if a step expands no distance (:math:`\eta L \le 2`), it is
-        the change by a record at one point.
+        The states are those of one agent on neighbouring data sets. With clipping, the increase is
+        at most 2C. Without clipping, if a gradient step expands no distance (:math:`\eta L \le 2`),
+        the increase is at most the change of the gradient by a record at a fixed point.
         """
         if self.clip is not None:
             return 2.0 * float(self.clip)
-        smooth = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
-        return float(problem.record_change("l2")) if smooth <= 2.0 else float("inf")
+        expansion = np.max(np.asarray(problem.smoothness) * np.asarray(self.eta))
+        return float(problem.record_change("l2")) if expansion <= 2.0 else float("inf")
 
     def losses(self, problem, network, horizon):
-        """Return the sensitivity of each round over unit noise, which grows with the rounds.
+        """Return the sensitivity of each round, relative to noise of scale 1.
+
+        It is proportional to the number of the round.
 
         Parameters
         ----------
@@ -113,7 +117,7 @@ class ZipDL(ClippedDescent):
         return self.change_of_step(problem) * np.sqrt(energy) * times
 
     def releases(self, problem, network, horizon):
-        """Return the Gaussian releases of all rounds, or an exact release without a bound.
+        """Return the Gaussian release of all rounds, or an exact release without noise or bound.
 
         Parameters
         ----------
@@ -133,11 +137,11 @@ class ZipDL(ClippedDescent):
         if not self.noise or not np.isfinite(losses).all():
             return [Release("exact", sensitivity=float(losses[0]), scale=0.0)]
         scale = np.full(horizon, float(self.noise.scale))
-        note = "differences of states add up over rounds"
+        note = "differences of states accumulate over rounds"
         return [Release("gaussian", losses, scale, note=note)]
 
     def start(self, problem, network, streams, settings):
-        """Return models and messages at 0.
+        """Return models at the starting point, and messages at 0.
 
         Parameters
         ----------
@@ -162,7 +166,7 @@ class ZipDL(ClippedDescent):
         return State(zero, links, zero)
 
     def draws(self, problem, streams, network=None):
-        """Return unit noise per edge on a sparse network, and for all pairs of agents otherwise.
+        """Return unit noise for all pairs of agents, or on a sparse network for the edges.
 
         Parameters
         ----------
@@ -186,9 +190,9 @@ class ZipDL(ClippedDescent):
         return map(OnLinks, agent_noise, edges)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: the whitened noise that other agents receive.
+        """Return the noise site: the white noise in the messages that other agents receive.
 
-        It has one vector per neighbour of an agent. The agent also samples one vector for itself.
+        It has one vector per neighbour of an agent, whereas an agent samples one vector more.
 
         Parameters
         ----------
@@ -211,7 +215,7 @@ class ZipDL(ClippedDescent):
         return [self.noise.site(scale, moved)]
 
     def step(self, state, problem, network, draw, t):
-        """Return the state after a gradient step, noise that cancels, and mixing.
+        """Return the state after a gradient step and mixing with noise that cancels.
 
         Parameters
         ----------
@@ -234,31 +238,32 @@ class ZipDL(ClippedDescent):
         if isinstance(network, SparseNetwork):
             return self._step_on_links(self.descent(problem, state.x), network, draw)
         x, scale = self.descent(problem, state.x), np.asarray(self.message_scale)[..., None]
-        agreed = network.graph.mixing
-        weights = np.asarray(agreed)[..., None]
-        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(agreed, draw))
-        itself = np.eye(x.shape[-2], dtype=bool)[..., None]
-        sent, retained = messages * ~itself, (weights * itself * messages).sum(-2)
-        own_weight = (weights * itself).sum(-2)
+        mixing = network.graph.mixing
+        weights = np.asarray(mixing)[..., None]
+        messages = (weights > 0) * (x[..., None, :] + scale * cancelling(mixing, draw))
+        is_self = np.eye(x.shape[-2], dtype=bool)[..., None]
+        sent, retained = messages * ~is_self, (weights * is_self * messages).sum(-2)
+        own_weight = (weights * is_self).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - own_weight)
         return State(network.mix_links(sent) + retained, sent, mean)
 
     def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
-        """Return the state after the same step, with messages [settings, [runs,] links, dim]."""
+        """Return the state after mixing on a sparse network, from models x after the step."""
         scale = np.broadcast_to(self.message_scale, x.shape)
         weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
         agent_noise, links = scale * draw.agents, network.own_ends(scale) * draw.links
         sums = own_weights * agent_noise + network.sum_at_links(weights * links)
-        share = sums / (network.degrees[..., None] + 1)
-        sent = network.own_ends(x) + links - network.own_ends(share) / weights
+        correction = sums / (network.degrees[..., None] + 1)
+        sent = network.own_ends(x) + links - network.own_ends(correction) / weights
         received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
         mean = network.sum_at_links(weights * sent) / (1.0 - own_weights)
-        return State(received + own_weights * (x + agent_noise - share / own_weights), sent, mean)
+        retained = own_weights * (x + agent_noise - correction / own_weights)
+        return State(received + retained, sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the mean message of each agent, the models and all messages.
 
-        ``released`` is one vector per agent, the mean of its messages. ``links`` are all messages.
+        ``released`` is the weighted mean of the messages of each agent. ``links`` are all messages.
 
         Parameters
         ----------
@@ -281,7 +286,7 @@ ALGORITHM = ZipDL
 
 
 def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
-    """Return the noise Z of all pairs of agents for unit noise Y.
+    """Return the noise Z of all pairs of agents, which cancels at the sender, for unit noise Y.
 
     Parameters
     ----------
@@ -304,16 +309,16 @@ def cancelling(mixing: np.ndarray, unit: np.ndarray) -> np.ndarray:
 
 
 def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
-    """Return the covariance of the noise of an agent towards its neighbours.
+    """Return the covariance of the noise in the messages of an agent to its neighbours.
 
-    It is relative to the variance of a sample.
+    The sampled noise has the variance 1.
 
     Parameters
     ----------
     mixing : ndarray, shape (agents, agents)
         Mixing matrix.
     u : int
-        Agent.
+        Index of the agent.
 
     Returns
     -------
@@ -325,13 +330,13 @@ def noise_covariance(mixing: np.ndarray, u: int) -> np.ndarray:
 
 
 def _covariance_of(weights: np.ndarray, are_others: np.ndarray) -> np.ndarray:
-    shaped = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
-    neighbour_rows = shaped[are_others]
+    projection = np.eye(len(weights)) - weights / (len(weights) * weights[:, None])
+    neighbour_rows = projection[are_others]
     return neighbour_rows @ neighbour_rows.T
 
 
 def hiding_energy(mixing) -> float:
-    r"""Return the largest :math:`E_u` of any agent, in units of :math:`1/\sigma^2`.
+    r"""Return the largest :math:`E_u` of any agent, the squared noise that hides a unit difference.
 
     Parameters
     ----------
@@ -351,7 +356,7 @@ def hiding_energy(mixing) -> float:
             covariance = _covariance_of(weights[has_weight], is_neighbour[has_weight])
             ones_vector = np.ones(len(covariance))
             energy = ones_vector @ np.linalg.solve(covariance, ones_vector)
-            energies[key] = float(energy) * (1 + 1e-9)
+            energies[key] = float(energy) * (1 + 1e-9)  # covers rounding errors
     return max(energies.values())
 
 

@@ -170,7 +170,7 @@ class BothNoises(Charge):
         return rho_1, (column(algorithm.beta) / column(algorithm.output_noise.scale)) ** 2 / 2
 
     def jacobian(self, ridge: float) -> float:
-        r"""Return the Jacobian term :math:`2.8\kappa` for a ridge; requires :math:`\kappa \le 1/2`."""
+        r"""Return the Jacobian term :math:`2.8\kappa` for a ridge, if :math:`\kappa \le 1/2`."""
         added_ridge = max(float(ridge) - self.problem.least_convexity, 0.0)
         return float(jacobian_loss(self.problem, self.penalty, "paper", added_ridge))
 

@@ -1,7 +1,7 @@
 """Common base of methods with full-batch gradients and Gaussian noise.
 
-This module is not an algorithm. The gradient of an agent is clipped to a norm, or not at
-all, before noise is added to it.
+This module is not an algorithm. Noise is added to the gradient of an agent, which may be clipped
+to a norm before.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class ClippedDescent(Iterative):
     eta : float
         Step size :math:`\eta`.
     clip : float, optional
-        C, l2 norm to which the gradient of an agent is clipped; None for no clipping.
+        Clipping norm C: the l2 norm to which the gradient of an agent is clipped; None for no
+        clipping.
     noise : float
-        :math:`\sigma`, in the unit of the gradient.
+        Standard deviation :math:`\sigma` of the noise, in the unit of the gradient.
     """
 
     eta: float = positive(0.1)
@@ -52,23 +53,26 @@ class ClippedDescent(Iterative):
     }
 
     def change(self, problem) -> float:
-        """Return the largest l2 change of an agent's gradient at one point.
+        """Return the largest l2 change of an agent's gradient by a replaced record.
 
-        It is the change by one replaced record, which clipping does not enlarge, and at most 2C.
+        The point of the gradient is fixed. Clipping does not enlarge the change, and limits it to
+        2C.
         """
-        moved = float(problem.record_change("l2"))
-        return moved if self.clip is None else min(moved, 2.0 * float(self.clip))
+        change = float(problem.record_change("l2"))
+        return change if self.clip is None else min(change, 2.0 * float(self.clip))
 
     def attained(self, problem) -> float | None:
-        """Return the fraction of the change that a pair of records attains at every point.
+        """Return the fraction of :meth:`change` that a pair of records attains at every point.
 
-        It is None, for unknown, if gradients are clipped.
+        It is unknown, and None, if gradients are clipped.
         """
         return problem.attained_gradient_share("l2") if self.clip is None else None
 
     @abstractmethod
     def losses(self, problem, network, horizon: int) -> np.ndarray:
-        """Return the sensitivity of each noisy step over noise of scale 1, for the eavesdropper.
+        """Return the sensitivity of each noisy step, relative to noise of scale 1.
+
+        The observer receives all messages.
 
         Parameters
         ----------
@@ -107,8 +111,8 @@ class ClippedDescent(Iterative):
         if not budget.private:
             return replace(self, noise=0.0)
         total = float(np.sqrt((self.losses(problem, network, horizon) ** 2).sum()))
-        bounded = "a finite clipping norm: the gradient of a record is unbounded on this problem"
-        require(bool(np.isfinite(total)), "algorithm.clip", self.clip, bounded)
+        expected = "a finite clipping norm, since the gradient of a record is unbounded"
+        require(bool(np.isfinite(total)), "algorithm.clip", self.clip, expected)
         return replace(self, noise=total / mu_of(budget))
 
     def releases(self, problem, network, horizon):
@@ -135,7 +139,7 @@ class ClippedDescent(Iterative):
         return [Release("gaussian", losses, scale, attained=self.attained(problem))]
 
     def descent(self, problem, z: np.ndarray) -> np.ndarray:
-        r"""Return :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`.
+        r"""Return the result of a gradient step, :math:`z - \eta\,\mathrm{clip}_C(\nabla f(z))`.
 
         Parameters
         ----------
@@ -157,11 +161,11 @@ class ClippedDescent(Iterative):
 
     @property
     def message_scale(self) -> Any:
-        """Standard deviation of the noise of a message, broadcastable."""
+        """Standard deviation of the noise of a message, broadcastable to iterates."""
         return column(self.eta) * column(self.noise.scale)
 
     def start(self, problem, network, streams, settings):
-        """Return the state at the origin.
+        """Return the state at the public starting point.
 
         Parameters
         ----------
@@ -177,12 +181,12 @@ class ClippedDescent(Iterative):
         Returns
         -------
         State
-            Messages at 0.
+            Messages at the starting point, which is 0 by default.
         """
         return State(origin(problem, streams, settings))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the messages of an iteration.
+        """Return the messages of an iteration as ``released``.
 
         Parameters
         ----------
@@ -203,12 +207,12 @@ class ClippedDescent(Iterative):
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutNeighbours(ClippedDescent):
-    """Descent without an effect of the graph: each round is one Gaussian mechanism."""
+    """Descent whose privacy does not depend on the graph: each round is one Gaussian mechanism."""
 
     privacy_depends_on: ClassVar[str] = NOTHING
 
     def losses(self, problem, network, horizon):
-        """Return the change of the gradient for each iteration.
+        """Return the sensitivity of the gradient in each iteration.
 
         Parameters
         ----------
@@ -228,13 +232,13 @@ class WithoutNeighbours(ClippedDescent):
 
 
 def mu_of(budget) -> float:
-    """Return the mu of Gaussian differential privacy that a budget allows."""
+    """Return the largest mu of Gaussian differential privacy that meets a budget."""
     require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
     return float(gaussian_mu(budget.epsilon, budget.delta))
 
 
 def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
-    """Yield standard normal vectors of the edges of a sparse network, for each iteration.
+    """Yield standard normal vectors for the edges of a sparse network, one item per iteration.
 
     Parameters
     ----------
@@ -250,7 +254,8 @@ def noise_of_edges(problem, network, streams, counts) -> Iterator[np.ndarray]:
     Yields
     ------
     ndarray, shape ([runs,] vectors, dim)
-        Without an axis of runs if each run has its own graph: the vectors of all runs, in order.
+        With an axis of runs if all runs share the graph; otherwise the vectors of all runs are
+        concatenated.
     """
     counts = np.broadcast_to(counts, len(streams.runs))
     generators = streams.generators("noise", "links")

@@ -1,14 +1,14 @@
-r"""Consensus ADMM of Gratton et al.: outer loop, budget per iteration, and total privacy loss.
+r"""Common base of the consensus ADMM methods of Gratton et al. (paper 002): the outer loop.
 
-With :math:`N_k` the neighbours of agent k and itself, in outer iteration m
+Let :math:`N_k` be agent k and its neighbours. Outer iteration m is
 
 .. math::
     \gamma_k &\leftarrow \gamma_k + \rho \sum_{l \in N_k} (\beta_k - \beta_l) \quad (20) \\
     F_k(\beta) &= f_k(\beta) + \beta^T\gamma_k + \rho|N_k|\,\|\beta\|^2
       - \rho\,\beta^T\Bigl(|N_k|\beta_k + \sum_{l\in N_k}\beta_l\Bigr) \quad (7)
 
-and a version sets :math:`\beta_k` to an exact or approximate minimiser of :math:`F_k`. The budget
-applies to EVERY outer iteration; (29) is the paper's total.
+where a version sets :math:`\beta_k` to an exact or approximate minimiser of :math:`F_k`. The
+budget applies to EVERY outer iteration; (29) is the total of the paper.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class ConsensusADMM(Iterative):
     c1 : float
         Assumed bound on the gradient of a record's loss.
     noise : float
-        :math:`\sigma_k|N_k|`, the assumed or added noise of an agent in units of
-        :math:`1/|N_k|`; set by :meth:`calibrate`.
+        Standard deviation of the noise times the neighbourhood size, :math:`\sigma_k|N_k|`, which
+        is equal for all agents; set by :meth:`calibrate`.
     epsilon, delta : float
-        Claimed privacy of ONE outer iteration; set by :meth:`calibrate`.
+        Claimed epsilon and delta of ONE outer iteration; set by :meth:`calibrate`.
     """
 
     rho: float = positive(4.0)
@@ -88,14 +88,14 @@ class ConsensusADMM(Iterative):
         return self.claiming(budget, float(noise))
 
     def claiming(self, budget, noise: float):
-        r"""Return a copy with noise and claim.
+        r"""Return a copy with a noise and a claimed privacy guarantee.
 
         Parameters
         ----------
         budget : Budget
             Claimed privacy of one outer iteration.
         noise : float
-            :math:`\sigma_k|N_k|`.
+            Noise :math:`\sigma_k|N_k|`.
 
         Returns
         -------
@@ -105,7 +105,7 @@ class ConsensusADMM(Iterative):
         return replace(self, noise=noise, epsilon=budget.epsilon, delta=budget.delta)
 
     def statements(self, budget, problem, network, horizon):
-        """Return the paper's claim for all M iterations, (29).
+        """Return the epsilon that the paper claims for all M iterations, (29).
 
         Parameters
         ----------
@@ -147,11 +147,11 @@ class ConsensusADMM(Iterative):
         if not self.noise:
             return float("inf")
         level = np.sqrt(2.1 * np.log(1.25 / delta))
-        once = self.c1 * level / (self.rho * problem.records * self.noise.scale)
-        return total_epsilon(once, delta, horizon)
+        epsilon = self.c1 * level / (self.rho * problem.records * self.noise.scale)
+        return total_epsilon(epsilon, delta, horizon)
 
     def start(self, problem, network, streams, settings):
-        """Return the state at the origin.
+        """Return the state at the public starting point, with multipliers equal to it.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class ConsensusADMM(Iterative):
         Returns
         -------
         State
-            Estimates and multipliers at 0.
+            Estimates and multipliers, 0 by default.
         """
         zero = origin(problem, streams, settings)
         return State(zero, zero)
@@ -232,7 +232,7 @@ class ConsensusADMM(Iterative):
         """
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the estimates that agents exchange.
+        """Return the estimates that agents exchange as ``released``.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class ConsensusADMM(Iterative):
 
 
 def check_budget(budget) -> None:
-    """Require epsilon in (0, 1] and a positive delta, as Theorem 1 does."""
+    """Raise an error unless epsilon is in (0, 1] and delta is positive, as Theorem 1 requires."""
     require(budget.epsilon <= 1, "budget.epsilon", budget.epsilon, "in (0, 1] (Theorem 1)")
     require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
 
@@ -265,14 +265,13 @@ def gaussian_release(
     Parameters
     ----------
     change : float
-        Largest l2 change by one record; infinite if nothing bounds it, and then not
-        proven.
+        Largest l2 change by one record. If it is infinite, the release is not proven.
     noise : float
         Standard deviation.
     count : int
         Number of releases.
     attained : float or None
-        Fraction of the change that is known to be attained.
+        Fraction of the change that a pair of records attains; None if unknown.
 
     Returns
     -------
@@ -310,5 +309,5 @@ def total_epsilon(epsilon: float, delta: float, iterations: int) -> float:
 
 
 def neighbourhood_sizes(network) -> np.ndarray:
-    """Return :math:`|N_k|`, which counts the agent itself; shape ([runs,] agents)."""
+    """Return the number of neighbours plus one, :math:`|N_k|`; shape ([runs,] agents)."""
     return network.degrees + 1.0

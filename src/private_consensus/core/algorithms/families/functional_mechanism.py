@@ -1,8 +1,8 @@
 """Common base of classifiers by the functional mechanism.
 
-This module is not an algorithm. Noise perturbs the coefficients of the quadratic
-objective. The classifier is the minimiser of the noisy objective, which has no further
-privacy cost. Everything is released in one iteration, t = 1.
+This module is not an algorithm. Noise is added to the coefficients of a quadratic objective. The
+classifier is the minimiser of the noisy objective, and has no further privacy cost. There is a
+single iteration.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LAWS = {"laplace": ("laplace", np.sqrt(2.0)), "gaussian": ("normal", 1.0)}
 """Unit distribution of each noise, and the standard deviation of a unit draw."""
 
 RIDGE = 4.0
-"""Standard deviations of the noise that ``ridge`` adds to the diagonal (Zhang et al. 2012)."""
+"""Ridge in standard deviations of the noise on the diagonal (Zhang et al. 2012)."""
 
 
 class Scales(NamedTuple):
@@ -49,29 +49,30 @@ class FunctionalMechanism(Algorithm):
     mechanism : {"laplace", "gaussian"}
         Distribution of the noise.
     fair : {"off", "perrec", "plus", "penal"}
-        Fairness term. ``penal``: :math:`|g^T w|` itself, with g a separate block of noisy
-        coefficients. ``plus``: :math:`g^T w`, one sign. ``perrec``: :math:`\sum_i |z_i - \bar
-        z| x_i^T w`, which the proofs of Lemmas 22 and 24 have in place of the absolute value.
-        ``off``: none.
+        Fairness term, with g the covariance of the protected attribute z and the features x.
+        ``penal``: :math:`|g^T w|`, with g a separate block of noisy coefficients. ``plus``:
+        :math:`g^T w`. ``perrec``: :math:`\sum_i |z_i - \bar z| x_i^T w`, as in the proofs of
+        Lemmas 22 and 24. ``off``: none.
     alpha : float
-        :math:`\alpha_1`, the factor of the noisy covariance, without a privacy cost. 0 leaves
-        the fairness term out and keeps its noise, which gives a control.
+        Weight :math:`\alpha_1` of the fairness term. With 0, there is no fairness term, but the
+        noise is that of an objective with one.
     solver : {"ridge", "trim", "ball", "literal"}
         Treatment of a noisy quadratic without a minimum, see
         :func:`private_consensus.core.solvers.quadratics.minimise`; ``ridge`` adds four standard
         deviations of the noise to each diagonal coefficient.
     radius : float
-        R of ``ball``.
+        Radius of the ball to which ``ball`` restricts w.
     coeffs : {"ordered", "unique"}
-        Noise on all :math:`d^2` products (then symmetrised), or on each monomial once.
+        Whether noise is added to all :math:`d^2` products, which are then symmetrised, or once to
+        each monomial.
     sens : {"paper", "tight"}
-        Sensitivities: as published, for features in [0, 1], or those for rows of norm <= 1.
+        Sensitivities: as published, for features in [0, 1], or tight ones, for rows of norm <= 1.
     zbar : {"public", "data"}
-        Whether the mean of the protected attribute is public. If not, its change is counted
-        in the result of the accountant and in tight sensitivities.
+        Whether the mean of the protected attribute is public or computed from the data. The latter
+        changes with the records, which tight sensitivities and the accountant count.
     emulated : float
-        Number of records whose relative noise is emulated. The noise is multiplied by n over
-        this number, and nothing is claimed for the actual n. 0 for none.
+        Number of records for which the relative noise is emulated: the noise is multiplied by the
+        actual number over this number, and no privacy is claimed. 0 for no emulation.
     """
 
     mechanism: str = one_of("laplace", LAWS)
@@ -88,10 +89,7 @@ class FunctionalMechanism(Algorithm):
 
     @property
     def uses(self) -> tuple[str, ...]:
-        """Quantities of the problem that set the noise: a public mean, if it is used.
-
-        The change of a mean that is not public is counted instead.
-        """
+        """Quantities of the problem that set the noise: the mean, if it is used and public."""
         return ("mean",) if self.fair != "off" and self.zbar == "public" else ()
 
     @property
@@ -100,7 +98,7 @@ class FunctionalMechanism(Algorithm):
         return self.mechanism
 
     def sensitivity(self, problem, fair: str) -> Sensitivity:
-        """Return the tight sensitivities of the problem's coefficients.
+        """Return the tight sensitivities of the coefficients of the objective.
 
         Parameters
         ----------
@@ -114,15 +112,15 @@ class FunctionalMechanism(Algorithm):
         Sensitivity
             Sensitivities of the blocks of coefficients.
         """
-        public = self.zbar == "public"
-        return problem.coefficient_change(fair, public_mean=public, coefficients=self.coeffs)
+        is_public = self.zbar == "public"
+        return problem.coefficient_change(fair, public_mean=is_public, coefficients=self.coeffs)
 
     def emulation(self, problem) -> float:
-        """Return the factor of the noise for the emulated number of records."""
+        """Return the factor by which the noise is multiplied to emulate more records."""
         return len(problem.labels) / self.emulated if self.emulated else 1.0
 
     def statements(self, budget, problem, network, horizon):
-        """Return one privacy statement; epsilon is infinite for noise that emulates more records.
+        """Return the claimed epsilon, which is infinite if more records are emulated.
 
         Parameters
         ----------
@@ -147,7 +145,7 @@ class FunctionalMechanism(Algorithm):
         """Return the noise scales of all settings."""
 
     def perturbed(self, problem, streams) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sample the noisy coefficients M, b and g.
+        """Return the noisy coefficients M, b and g of the objective.
 
         Parameters
         ----------
@@ -159,11 +157,11 @@ class FunctionalMechanism(Algorithm):
         Returns
         -------
         ndarray, shape (settings, runs, d, d)
-            M.
+            Quadratic coefficients M.
         ndarray, shape (settings, runs, d)
-            b.
+            Linear coefficients b.
         ndarray, shape (settings, runs, d)
-            g; 0 if the fairness term is part of b, or off.
+            Coefficients g of the fairness term; 0 if the term is part of b, or off.
         """
         exact, scales = problem.coefficients, self.scales(problem)
         law, dim = LAWS[self.mechanism][0], problem.dim
@@ -182,18 +180,18 @@ class FunctionalMechanism(Algorithm):
     # Methods for audits.
 
     def noised_once(self, quadratic, linear, covariance) -> np.ndarray:
-        """Return the coefficients that have one draw each.
+        """Return the coefficients whose noise is a single draw.
 
-        These are the diagonal of M, b and, if it is a separate block, g.
+        They are the diagonal of M, b and, if it is a separate block, g.
 
         Parameters
         ----------
         quadratic : ndarray, shape (..., d, d)
-            M.
+            Quadratic coefficients M.
         linear : ndarray, shape (..., d)
-            b.
+            Linear coefficients b.
         covariance : ndarray, shape (..., d)
-            g.
+            Coefficients g of the fairness term.
 
         Returns
         -------
@@ -206,7 +204,7 @@ class FunctionalMechanism(Algorithm):
         return np.concatenate([np.broadcast_to(block, shape) for block in blocks], axis=-1)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise on the coefficients that have one draw each.
+        """Return the noise site: the coefficients whose noise is a single draw.
 
         Parameters
         ----------
@@ -229,17 +227,15 @@ class FunctionalMechanism(Algorithm):
         return [NoiseSite("coefficients", self.mechanism, np.ones((1, 1, 1)), norm, unknown)]
 
     def noised_scales(self, problem) -> list[np.ndarray]:
-        """Return the scales of :meth:`noised_once` for a single setting, each [1, d]."""
+        """Return the noise scales of :meth:`noised_once` for a single setting, each [1, d]."""
         scales = self.scales(problem)
-        block_scales = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
+        blocks = [np.diagonal(scales.quadratic, axis1=-2, axis2=-1), scales.linear]
         if self.fair == "penal":
-            block_scales.append(self.alpha * scales.fairness)
-        return [
-            np.broadcast_to(block_scale, (1, 1, problem.dim))[0] for block_scale in block_scales
-        ]
+            blocks.append(self.alpha * scales.fairness)
+        return [np.broadcast_to(block, (1, 1, problem.dim))[0] for block in blocks]
 
     def run(self, problem, network, streams, horizon, observe):
-        """Observe the classifiers of all settings at iteration 1.
+        """Compute the classifiers of all settings, and observe them at iteration 1.
 
         Parameters
         ----------
@@ -274,14 +270,14 @@ class FunctionalMechanism(Algorithm):
 
 
 def _column(value) -> np.ndarray:
-    """Reshape a field so that it broadcasts against [settings, runs, d]."""
+    """Return a field in a shape that broadcasts against [settings, runs, d]."""
     return np.reshape(value, (-1, 1, 1))
 
 
 def by_columns(
     selected_scale, remaining_scale, selected: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scales of coefficients, with a separate scale for those of selected columns.
+    """Return the noise scales of coefficients that do or do not involve a selected column.
 
     Parameters
     ----------
@@ -306,9 +302,9 @@ def by_columns(
 
 
 def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
-    """Build the noise of a symmetric matrix from draws on all products or on monomials.
+    """Return the noise of a symmetric matrix for draws on all products, or on monomials.
 
-    Draws on monomials are those of the upper half.
+    For monomials, the draws of the upper half are used.
     """
     if coefficients == "ordered":
         return (unit + np.swapaxes(unit, -1, -2)) / 2
@@ -317,17 +313,18 @@ def _symmetric(unit: np.ndarray, coefficients: str) -> np.ndarray:
 
 
 def paper_sensitivity(norm: str, dim: int, *, fair: bool) -> float:
-    r"""Return the published sensitivity of the coefficients.
+    r"""Return the published sensitivity of the coefficients, by Lemmas 21 to 24.
 
-    Lemmas 21 and 22 (l1) state :math:`d^2/4 + d` and :math:`d^2/4 + 3d`. Lemmas 23 and 24
-    (l2) state :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}`.
+    Without and with a fairness term, it is :math:`d^2/4 + d` and :math:`d^2/4 + 3d` in l1 (Lemmas
+    21 and 22), and :math:`\sqrt{d^2/16 + d}` and :math:`\sqrt{d^2/16 + 9d}` in l2 (Lemmas 23 and
+    24).
 
     Parameters
     ----------
     norm : {"l1", "l2"}
         Norm of the change.
     dim : int
-        d.
+        Number of features d.
     fair : bool
         Whether the objective has a fairness term.
 

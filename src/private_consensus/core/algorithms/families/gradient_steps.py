@@ -1,7 +1,8 @@
-r"""Common base of the versions of decentralized gradient descent.
+r"""Common base of methods that mix messages, take a gradient step and add noise.
 
-This module is not an algorithm. An agent mixes messages, takes a gradient step and adds noise:
-:math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`, with geometric steps :math:`\eta_t = c\,q^t`.
+This module is not an algorithm. An iteration is :math:`x_i \leftarrow A_i - \eta_t g_i + \Delta_i`,
+with an average :math:`A_i` of messages, a gradient :math:`g_i`, noise :math:`\Delta_i` and
+geometric step sizes :math:`\eta_t = c\,q^t`.
 """
 
 from __future__ import annotations
@@ -32,15 +33,15 @@ class GradientSteps(Iterative):
     Parameters
     ----------
     law : {"laplace", "gaussian", "gamma_norm"}
-        Independent Laplace or normal coordinates, or density proportional to exp(-zeta
-        ||b||_2).
+        Distribution of the noise: independent Laplace or normal coordinates, or a density
+        proportional to :math:`\exp(-\|b\|_2/s)` at the scale s.
     noise, growth : float
-        Scale ``noise / growth**t`` of the message of iteration t = 1, 2, ...
+        Scale of the noise: ``noise / growth**t`` in iteration t = 1, 2, ...
     calibration : {"accountant", "formula", "given"}
-        How a budget sets the noise: the least noise that the accountant accepts; the noise
-        for which the paper's own formula gives the budget's epsilon; or not at all.
+        Rule by which a budget sets the noise: the smallest noise that the accountant accepts, the
+        noise at which the paper's formula equals the epsilon of the budget, or unchanged noise.
     eta, decay : float
-        :math:`\eta_t = \text{eta}\cdot\text{decay}^t`.
+        Step sizes :math:`\eta_t = \text{eta}\cdot\text{decay}^t`.
     init_std : float
         Standard deviation of the coordinates of :math:`x_i^0`.
     """
@@ -87,16 +88,16 @@ class GradientSteps(Iterative):
         return State(x, np.zeros(x.shape[:-1]))
 
     def descend(self, problem, at, mixed, noise, t: int) -> np.ndarray:
-        """Take one step from ``mixed`` along the gradient at ``at``, and add noise.
+        """Return the result of a gradient step from ``mixed``, plus noise.
 
         Parameters
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         at : ndarray, shape (settings, runs, agents, dim)
-            Point of the gradient.
+            Points at which the gradients are evaluated.
         mixed : ndarray, shape (settings, runs, agents, dim)
-            Start of the step, :math:`A_i`.
+            Averages :math:`A_i`, from which the step starts.
         noise : ndarray, shape (runs, agents, dim)
             Unit noise.
         t : int
@@ -110,7 +111,7 @@ class GradientSteps(Iterative):
         return mixed - self.step_size(t) * problem.gradient(at) + self.noise.at(t) * noise
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
-        """Return the messages and, with noise, the mean accumulated loss.
+        """Return the messages and, with noise, the mean accumulated privacy loss by the formula.
 
         Parameters
         ----------
@@ -153,9 +154,9 @@ class GradientSteps(Iterative):
         return calibrated(self, budget, problem, network, horizon)
 
     def loss_by_formula(self, problem, network, t: int) -> np.ndarray:
-        r"""Return the loss :math:`\eta_k\beta_k\mathcal B_\infty` per coordinate.
+        r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
 
-        It is that of Xiao et al., after Theorem 2.2.
+        It is :math:`\eta_k\beta_k\mathcal B_\infty` (after Theorem 2.2).
 
         Parameters
         ----------
@@ -176,7 +177,7 @@ class GradientSteps(Iterative):
         )
 
     def spend(self, state, problem, network, t: int) -> np.ndarray:
-        """Return the total loss ``state.total_loss`` after iteration t; unchanged without noise.
+        """Return the accumulated privacy loss after iteration t; unchanged without noise.
 
         Parameters
         ----------
@@ -199,7 +200,7 @@ class GradientSteps(Iterative):
         return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
-        """Return the sum of the losses per coordinate, for the agent with the largest sum.
+        """Return the sum of the published losses of all iterations, per coordinate.
 
         Parameters
         ----------
@@ -223,9 +224,9 @@ class GradientSteps(Iterative):
         return largest_sum(self.loss_by_formula(problem, network, t) for t in times)
 
     def releases(self, problem, network, horizon):
-        r"""Return the releases of all messages, with sensitivity :math:`\eta_t\Delta`.
+        r"""Return the releases of all messages, with sensitivities :math:`\eta_t\Delta`.
 
-        Gradients are evaluated at points that were sent, or mixed from points that were sent.
+        Gradients are evaluated at messages or at averages of messages.
 
         Parameters
         ----------
@@ -241,13 +242,13 @@ class GradientSteps(Iterative):
         list of Release
             One release that covers all iterations.
         """
-        moved = problem.record_change(self.noise.norm)
+        change = problem.record_change(self.noise.norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
         attack_fields = self.known(problem, horizon)
-        return self.noise.releases(moved * steps, self.noise.scales(horizon), **attack_fields)
+        return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
     def noise_sites(self, problem, network, horizon):
-        """Return the site of the noise: messages, with the scale of each iteration.
+        """Return the noise site: the messages, with one scale per iteration.
 
         Parameters
         ----------
@@ -267,9 +268,9 @@ class GradientSteps(Iterative):
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
     def known(self, problem, horizon: int) -> dict[str, Any]:
-        """Return the fractions of the sensitivity that are known to be attained and reached.
+        """Return the fractions of the sensitivity that an attack attains.
 
-        Nothing is known with a projection, since it may remove changes.
+        They are unknown with a projection, which may remove changes.
 
         Parameters
         ----------
@@ -281,7 +282,7 @@ class GradientSteps(Iterative):
         Returns
         -------
         dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`, or empty.
+            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
         """
         if problem.offers("box") and np.isfinite(problem.box):
             return {}
@@ -291,7 +292,7 @@ class GradientSteps(Iterative):
 
 
 def uniform_mean(network, x: np.ndarray) -> np.ndarray:
-    """Return the mean over each agent and its neighbours.
+    """Return the mean over each agent and its neighbours, with equal weights.
 
     Parameters
     ----------

@@ -1,15 +1,14 @@
 r"""Tests of progress by the sparse vector technique (Ding, section 3.5).
 
-This module is not an algorithm. Replacing a record changes a query by at most
-:math:`\Delta`, given all messages so far. A mean of clipped losses at a fixed point
-changes by at most :math:`C_{loss}/|D_i|`.
+This module is not an algorithm. Let :math:`\Delta` be the largest change of a query by a replaced
+record, given all messages so far. At a fixed point, a record changes the mean of clipped losses by
+at most :math:`C_{loss}/|D_i|`.
 
-* If noisy outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`. Both points are fixed once the
-  privacy cost of these outputs is counted.
-* If minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`. The second point is hidden
-  and depends on the data, but its mean loss stays within :math:`[0, C_{loss}]`. The
-  bounds on an answer hold for every possible minimiser, hence also jointly with the
-  message made from it.
+* If noisy outputs are tested, :math:`\Delta = 2C_{loss}/|D_i|`: the query is the difference of the
+  mean losses at two points, which are fixed because they are released.
+* If minimisers are tested, :math:`\Delta = C_{loss} + C_{loss}/|D_i|`: the second point is not
+  released and depends on the data, but its mean loss is in :math:`[0, C_{loss}]`. The bound holds
+  for every possible minimiser, and therefore also given the message that is computed from it.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .approximate_minimisers import COARSE_SOLVER, Charge
 
 
 class SparseVectorNoise(NamedTuple):
-    r"""Laplace scales of query and threshold, and :math:`\epsilon_1 + \epsilon_2`."""
+    r"""Laplace scales of query and threshold, and privacy loss :math:`\epsilon_1 + \epsilon_2`."""
 
     query_noise: float
     threshold_noise: float
@@ -48,8 +47,8 @@ TESTED = ("minimiser", "noised")
 class Draw(NamedTuple):
     """Unit draws of an iteration.
 
-    Those of the dual and the output are [runs, agents, dim] each. Those of query, threshold
-    (Laplace) and coin (uniform) are [runs, agents] each.
+    ``noise`` has the draws of the dual and of the output, each [runs, agents, dim]. The draws of
+    query and threshold (Laplace) and of the coin (uniform) are [runs, agents].
     """
 
     noise: tuple[np.ndarray, np.ndarray]
@@ -61,9 +60,9 @@ class Draw(NamedTuple):
 class ThresholdState(NamedTuple):
     """State of the tests, each field [settings, runs, agents].
 
-    The fields are the unit noise of the threshold, whether it is to be sampled again, the
-    number of messages so far, and the clipped loss of the latest message. The loss is NaN if
-    it has not been computed.
+    ``threshold`` is the unit noise of the threshold; ``stale`` is True if it has to be sampled
+    again. ``sent`` is the number of messages so far. ``loss`` is the clipped loss at the latest
+    message, NaN if it has not been computed.
     """
 
     threshold: np.ndarray
@@ -73,16 +72,13 @@ class ThresholdState(NamedTuple):
 
 
 def untested(x: np.ndarray) -> ThresholdState:
-    """Return the state of the tests before the first iteration.
-
-    The iteration starts from x [settings, runs, agents, dim].
-    """
+    """Return the state of the tests before the first iteration, for iterates x."""
     zero = np.zeros(x.shape[:-1])
     return ThresholdState(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
 
 
 def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
-    """Combine the random numbers of messages and of tests.
+    """Yield the unit draws of the messages together with those of the tests.
 
     Parameters
     ----------
@@ -108,7 +104,7 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
 
 @dataclass(frozen=True)
 class ProgressTests:
-    """Tests of progress and their privacy cost.
+    """Tests of whether the clipped loss has decreased enough to send a message.
 
     Parameters
     ----------
@@ -124,10 +120,11 @@ class ProgressTests:
     def test(
         self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw
     ) -> ThresholdState:
-        """Return which agents send a message.
+        """Decide which agents send a message, and return the new state of the tests.
 
-        An agent sends if its loss decreased by more than the noisy threshold. If ``decision`` is
-        ``coin``, a fair coin decides instead. No agent sends more than c messages.
+        An agent sends its message if the noisy decrease of its loss is at least the noisy
+        threshold. If ``decision`` is ``coin``, a fair coin decides instead. No agent sends more
+        than c messages.
 
         Parameters
         ----------
@@ -143,40 +140,44 @@ class ProgressTests:
         Returns
         -------
         ThresholdState
-            State of the tests; ``sent`` has increased for agents that send.
+            State in which ``sent`` has increased by 1 for the agents that send.
         """
         algorithm = self.algorithm
         unit = np.where(state.stale, draw.threshold, state.threshold)
-        may = state.sent < per_agent(algorithm.c)
+        may_send = state.sent < per_agent(algorithm.c)
         if algorithm.decision == "coin":
             passes, loss = np.broadcast_to(draw.coin < 0.5, unit.shape), state.loss
         else:
-            noised_too = algorithm.tested == "noised"
-            before, after = self._losses(state, noised if noised_too else minimiser, may)
-            line = per_agent(algorithm.alpha) + per_agent(algorithm.threshold_noise.scale) * unit
+            tests_noised = algorithm.tested == "noised"
+            before, after = self._losses(state, noised if tests_noised else minimiser, may_send)
+            noisy_threshold = (
+                per_agent(algorithm.alpha) + per_agent(algorithm.threshold_noise.scale) * unit
+            )
             query = before - after + per_agent(algorithm.query_noise.scale) * draw.query
-            passes = query >= line
-            loss = np.where(passes & may, after if noised_too else np.nan, before)
-        sends = passes & may
-        again = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
-        return ThresholdState(unit, again[algorithm.threshold_drawn], state.sent + sends, loss)
+            passes = query >= noisy_threshold
+            loss = np.where(passes & may_send, after if tests_noised else np.nan, before)
+        sends = passes & may_send
+        stale = {"each": np.ones_like(sends), "after_release": sends, "once": np.zeros_like(sends)}
+        return ThresholdState(unit, stale[algorithm.threshold_drawn], state.sent + sends, loss)
 
-    def _losses(self, state: Any, after: np.ndarray, may: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Compute the clipped losses of the latest messages and of new points.
+    def _losses(self, state: Any, points: np.ndarray, may_send: np.ndarray) -> tuple:
+        """Compute the clipped losses at the latest messages and at new points.
 
-        Both are [settings, runs, agents], for agents that may still send. The former is cached
-        unless the message has just been sent.
+        Both are [settings, runs, agents], for agents that may still send. The loss at the latest
+        message is computed only if ``state.loss`` is NaN.
         """
-        new = np.isnan(state.loss) & may
-        bound = np.broadcast_to(column(self.algorithm.C_loss), (*may.shape, 1))
-        points, bounds, required = (
-            np.concatenate(pair) for pair in ((state.x, after), (bound, bound), (new, may))
+        is_new = np.isnan(state.loss) & may_send
+        bound = np.broadcast_to(column(self.algorithm.C_loss), (*may_send.shape, 1))
+        losses = self.problem.clipped_loss(
+            np.concatenate((state.x, points)),
+            np.concatenate((bound, bound)),
+            np.concatenate((is_new, may_send)),
         )
-        before, now = np.split(self.problem.clipped_loss(points, bounds, required), 2)
-        return np.where(new, before, state.loss), now
+        before, after = np.split(losses, 2)
+        return np.where(is_new, before, state.loss), after
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
-        """Return the noise with which all tests cost rho, in zCDP, as published."""
+        """Return the published noise of the tests for a budget of all tests, rho in zCDP."""
         algorithm, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
         if algorithm.svt_sensitivity == "per_sample":
             sensitivity = 2.0 * self.problem.clipped_loss_change(algorithm.C_loss)
@@ -188,12 +189,11 @@ class ProgressTests:
     @property
     def change(self) -> Any:
         r"""Largest change :math:`\Delta` of a query by one record, given all messages so far."""
-        of_loss = self.problem.clipped_loss_change(self.algorithm.C_loss)
-        noised = self.algorithm.tested == "noised"
-        return of_loss + (of_loss if noised else self.algorithm.C_loss)
+        change = self.problem.clipped_loss_change(self.algorithm.C_loss)
+        return change + (change if self.algorithm.tested == "noised" else self.algorithm.C_loss)
 
     def release(self, change: float, horizon: int) -> Release:
-        """Return the release of tests of queries with a bounded sensitivity.
+        """Return the release of all tests, for queries with a bounded sensitivity.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class ProgressTests:
         )
 
     def releases(self, messages: list[Release], charge: Charge, horizon: int) -> list[Release]:
-        """Return the releases of messages and of the tests that decide which messages are sent.
+        """Return the releases of the messages and of the tests that select them.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class ProgressTests:
         Returns
         -------
         list of Release
-            Without noise, or with decisions by coin, there is no release of tests.
+            Without the release of tests if there is no noise, or if a coin decides.
         """
         first, *remaining = (replace(release, attained=None, attack=None) for release in messages)
         if not self.algorithm.noisy:
@@ -243,40 +243,40 @@ class ProgressTests:
         return [first, *remaining, *([] if coin else [self.release(self.change, horizon)])]
 
     def attack(self, ratio: float, horizon: int) -> Release:
-        """Return the attack of PP-ADMM on the sent messages, for one record next to zero rows.
+        """Return the attack of PP-ADMM on the sent messages.
 
-        If the clipped loss of the record did not count in the tests, no query would depend on the
-        data. The number of messages would then have the distribution of tests of 0. The loss
-        changes a query by at most :math:`C_{loss}/|D_i|` for every minimiser. The distribution of
-        all messages can differ from that one by at most the factor that tests of such queries
-        cost.
+        All rows of the data but one are 0. Without the clipped loss of this record, all queries of
+        the tests would be 0, and the number of messages would have a known distribution. With it, a
+        query changes by at most :math:`C_{loss}/|D_i|` for every minimiser. The probability of the
+        messages changes by at most the factor exp(epsilon) of tests with this sensitivity.
 
         Parameters
         ----------
         ratio : float
-            Attained ratio of shift to noise of one message, :attr:`.Charge.attained_ratio`.
+            Ratio of shift to noise that is attained in one message, :attr:`.Charge.attained_ratio`.
         horizon : int
             Number of iterations, each with one test.
 
         Returns
         -------
         Release
-            Lower bound only: a random number of Gaussian releases.
+            Random number of Gaussian releases, for lower bounds only.
         """
         algorithm, max_count = self.algorithm, int(self.algorithm.c)
         if algorithm.decision == "coin":
-            law, log_tolerance = capped_binomial(0.5, max_count, horizon), 0.0
+            probabilities, log_tolerance = capped_binomial(0.5, max_count, horizon), 0.0
         else:
-            scales = float(algorithm.threshold_noise.scale), float(algorithm.query_noise.scale)
-            test_fields = {
-                "count": max_count,
-                "tests": horizon,
-                "redrawn": algorithm.threshold_drawn,
-            }
-            law = least_answers(float(algorithm.alpha), *scales, **test_fields)
+            probabilities = least_answers(
+                float(algorithm.alpha),
+                float(algorithm.threshold_noise.scale),
+                float(algorithm.query_noise.scale),
+                count=max_count,
+                tests=horizon,
+                redrawn=algorithm.threshold_drawn,
+            )
             tests = self.release(self.problem.clipped_loss_change(algorithm.C_loss), horizon)
             log_tolerance = tests.count * tests.epsilon
-        count = RandomCount(ratio, tuple(law.tolist()))
+        count = RandomCount(ratio, tuple(probabilities.tolist()))
         return Release(
             "profile", profile=count, attained=1.0, log_tolerance=log_tolerance, note=COARSE_SOLVER
         )

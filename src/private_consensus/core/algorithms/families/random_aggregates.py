@@ -1,8 +1,8 @@
 r"""Gradient steps from random aggregates of a neighbourhood (Xiao et al.).
 
-This module is not an algorithm. Let :math:`S_i` be agent i and its neighbours. An aggregate is
-uniform on an interval of each coordinate. The interval of Algorithm 2, with
-:math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`, is
+This module is not an algorithm. Let :math:`S_i` be agent i and its neighbours. In each coordinate,
+an aggregate is uniformly distributed on an interval. In Algorithm 2, with
+:math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`, the interval is
 
 .. math:: m_i \pm \frac{|x_a-x_b|}{|S_i|}, \qquad m_i = \frac1{|S_i|}\sum_{j\in S_i} x_j
 """
@@ -23,11 +23,11 @@ from .gradient_steps import GradientSteps, uniform_mean
 from .random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
 
 State = namedtuple("State", (*gradient_steps.State._fields, *Losses._fields))
-"""Messages x [settings, runs, agents, dim], and their privacy losses."""
+"""State of gradient steps, with the privacy losses of the sampled messages."""
 
 
 class Aggregate(NamedTuple):
-    """Interval of the aggregate and point of the gradient, each [settings, runs, agents, dim]."""
+    """Interval of an aggregate and point of the gradient, each [settings, runs, agents, dim]."""
 
     low: np.ndarray
     high: np.ndarray
@@ -36,12 +36,12 @@ class Aggregate(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomAggregates(GradientSteps):
-    """Gradient steps from a random aggregate; a version defines the interval of the aggregate.
+    """Gradient steps from a random aggregate of the neighbourhood.
 
     Parameters
     ----------
     weights : {"random", "fixed"}
-        Those of :mod:`.families.random_weights`, or their mean 1/2.
+        Weights of the ends of the interval: sampled (:mod:`.random_weights`), or their mean 1/2.
     """
 
     weights: str = one_of("random", WEIGHTS)
@@ -66,7 +66,7 @@ class RandomAggregates(GradientSteps):
         """
 
     def start(self, problem, network, streams, settings):
-        """Return the state before the first iteration, with losses of single messages at 0.
+        """Return the state before the first iteration, with privacy losses of 0.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class RandomAggregates(GradientSteps):
         return State(*plain, *no_losses(settings, problem, streams))
 
     def draws(self, problem, streams):
-        """Return noise and weights, one item per iteration.
+        """Return unit noise and random weights, one item per iteration.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class RandomAggregates(GradientSteps):
         return random_weights.draws(self, problem, streams)
 
     def step(self, state, problem, network, draw, t):
-        """Step from the random aggregate and, if required, update the losses of single messages.
+        """Return the state after one iteration, and add the privacy losses of its messages.
 
         Parameters
         ----------
@@ -144,7 +144,7 @@ class RandomAggregates(GradientSteps):
         return after._replace(**losses._asdict())
 
     def observables(self, state, problem, t):
-        """Return the observables of gradient steps and the mean losses of single messages.
+        """Return the observables of gradient steps, and the privacy losses of the messages.
 
         Parameters
         ----------
@@ -165,13 +165,13 @@ class RandomAggregates(GradientSteps):
 
     @property
     def has_losses(self) -> bool:
-        """Return True if the privacy losses of the sampled messages are computed."""
+        """True if the privacy losses of the sampled messages are computed."""
         return random_weights.amplify(self)
 
     def known(self, problem, horizon):
-        """Return the fractions of the sensitivity that are known to be attained and reached.
+        """Return the fractions of the sensitivity that an attack attains.
 
-        For a mixture over random weights, only the tails are known. There its loss is largest.
+        For a mixture over random weights, an attack is known at delta 0 only.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class RandomAggregates(GradientSteps):
         Returns
         -------
         dict
-            Fields ``attained`` and ``reached`` of :class:`.Release`, or empty.
+            Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
         """
         fractions = super().known(problem, horizon)
         return fractions | {"attained": None} if self.weights == "random" else fractions
@@ -192,7 +192,7 @@ class RandomAggregates(GradientSteps):
 
     @property
     def hidden_sampling(self) -> bool:
-        """Return True if weights are random, since no other agent observes them."""
+        """True if weights are random, since other agents do not observe them."""
         return self.weights == "random"
 
 
@@ -212,17 +212,17 @@ def around_the_mean(x: np.ndarray, network) -> Aggregate:
         Interval, with the mean as the point of the gradient.
     """
     if not network.lossless:
-        return _of_heard(x, network)
+        return _from_received(x, network)
     mean = uniform_mean(network, x)
     reach = np.abs(widest_pair(x, network)) / (network.degrees[..., None] + 1.0)
     return Aggregate(mean - reach, mean + reach, mean)
 
 
-def _of_heard(x: np.ndarray, network) -> Aggregate:
+def _from_received(x: np.ndarray, network) -> Aggregate:
     """Return the interval around the mean of the values that each agent received last.
 
-    After lost messages, neighbours may hold different values of one agent. Neighbourhoods are
-    padded to equal size with the agent itself; the mean does not count these repetitions.
+    After lost messages, the neighbours of an agent may have different values of it. Neighbourhoods
+    are padded to equal size with the agent itself, which the mean counts once.
     """
     members = network.gather(x, network.closed_neighbourhoods)
     sizes = network.degrees[..., None] + 1.0
@@ -232,7 +232,7 @@ def _of_heard(x: np.ndarray, network) -> Aggregate:
 
 
 def widest_pair(x: np.ndarray, network) -> np.ndarray:
-    """Return :math:`x_a - x_b` of the two members of a neighbourhood with the largest l1 distance.
+    """Return the difference of the two members of each neighbourhood with the largest l1 distance.
 
     Parameters
     ----------
@@ -244,29 +244,28 @@ def widest_pair(x: np.ndarray, network) -> np.ndarray:
     Returns
     -------
     ndarray, shape (settings, runs, agents, dim)
-        Differences; the sign is arbitrary.
+        Differences :math:`x_a - x_b`, with an arbitrary sign.
     """
     members = network.closed_neighbourhoods
     if isinstance(network, SparseNetwork):
         return _widest_of(network.gather(x, members))
     first, second = np.triu_indices(members.shape[-1], 1)
-    # One coordinate at a time, because the differences of all coordinates exceed the cache.
     columns = np.moveaxis(x, -1, 0)
     distance = sum(np.abs(c[..., :, None] - c[..., None, :]) for c in columns)
-    of_pairs = _pairs(distance, members[..., first], members[..., second])
-    widest = of_pairs.argmax(-1)[..., None]
+    pair_distance = _pairs(distance, members[..., first], members[..., second])
+    widest = pair_distance.argmax(-1)[..., None]
 
-    def end(side):
-        agents = np.broadcast_to(members[..., side], of_pairs.shape)
+    def value_of(member):
+        agents = np.broadcast_to(members[..., member], pair_distance.shape)
         return np.take_along_axis(x, np.take_along_axis(agents, widest, -1), -2)
 
-    return end(first) - end(second)
+    return value_of(first) - value_of(second)
 
 
 def _widest_of(x: np.ndarray) -> np.ndarray:
-    """Return the difference of largest l1 norm among the values (..., members, d) of each agent.
+    """Return the difference with the largest l1 norm between two members, for each neighbourhood.
 
-    The first pair is used among pairs with equal distance.
+    ``x`` has the values [..., members, dim]. Of several such pairs, the first one is used.
     """
     first, second = np.triu_indices(x.shape[-2], 1)
     widest, max_distance = np.zeros((*x.shape[:-2], x.shape[-1])), np.full(x.shape[:-2], -1.0)
@@ -279,7 +278,7 @@ def _widest_of(x: np.ndarray) -> np.ndarray:
 
 
 def _pairs(distance: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Return ``distance[..., first, second]`` for members of one graph per run or of one graph."""
+    """Return ``distance[..., first, second]``, for one graph or for one graph per run."""
     if first.ndim == 2:
         return distance[..., first, second]
     runs = np.arange(len(first))[:, None, None]

@@ -1,8 +1,8 @@
-"""Random weights of aggregates, and the privacy losses of single outputs (Xiao et al.).
+"""Random weights of aggregates, and the privacy losses of sampled messages (Xiao et al.).
 
-This module is not an algorithm. An algorithm with random weights has a field ``weights``.
-Weights are sampled uniformly on (0, 1) for every agent, coordinate and iteration
-(``random``), or equal their mean 1/2 (``fixed``).
+This module is not an algorithm. An algorithm with random weights has a field ``weights``. With
+``random``, weights are sampled uniformly on (0, 1) for every agent, coordinate and iteration. With
+``fixed``, they equal their mean 1/2.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from .spending import printed_change
 
 WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
-"""Privacy losses of the sampled messages, which depend on data and weights; they stay internal."""
+"""Observables with the privacy losses of sampled messages, which no other agent receives."""
 
 
 class Draw(NamedTuple):
-    """Unit draws of an iteration, [runs, agents, dim]; weights only if they are random."""
+    """Unit noise and weights of an iteration, [runs, agents, dim]; None for fixed weights."""
 
     noise: np.ndarray
     weights: np.ndarray | None = None
 
 
 def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
-    """Yield noise and weights, one item per iteration.
+    """Yield unit noise and random weights, one item per iteration.
 
     Parameters
     ----------
-    algorithm : RandomAggregates
+    algorithm : Algorithm
         Algorithm with the fields ``noise`` and ``weights``.
     problem : Problem
         Objectives and data of the agents, with their sensitivities.
@@ -57,12 +57,12 @@ def amplify(algorithm: Any) -> bool:
 
 
 class Losses(NamedTuple):
-    """Accumulated losses of single messages, [settings, runs, agents].
+    """Accumulated privacy losses of the sampled messages, [settings, runs, agents].
 
-    ``realised``: mean over coordinates, with the published constant. ``realised_all``: sum
-    over coordinates, with the bound that holds for the problem's labels. ``worst_all``: worst
-    case of ``realised_all``. ``unamplified``: fraction of this iteration's coordinates
-    outside their interval, which have the loss without random weights.
+    ``realised`` is the mean over coordinates, with the published sensitivity. ``realised_all`` is
+    the sum over coordinates, with the sensitivity of the problem. ``worst_all`` is the largest
+    possible value of ``realised_all``. ``unamplified`` is the fraction of coordinates of the last
+    message outside their interval, which random weights do not protect.
     """
 
     realised: np.ndarray
@@ -72,7 +72,7 @@ class Losses(NamedTuple):
 
 
 def no_losses(settings: int, problem, streams) -> Losses:
-    """Return the losses before the first iteration.
+    """Return the privacy losses before the first iteration.
 
     Parameters
     ----------
@@ -93,29 +93,29 @@ def no_losses(settings: int, problem, streams) -> Losses:
 
 
 def losses_of(state: Any) -> Losses:
-    """Return the losses that a state contains."""
+    """Return the privacy losses that are fields of a state."""
     return Losses(*(getattr(state, name) for name in Losses._fields))
 
 
 def add_losses(
     losses: Losses, problem, position, length, scale, step_size: Any, *, dim: int
 ) -> Losses:
-    r"""Return the losses after one more output.
+    r"""Return the accumulated privacy losses after one more message.
 
     Parameters
     ----------
     losses : Losses
-        Losses before the output.
+        Losses before the message.
     problem : Problem
-        Sensitivities: the published constant and the bound in linf.
+        Objectives and data of the agents, with their sensitivities.
     position, length : ndarray, shape (settings, runs, agents, dim)
-        Output minus the lower end of its interval, and the interval's length.
+        Message minus the lower end of its interval, and length of the interval.
     scale : float or ndarray
-        :math:`1/\beta`.
+        Scale :math:`1/\beta` of the noise.
     step_size : float or ndarray
-        :math:`\alpha`, the factor of a change of the gradient.
+        Factor :math:`\alpha` of the gradient in a message.
     dim : int
-        Number of coordinates of an output.
+        Number of coordinates of a message.
 
     Returns
     -------
@@ -137,6 +137,6 @@ def add_losses(
 
 
 def shown(state: Any) -> dict[str, np.ndarray]:
-    """Return the mean losses over agents, each [settings, runs]."""
+    """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
     means = {name: value.mean(-1) for name, value in losses_of(state)._asdict().items()}
     return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}

@@ -1,8 +1,8 @@
-"""Threshold on the values received from neighbours, as in the PR-ADMM of Ding.
+"""Threshold on the values received from neighbours, for the PR-ADMM of Ding.
 
-This module is not an algorithm. The value of a neighbour is used as long as its distance
-to the agent's own value, summed over iterations, is at most U. Afterwards, the agent's
-own value replaces it.
+This module is not an algorithm. An agent uses the value of a neighbour while its distance to the
+value of the agent, summed over iterations, is at most U. Afterwards, the value of the agent
+replaces it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..base import column
 
 
 class Received(NamedTuple):
-    """Values that agents use after one exchange.
+    """Result of one exchange of values with a threshold.
 
-    ``received_sum`` has the sums of used values, [settings, runs, agents, dim]. ``distance``
-    has the accumulated distances, [settings, runs, agents, agents] or, on a sparse network,
-    [settings, [runs,] edges]. ``replaced`` is the fraction of edges whose values are
-    replaced.
+    ``received_sum`` has the sums of the values that agents use, [settings, runs, agents, dim].
+    ``distance`` has the accumulated distances, [settings, runs, agents, agents] or, on a sparse
+    network, [settings, [runs,] edges]. ``replaced`` is the fraction of received values that are
+    replaced, [settings, runs].
     """
 
     received_sum: np.ndarray
@@ -30,7 +30,7 @@ class Received(NamedTuple):
 
 
 def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
-    """Return the accumulated distances before anything was received.
+    """Return the accumulated distances before the first exchange.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def no_distance(network: Any, x: np.ndarray) -> np.ndarray:
 def received_within(
     network: Any, x: np.ndarray, distance: np.ndarray, limit: Any, *, forgets: bool
 ) -> Received:
-    """Compute the values that agents use in place of their neighbours' new values.
+    """Apply the threshold to the new values that agents receive from their neighbours.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def received_within(
     distance : ndarray
         Accumulated distances before this exchange.
     limit : float or ndarray, shape (settings,)
-        U.
+        Threshold U.
     forgets : bool
-        Whether a value that is replaced adds no distance, so that the next one may be used.
+        If True, the distance of a replaced value is not added, so that the next value may be used.
 
     Returns
     -------
     Received
-        Sums of used values, accumulated distances, and the fraction of replaced values.
+        Sums of the used values, accumulated distances, and fraction of replaced values.
     """
     if isinstance(network, SparseNetwork):
         return _over_links(network, x, distance, limit, forgets)
@@ -84,7 +84,7 @@ def received_within(
 
 
 def _over_links(network: SparseNetwork, x, distance, limit, forgets: bool) -> Received:
-    """Compute the used values from the ends of edges only, on a sparse network."""
+    """Apply the threshold on a sparse network, edge by edge."""
     own_values, neighbour_values = network.own_ends(x), network.other_ends(x)
     limit = np.reshape(limit, (-1, *(1,) * (distance.ndim - 1)))
     near, total = _near(
