@@ -9,7 +9,7 @@ from mutants.styles import BUDGET, Descent
 from private_consensus.audits import examples
 from private_consensus.audits.finders import extreme_data, random_data, special_data, universe_of
 from private_consensus.audits.probing import coupled_difference, find_attacks, is_foreign
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.problems.perceptron import Perceptron
@@ -34,7 +34,7 @@ def records_of(problem):
     if isinstance(problem, Perceptron):
         rows = problem.agent_rows[0]
         return problem.features[rows], problem.labels[rows]
-    if isinstance(problem, FairClassification):
+    if isinstance(problem, FairLogisticRegression):
         return problem.features[None], problem.labels[None]
     if isinstance(problem, Lasso):
         return problem.features[0], problem.responses[0]

@@ -18,7 +18,7 @@ from private_consensus.core.algorithms.families.approximate_minimisers import CO
 from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.core.algorithms.pp_admm import PlausiblyPrivateADMM
 from private_consensus.core.problems import linear_observation
-from private_consensus.core.problems.fair_classification import FairClassification as CensusProblem
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
@@ -383,7 +383,9 @@ def test_a_fairness_term_that_is_left_out_tells_nothing():
     rng = np.random.default_rng(2)
     rows = rng.dirichlet(np.ones(4), 30)
     none = lambda *names: np.array([], int)  # noqa: E731
-    problem = CensusProblem(rows, np.arange(30) % 2, np.arange(30) % 3 % 2, np.array([[29]]), none)
+    problem = FairLogisticRegression(
+        rows, np.arange(30) % 2, np.arange(30) % 3 % 2, np.array([[29]]), none
+    )
     single = networks.build(Streams(1, (0,)), "single", agents=1)
     for law, delta in (("laplace", 0.0), ("gaussian", 1e-3)):
         bounds = {}

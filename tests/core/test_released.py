@@ -20,7 +20,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import stack
 from private_consensus.core.algorithms.families.decentralized_sgd import KEYS
 from private_consensus.core.problems import linear_observation, perceptron
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.logistic_regression import LogisticRegression
 from private_consensus.core.problems.mean_estimation import MeanEstimation
@@ -66,12 +66,12 @@ def observed(change: float):
     return replace(built, theta=moved)
 
 
-def fitted(change: float) -> FairClassification:
+def fitted(change: float) -> FairLogisticRegression:
     generator = np.random.default_rng(1)
     features = generator.uniform(0, 0.5, (8, DIM)) + change
     labels, protected = (generator.integers(0, 2, 8) for _ in range(2))
     none = lambda *names: np.array([], int)  # noqa: E731
-    return FairClassification(features, labels, protected, np.array([[7]]), none)
+    return FairLogisticRegression(features, labels, protected, np.array([[7]]), none)
 
 
 def trained(change: float):

@@ -16,7 +16,7 @@ import numpy as np
 from private_consensus.audits.examples import Example, complete, example_names, examples
 from private_consensus.audits.examples import mean_estimation as example_means
 from private_consensus.core.algorithms.base import Algorithm
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
@@ -131,7 +131,7 @@ def _labelled(problem: Perceptron):
         yield replace(problem, labels=labels)
 
 
-def _placed(problem: FairClassification):
+def _placed(problem: FairLogisticRegression):
     """A row at another place, with another label."""
     for column, label in ((0, 1), (1, 0)):
         rows, outcomes = problem.features.copy(), problem.labels.copy()
@@ -141,7 +141,7 @@ def _placed(problem: FairClassification):
 
 PAIRS: dict[type, Callable[[Any], Any]] = {
     MeanEstimation: _corners, LogisticRegression: _opposite, Lasso: _far,
-    LinearObservation: _moved, Perceptron: _labelled, FairClassification: _placed,
+    LinearObservation: _moved, Perceptron: _labelled, FairLogisticRegression: _placed,
 }  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def claimless() -> set[str]:
 def batched(problem: Any, runs: int) -> Any:
     """The same data in each run, where a problem keeps those of each."""
     for name in ("means", "test"):
-        if isinstance(problem, MeanEstimation | FairClassification) and hasattr(problem, name):
+        if isinstance(problem, MeanEstimation | FairLogisticRegression) and hasattr(problem, name):
             one = getattr(problem, name)
             return replace(problem, **{name: np.broadcast_to(one, (runs, *one.shape[1:]))})
     return problem

@@ -13,7 +13,7 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.core import algorithms, networks
 from private_consensus.core.algorithms.base import Algorithm
 from private_consensus.core.networks import Network
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import EXAMPLE as OBSERVED
 from private_consensus.core.problems.linear_observation import LinearObservation
@@ -146,12 +146,12 @@ def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
     return Perceptron(features, labels, agent_rows, np.arange(agents * records, len(features)), 1)
 
 
-def census() -> FairClassification:
+def census() -> FairLogisticRegression:
     """Rows of one agent with a protected attribute."""
     random = generator(5, "census")
     features = random.dirichlet(np.ones(3), 40)
     labels, protected = random.integers(0, 2, 40), np.arange(40) % 2
-    return FairClassification(features, labels, protected, np.array([[36, 37, 38, 39]]), _none)
+    return FairLogisticRegression(features, labels, protected, np.array([[36, 37, 38, 39]]), _none)
 
 
 def observations() -> LinearObservation:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from private_consensus.core.networks import Network
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
@@ -435,7 +435,7 @@ class PerceptronUniverse(Universe):
 class FairUniverse(Universe):
     """Rows without negative entries, of norm at most 1. Protected attributes are public."""
 
-    def __init__(self, problem: FairClassification):
+    def __init__(self, problem: FairLogisticRegression):
         super().__init__(problem)
         self.training = np.setdiff1d(np.arange(len(problem.features)), problem.test[0])
 
@@ -476,7 +476,7 @@ class FairUniverse(Universe):
         row = self.training[index]
         features[row], labels[row] = record
         arguments = features, labels, problem.protected, problem.test[:1], problem.columns
-        return FairClassification(*arguments)
+        return FairLogisticRegression(*arguments)
 
 
 UNIVERSES: dict[type, Callable[[Any], Universe]] = {
@@ -484,7 +484,7 @@ UNIVERSES: dict[type, Callable[[Any], Universe]] = {
     MeanEstimation: MeanUniverse,
     Lasso: LassoUniverse,
     Perceptron: PerceptronUniverse,
-    FairClassification: FairUniverse,
+    FairLogisticRegression: FairUniverse,
 }
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput, require
 from private_consensus.core.networks import Network, metropolis_mixing
 from private_consensus.core.problems.base import Problem
-from private_consensus.core.problems.fair_classification import FairClassification
+from private_consensus.core.problems.fair_classification import FairLogisticRegression
 from private_consensus.core.problems.lasso import Lasso
 from private_consensus.core.problems.linear_observation import LinearObservation
 from private_consensus.core.problems.logistic_regression import LogisticRegression
@@ -317,7 +317,13 @@ def _(
 
 @attacks.register
 def _(
-    problem: FairClassification, network: Network, change, *, nearby, agents=None, compressed=True
+    problem: FairLogisticRegression,
+    network: Network,
+    change,
+    *,
+    nearby,
+    agents=None,
+    compressed=True,
 ) -> Iterator[Attack]:
     """A record whose row and label change. Its protected attribute, whose mean is public, stays.
 
@@ -332,10 +338,10 @@ def _(
         test = problem.test[:1]
         row = int(np.setdiff1d(np.arange(len(features)), test)[0])
 
-    def replaced(column: int, label: int) -> FairClassification:
+    def replaced(column: int, label: int) -> FairLogisticRegression:
         rows, outcomes = np.array(features, float), np.array(labels)
         rows[row], outcomes[row] = unit[column], label
-        return FairClassification(rows, outcomes, protected, test, problem.columns)
+        return FairLogisticRegression(rows, outcomes, protected, test, problem.columns)
 
     pair = replaced(first, 1), replaced(second, 0)
     for agent in _attacked(network, agents):

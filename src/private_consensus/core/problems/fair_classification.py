@@ -54,8 +54,8 @@ class Coefficients:
 
 
 @dataclass(frozen=True, eq=False)
-class FairClassification(Problem):
-    """Fair classification of tabular data, with one random test set per run.
+class FairLogisticRegression(Problem):
+    """Logistic regression with a fairness term, with one random test set per run.
 
     Parameters
     ----------
@@ -299,7 +299,7 @@ class FairClassification(Problem):
     }
 
 
-METRICS = FairClassification.metrics
+METRICS = FairLogisticRegression.metrics
 EXAMPLE = {"prepared": "adult-fair12", "protected": "sex"}
 
 
@@ -311,7 +311,7 @@ def build(
     protected: str,
     test_share: float = 0.2,
     splits: int | None = None,
-) -> FairClassification:
+) -> FairLogisticRegression:
     """Split prepared rows at random into training and test rows.
 
     Parameters
@@ -332,7 +332,7 @@ def build(
 
     Returns
     -------
-    FairClassification
+    FairLogisticRegression
 
     Raises
     ------
@@ -349,7 +349,7 @@ def build(
     size = round(test_share * rows)
     require(0 < size < rows, "problem.test_share", test_share, f"some of the {rows} rows, not all")
     test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
-    problem = FairClassification(
+    problem = FairLogisticRegression(
         np.asarray(prepared.features, float),
         (labels > 0).astype(np.int64),
         z,
