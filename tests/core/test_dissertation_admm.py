@@ -380,13 +380,13 @@ def test_the_sum_of_theorem_3(problem, network):
 
 def test_the_sensitivities_of_the_formula(problem, uneven):
     moved = {
-        s: PR(sensitivity=s).moved(problem, PR().penalty(uneven, 1))
+        s: PR(sensitivity=s).message_change(problem, PR().penalty(uneven, 1))
         for s in ("lemma10", "per_sample")
     }
     degrees = uneven.degrees[..., None]
     assert np.allclose(moved["lemma10"], 1 / (ETA * degrees))
     assert np.allclose(moved["per_sample"], 20 / (ETA * degrees * RECORDS))
-    sharp = PR(sensitivity="sharp").moved(problem, PR().penalty(uneven, 1))
+    sharp = PR(sensitivity="sharp").message_change(problem, PR().penalty(uneven, 1))
     assert np.allclose(sharp, 2 * 20 / RECORDS / (problem.ridge + 2 * ETA * degrees))
     assert (sharp < moved["per_sample"]).all()
 
@@ -607,7 +607,7 @@ def test_the_noises_are_as_printed(problem, network):
         assert algorithm.ridge == pytest.approx(needed, rel=1e-9)
         sigma_2 = 10**-3.5 / np.sqrt(2 * rho_2)
         assert algorithm.output_noise.scale == pytest.approx(sigma_2, rel=1e-9)
-        paid = algorithm.charge(problem, network).jacobian(algorithm.ridge)
+        paid = algorithm.message_cost(problem, network).jacobian(algorithm.ridge)
         assert paid <= (1 - e3) * e1 * (1 + 1e-9)
 
 
@@ -724,7 +724,7 @@ def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
     assert done.threshold_noise.scale == pytest.approx(2 * c * unit / first, rel=1e-12)
     standard = replace(done, threshold_scale="standard").calibrate(BUDGET, problem, network, 30)
     assert standard.threshold_noise.scale == pytest.approx(2 * unit / first, rel=1e-12)
-    messages = PP(eta=ETA, rho_conversion="shortcut").for_one(0.9 * rho / c, problem, network)
+    messages = PP(eta=ETA, rho_conversion="shortcut").for_message(0.9 * rho / c, problem, network)
     for one, other in ((done.noise, messages.noise), (done.output_noise, messages.output_noise)):
         assert one.scale == pytest.approx(other.scale)
 
@@ -804,7 +804,7 @@ def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, 
     done = kept.calibrate(Budget(10.0, 1e-4), problem, network, horizon)
     rho = zcdp_rho(10.0, 1e-4, conversion="shortcut")
     assert done.rho_by_formula(problem, network, horizon) == pytest.approx(rho)
-    assert sum(done.charge(problem).rhos()) == pytest.approx((1 - done.share) * rho / horizon)
+    assert sum(done.message_cost(problem).rhos()) == pytest.approx((1 - done.share) * rho / horizon)
     assert done.svt_epsilon**2 / 2 == pytest.approx(done.share * rho)
     tests = [r for r in done.releases(problem, network, horizon) if r.epsilon is not None][-1]
     assert tests.proven
@@ -853,7 +853,7 @@ def test_the_charge_of_a_run_is_at_most_the_formula(problem, network, streams):
     done = IPP(eta=ETA, c=4).calibrate(BUDGET, problem, network, 12)
     at = run(done, problem, network, streams, 12)
     total = done.rho_by_formula(problem, network, 12)
-    messages = sum(done.charge(problem).rhos())
+    messages = sum(done.message_cost(problem).rhos())
     expected = done.svt_epsilon**2 / 2 + messages * at[12]["messages"]
     assert np.allclose(at[12]["worst_case"], expected)
     assert (at[12]["worst_case"] <= total * (1 + 1e-12)).all()

@@ -607,24 +607,6 @@ DRAW = "draw"
 """Name of the noise site of an algorithm that declares no sites: the draw of its step."""
 
 
-def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return True where a step changed a value by more than rounding error.
-
-    Parameters
-    ----------
-    now : ndarray
-        Values after a step.
-    before : ndarray
-        Values before it.
-
-    Returns
-    -------
-    ndarray of bool
-        True where the values differ.
-    """
-    return ~np.isclose(now, before, rtol=1e-9, atol=1e-12)
-
-
 def draws_of(algorithm: Any, problem: Problem, network: Network, streams: Streams) -> Iterator[Any]:
     """Return the random draws of an iterative algorithm on a network, at unit scale.
 

@@ -296,12 +296,12 @@ class CoordinateDescent(Iterative):
             Mechanisms whose composition bounds the privacy loss.
         """
         moved = problem.record_change("linf") / problem.smoothness
-        attained_loss = self.known_of_steps(problem, horizon)
+        attained_loss = self.attack_fields(problem, horizon)
         return self.noise.releases(
             np.full(horizon, moved), self.noise.scales(horizon), **attained_loss
         )
 
-    def known_of_steps(self, problem, horizon: int) -> dict[str, Any]:
+    def attack_fields(self, problem, horizon: int) -> dict[str, Any]:
         r"""Return the privacy loss that a pair of neighbouring data sets attains at delta 0.
 
         One record is a unit row along the first axis, all others are 0, and the label of this

@@ -119,7 +119,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             State before the first iteration.
         """
         state = super().start(problem, network, streams, settings)
-        return State(*state, *progress_tests.untested(state.x))
+        return State(*state, *progress_tests.initial_state(state.x))
 
     def draws(self, problem, streams) -> Iterator[Draw]:
         """Return the unit draws of the noise and of the tests, for each iteration.
@@ -187,7 +187,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         after = super().step(state, problem, network, draw, t)
         if not self.noisy:
             return after
-        message_rho = per_agent(sum(self.charge(problem).rhos()))
+        message_rho = per_agent(sum(self.message_cost(problem).rhos()))
         charged_messages = 1.0 if self.tested == "noised" else after.sent - state.sent
         tests = per_agent(self.svt_epsilon) ** 2 / 2 if t == 1 else 0.0
         return after._replace(total_loss=state.total_loss + tests + message_rho * charged_messages)
@@ -265,10 +265,10 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         require(self.c <= horizon, "algorithm.c", self.c, f"at most the {horizon} iterations")
         return super().calibrate(budget, problem, network, horizon)
 
-    def silent(self):
-        return replace(super().silent(), **progress_tests.NO_NOISE._asdict())
+    def without_noise(self):
+        return replace(super().without_noise(), **progress_tests.NO_NOISE._asdict())
 
-    def for_all(self, rho, problem, network, horizon):
+    def for_run(self, rho, problem, network, horizon):
         """Return a copy whose noises meet a zCDP budget of the whole run.
 
         The fraction ``share`` is for the tests. The remainder is divided equally among the
@@ -291,8 +291,8 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
             Copy with calibrated noises.
         """
         tests = ProgressTests(self, problem).noise_for(self.share * rho)
-        message_rho = (1.0 - self.share) * rho / self.charged(horizon)
-        return replace(self.for_one(message_rho, problem, network), **tests._asdict())
+        message_rho = (1.0 - self.share) * rho / self.counted_minimisations(horizon)
+        return replace(self.for_message(message_rho, problem, network), **tests._asdict())
 
     def rho_by_formula(self, problem, network, horizon):
         """Return the total privacy loss of Theorem 10, in zCDP.
@@ -311,10 +311,10 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         float
             Total in zCDP.
         """
-        messages = self.charged(horizon) * sum(self.charge(problem).rhos())
+        messages = self.counted_minimisations(horizon) * sum(self.message_cost(problem).rhos())
         return float(self.svt_epsilon**2 / 2 + messages)
 
-    def charged(self, horizon: int) -> int:
+    def counted_minimisations(self, horizon: int) -> int:
         """Return the number of minimisations whose privacy cost the formula counts."""
         return horizon if self.tested == "noised" else self.c
 
@@ -339,7 +339,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         """
         coin = not self.noisy or self.decision == "coin"
         minimiser_releases = super().releases(problem, network, int(self.c) if coin else horizon)
-        charge = self.charge(problem, network)
+        charge = self.message_cost(problem, network)
         return ProgressTests(self, problem).releases(minimiser_releases, charge, horizon)
 
 

@@ -24,7 +24,7 @@ from .base import CURVATURE, Range
 from .families import admm, random_weights
 from .families.admm import ADMMFamily
 from .families.random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
-from .families.spending import printed_change
+from .families.spending import published_change
 from .parameters import nonnegative, one_of
 
 STEPS = ("first_order", "exact")
@@ -228,7 +228,7 @@ class LocallyPrivateADMM(ADMMFamily):
     @property
     def has_losses(self) -> bool:
         """Return True if privacy losses of messages are computed: with first-order steps only."""
-        return random_weights.amplify(self) and self.minimisation == "first_order"
+        return random_weights.is_amplified(self) and self.minimisation == "first_order"
 
     def observables(self, state, problem, t):
         """Return the observables of ADMM, and the privacy losses of messages if available.
@@ -248,7 +248,9 @@ class LocallyPrivateADMM(ADMMFamily):
             Quantities by name.
         """
         quantities = dict(super().observables(state, problem, t))
-        return quantities | random_weights.shown(state) if self.has_losses else quantities
+        if self.has_losses:
+            quantities |= random_weights.loss_observables(state)
+        return quantities
 
     # Interface of audits.
 
@@ -278,7 +280,7 @@ class LocallyPrivateADMM(ADMMFamily):
         ndarray
             Broadcastable to [settings, runs, agents, 1].
         """
-        return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
+        return published_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
         r"""Return the releases of all iterations.

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .families.random_aggregates import Aggregate, RandomAggregates, around_the_mean
+from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
 from .parameters import one_of
 
 AGGREGATORS = ("pair", "range")
@@ -60,7 +60,7 @@ class LocallyPrivateGradientDescent(RandomAggregates):
             Interval and point of the gradient.
         """
         if self.aggregator == "pair":
-            return around_the_mean(x, network)
+            return mean_interval(x, network)
         agents = network.closed_neighbourhoods if self.own_value else network.open_neighbourhoods
         members = network.gather(x, agents)
         return Aggregate(members.min(-2), members.max(-2), x)

@@ -21,7 +21,7 @@ from private_consensus.common.errors import require
 from ..exchange import SecretSharing, require_complete
 from .base import STEP, Range, column
 from .families import random_aggregates
-from .families.random_aggregates import Aggregate, RandomAggregates, around_the_mean
+from .families.random_aggregates import Aggregate, RandomAggregates, mean_interval
 from .parameters import one_of, only
 
 EXCHANGES = ("plain", "secret_sharing")
@@ -99,7 +99,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
             Interval and point of the gradient.
         """
         if self.exchange == "plain":
-            return around_the_mean(x, network)
+            return mean_interval(x, network)
         mean = np.broadcast_to(SecretSharing().outcome(x)[..., None, :] / x.shape[-2], x.shape)
         return Aggregate(mean, mean, mean)
 
@@ -190,7 +190,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
         """
         steps = self.eta / np.sqrt(np.arange(1, horizon + 1))
         change = problem.record_change(self.noise.norm)
-        attack_fields = self.known(problem, horizon)
+        attack_fields = self.attack_fields(problem, horizon)
         return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from .families.admm import ADMMFamily
-from .families.spending import printed_change
+from .families.spending import published_change
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +47,7 @@ class OutputPerturbation(ADMMFamily):
         ndarray
             Broadcastable to [settings, runs, agents, 1].
         """
-        return printed_change(problem) / (self.penalty(network, t) * self.scale(t))
+        return published_change(problem) / (self.penalty(network, t) * self.scale(t))
 
     def releases(self, problem, network, horizon):
         """Return the releases of exact minimisers with noise.

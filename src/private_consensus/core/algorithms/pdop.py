@@ -48,7 +48,7 @@ class PrivateDistributedOptimisation(GradientSteps):
         """
         z = network.mix(state.x)
         x = problem.project(z - self.step_size(t) * problem.gradient(z)) + self.noise.at(t) * draw
-        return state._replace(x=x, total_loss=self.spend(state, problem, network, t))
+        return state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
 
 
 ALGORITHM = PrivateDistributedOptimisation

@@ -199,7 +199,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
     # Privacy.
 
-    def moved(self, problem, penalty: np.ndarray) -> np.ndarray:
+    def message_change(self, problem, penalty: np.ndarray) -> np.ndarray:
         r"""Return the sensitivity :math:`\Delta_i` by the rule ``sensitivity``.
 
         Parameters
@@ -237,7 +237,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         ndarray
             Broadcastable to [settings, runs, agents, 1].
         """
-        return (self.moved(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
+        return (self.message_change(problem, self.penalty(network, t)) / self.scale(t)) ** 2 / 2
 
     def releases(self, problem, network, horizon):
         """Return the releases of exact minimisers with noise.
@@ -277,7 +277,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         """
         penalties = self.penalties(network, horizon)
         scales = self.scales(horizon).reshape(-1, *[1] * (penalties.ndim - 1))
-        losses = (self.moved(problem, penalties) / scales) ** 2 / 2
+        losses = (self.message_change(problem, penalties) / scales) ** 2 / 2
         total = np.sum(losses, axis=0)
         if self.sums == "printed" and self.schedule == "periodic":
             total = total - losses[0]

@@ -167,7 +167,7 @@ class RecycledADMM(ObjectivePerturbed):
         noisy_gradient = self.penalty(network, t) * (centre - after.x) - state.dual
         return after._replace(recycled=noisy_gradient, solved=after.minimiser)
 
-    def charged(self, horizon):
+    def private_iterations(self, horizon):
         """Return the odd iterations, which use private data, counted from 1."""
         return np.arange(1, horizon + 1, 2)
 

@@ -34,7 +34,7 @@ from private_consensus.privacy import CONVERSIONS, Release, zcdp_epsilon, zcdp_r
 from ..base import CURVATURE, DEGREES, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
 from ..parameters import noise_field, nonnegative, one_of, positive
-from .spending import CALIBRATIONS, largest_sum, least_noise, spent_after
+from .spending import CALIBRATIONS, add_loss, largest_sum, least_noise
 
 NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
@@ -375,7 +375,7 @@ class ADMMFamily(Iterative):
         disagreement = self.disagreement(network, x, after.received_sum)
         return after._replace(
             dual=state.dual + self.dual_step * disagreement,
-            total_loss=self.spend(state, problem, network, t),
+            total_loss=self.accumulated_loss(state, problem, network, t),
         )
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
@@ -426,16 +426,16 @@ class ADMMFamily(Iterative):
         if self.noise_is_given:
             return self
         if not budget.private:
-            return self.silent()
+            return self.without_noise()
         expected = "inf: this algorithm is not private"
         require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
-        return self.spending(budget, problem, network, horizon)
+        return self.with_noise_for(budget, problem, network, horizon)
 
-    def silent(self) -> Self:
+    def without_noise(self) -> Self:
         """Return a copy without noise."""
         return replace(self, noise=0.0)
 
-    def spending(self, budget, problem, network, horizon: int) -> Self:
+    def with_noise_for(self, budget, problem, network, horizon: int) -> Self:
         """Return a copy whose noise meets a finite budget, by the accountant or by the formula.
 
         Parameters
@@ -531,7 +531,7 @@ class ADMMFamily(Iterative):
         """
         return np.full((1, 1, 1, 1), np.inf)
 
-    def spend(self, state, problem, network, t: int) -> np.ndarray:
+    def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
         """Return the accumulated privacy loss after iteration t; unchanged without noise.
 
         Parameters
@@ -552,7 +552,7 @@ class ADMMFamily(Iterative):
         """
         if not self.noisy:
             return state.total_loss
-        return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
+        return add_loss(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def rho_by_formula(self, problem, network, horizon: int) -> float:
         """Return the total privacy loss in zCDP of the agent with the largest loss, by formula.

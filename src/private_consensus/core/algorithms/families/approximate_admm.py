@@ -1,7 +1,7 @@
 """Common base of PP-ADMM, its proven variant and IPP-ADMM: ADMM with approximate minimisations.
 
 This module is not an algorithm. Noise is added to the objective of each minimisation and to each
-message. A class of :data:`.approximate_minimisers.CHARGES` states the privacy cost of a message.
+message, whose privacy cost a class of :data:`.approximate_minimisers.PRIVACY_COSTS` states.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..base import column, per_agent
 from ..noise import Noise
 from ..parameters import fraction, noise_field, nonnegative, one_of, only, positive
 from .admm import ADMMFamily, Draw, Noises
-from .approximate_minimisers import CHARGES, NO_NOISE, Charge
+from .approximate_minimisers import NO_NOISE, PRIVACY_COSTS, MessagePrivacyCost
 
 RULES = ("literal", "sharp")
 
@@ -63,7 +63,7 @@ class ApproximateADMM(ADMMFamily):
     e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
     lam_rule: str = one_of("sharp", RULES)
     delta_1: float = fraction(1e-4)
-    perturbed: str = one_of("objective", CHARGES)
+    perturbed: str = one_of("objective", PRIVACY_COSTS)
     ridge: float = nonnegative(0.0)
     output_noise: Noise = noise_field("output")
 
@@ -138,7 +138,7 @@ class ApproximateADMM(ADMMFamily):
 
     # Privacy.
 
-    def charge(self, problem, network=None) -> Charge:
+    def message_cost(self, problem, network=None) -> MessagePrivacyCost:
         """Return the object that computes the privacy cost of a message.
 
         Parameters
@@ -146,19 +146,19 @@ class ApproximateADMM(ADMMFamily):
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network, optional
-            Not needed for :meth:`.Charge.rhos`.
+            Not needed for :meth:`.MessagePrivacyCost.rhos`.
 
         Returns
         -------
-        Charge
+        MessagePrivacyCost
             Privacy cost according to ``perturbed``.
         """
-        return CHARGES[self.perturbed](self, problem, network)
+        return PRIVACY_COSTS[self.perturbed](self, problem, network)
 
-    def silent(self):
+    def without_noise(self):
         return replace(self, **NO_NOISE._asdict())
 
-    def spending(self, budget, problem, network, horizon):
+    def with_noise_for(self, budget, problem, network, horizon):
         """Return a copy whose noises meet a finite budget, by the formula or by the accountant.
 
         With the accountant, both noises of the formula are scaled by the same factor.
@@ -179,7 +179,7 @@ class ApproximateADMM(ADMMFamily):
         ApproximateADMM
             Copy with calibrated noises and ridge.
         """
-        published = self.for_all(self.rho_of(budget), problem, network, horizon)
+        published = self.for_run(self.rho_of(budget), problem, network, horizon)
         if self.calibration == "formula":
             return published
 
@@ -192,7 +192,7 @@ class ApproximateADMM(ADMMFamily):
         )
         return scaled(factor_of_budget)
 
-    def for_all(self, rho: float, problem, network, horizon: int) -> Self:
+    def for_run(self, rho: float, problem, network, horizon: int) -> Self:
         """Return a copy whose noises and ridge meet a zCDP budget of the whole run.
 
         Parameters
@@ -211,9 +211,9 @@ class ApproximateADMM(ADMMFamily):
         ApproximateADMM
             Copy with calibrated noises and ridge.
         """
-        return self.for_one(rho / horizon, problem, network)
+        return self.for_message(rho / horizon, problem, network)
 
-    def for_one(self, rho: float, problem, network) -> Self:
+    def for_message(self, rho: float, problem, network) -> Self:
         """Return a copy whose noises and ridge meet a zCDP budget of one message.
 
         Parameters
@@ -230,7 +230,7 @@ class ApproximateADMM(ADMMFamily):
         ApproximateADMM
             Copy with calibrated noises and ridge.
         """
-        return replace(self, **self.charge(problem, network).noise_for(rho)._asdict())
+        return replace(self, **self.message_cost(problem, network).noise_for(rho)._asdict())
 
     def loss_by_formula(self, problem, network, t):
         """Return the privacy loss of a message by the paper's formula, in zCDP.
@@ -249,7 +249,7 @@ class ApproximateADMM(ADMMFamily):
         ndarray
             Broadcastable against [settings, runs, agents, 1].
         """
-        return np.ones((1, 1, 1, 1)) * sum(self.charge(problem).rhos())
+        return np.ones((1, 1, 1, 1)) * sum(self.message_cost(problem).rhos())
 
     def rho_by_formula(self, problem, network, horizon):
         r"""Return the total privacy loss of Theorem 6 in zCDP: :math:`T(\rho_1 + \rho_2)`.
@@ -268,7 +268,7 @@ class ApproximateADMM(ADMMFamily):
         float
             Total in zCDP, equal for all agents.
         """
-        return float(horizon * sum(self.charge(problem).rhos()))
+        return float(horizon * sum(self.message_cost(problem).rhos()))
 
     def releases(self, problem, network, horizon):
         """Return the releases of all messages; an exact release without noise.
@@ -289,7 +289,7 @@ class ApproximateADMM(ADMMFamily):
         """
         if not self.noisy:
             return super().releases(problem, network, horizon)
-        return self.charge(problem, network).releases(horizon)
+        return self.message_cost(problem, network).releases(horizon)
 
     # Methods for audits.
 
@@ -314,7 +314,7 @@ class ApproximateADMM(ADMMFamily):
             return []
         curvature = np.reshape(self.ridge + self.penalty(network, 1), (1, -1, 1))
         curvatures = np.broadcast_to(curvature, (horizon, *curvature.shape[1:]))
-        hidden = self.charge(problem, network).releases(1)[-1]
+        hidden = self.message_cost(problem, network).releases(1)[-1]
         last = np.full(horizon, float(np.max(hidden.losses())))
         output = self.output_noise.site(self.output_noise.scale / curvatures, last)
         if not self.noise:

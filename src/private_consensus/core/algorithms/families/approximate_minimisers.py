@@ -38,7 +38,7 @@ NO_NOISE = MessageNoise(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Charge(ABC):
+class MessagePrivacyCost(ABC):
     """Privacy cost of one message of an algorithm on a problem, in zCDP.
 
     Parameters
@@ -104,7 +104,7 @@ class Charge(ABC):
         return float(shift / np.hypot(algorithm.noise.scale, algorithm.output_noise.scale))
 
 
-class OutputAlone(Charge):
+class OutputNoise(MessagePrivacyCost):
     r"""Privacy cost of messages whose output noise hides both the data and the approximation.
 
     On neighbouring data sets, two points at which the gradient norm is at most :math:`\beta` have
@@ -112,25 +112,25 @@ class OutputAlone(Charge):
     """
 
     @property
-    def moved(self) -> Any:
+    def scaled_change(self) -> Any:
         r"""Largest change of a message times the curvature, :math:`\Delta_2 + 2\beta`."""
         return self.problem.record_change("l2") + 2.0 * column(self.algorithm.beta)
 
     def noise_for(self, rho):
-        output_noise = float(self.moved / np.sqrt(2.0 * rho))
+        output_noise = float(self.scaled_change / np.sqrt(2.0 * rho))
         return MessageNoise(0.0, output_noise, self.problem.least_convexity)
 
     def rhos(self):
-        return 0.0, (self.moved / column(self.algorithm.output_noise.scale)) ** 2 / 2
+        return 0.0, (self.scaled_change / column(self.algorithm.output_noise.scale)) ** 2 / 2
 
     def releases(self, count):
-        moved, shift = self.moved, self.attained_shift
-        attained = None if shift is None else shift / moved
+        change, shift = self.scaled_change, self.attained_shift
+        attained = None if shift is None else shift / change
         noise = self.algorithm.output_noise.scale
-        return [Release("gaussian", moved, noise, count=count, attained=attained)]
+        return [Release("gaussian", change, noise, count=count, attained=attained)]
 
 
-class BothNoises(Charge):
+class BothNoises(MessagePrivacyCost):
     r"""Privacy cost of Theorem 6 as published, with noise in the objective and on the output.
 
     The noise :math:`b_{i1}` hides the data and :math:`b_{i2}` hides the approximation. In the
@@ -187,9 +187,9 @@ class BothNoises(Charge):
 
 
 def _attack(ratio: float, count: int) -> Release:
-    """Return the Gaussian attack on messages with the ratio :attr:`Charge.attained_ratio`."""
+    """Return the Gaussian attack on messages with an attained ratio of shift to noise."""
     return Release("gaussian", ratio, 1.0, count=count, attained=1, note=COARSE_SOLVER)
 
 
-CHARGES = {"objective": BothNoises, "output": OutputAlone}
+PRIVACY_COSTS = {"objective": BothNoises, "output": OutputNoise}
 """Privacy cost classes, by the perturbed quantity."""

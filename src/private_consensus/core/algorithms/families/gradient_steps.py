@@ -16,7 +16,7 @@ import numpy as np
 from ..base import NOTHING, STEP, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
 from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
-from .spending import CALIBRATIONS, calibrated, largest_sum, printed_change, spent_after
+from .spending import CALIBRATIONS, add_loss, calibrated, largest_sum, published_change
 
 
 class State(NamedTuple):
@@ -173,10 +173,10 @@ class GradientSteps(Iterative):
             Privacy loss of iteration t.
         """
         return np.reshape(
-            self.step_size(t) * printed_change(problem) / self.noise.at(t), (-1, 1, 1, 1)
+            self.step_size(t) * published_change(problem) / self.noise.at(t), (-1, 1, 1, 1)
         )
 
-    def spend(self, state, problem, network, t: int) -> np.ndarray:
+    def accumulated_loss(self, state, problem, network, t: int) -> np.ndarray:
         """Return the accumulated privacy loss after iteration t; unchanged without noise.
 
         Parameters
@@ -197,7 +197,7 @@ class GradientSteps(Iterative):
         """
         if not self.noise:
             return state.total_loss
-        return spent_after(state.total_loss, self.loss_by_formula(problem, network, t))
+        return add_loss(state.total_loss, self.loss_by_formula(problem, network, t))
 
     def epsilon_by_formula(self, delta, problem, network, horizon):
         """Return the sum of the published losses of all iterations, per coordinate.
@@ -244,7 +244,7 @@ class GradientSteps(Iterative):
         """
         change = problem.record_change(self.noise.norm)
         steps = self.eta * self.decay ** np.arange(1, horizon + 1)
-        attack_fields = self.known(problem, horizon)
+        attack_fields = self.attack_fields(problem, horizon)
         return self.noise.releases(change * steps, self.noise.scales(horizon), **attack_fields)
 
     def noise_sites(self, problem, network, horizon):
@@ -267,7 +267,7 @@ class GradientSteps(Iterative):
         (release,) = self.releases(problem, network, horizon)
         return [self.noise.site_of(release, self.noise.scales(horizon))]
 
-    def known(self, problem, horizon: int) -> dict[str, Any]:
+    def attack_fields(self, problem, horizon: int) -> dict[str, Any]:
         """Return the fractions of the sensitivity that an attack attains.
 
         They are unknown with a projection, which may remove changes.

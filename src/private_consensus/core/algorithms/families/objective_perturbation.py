@@ -18,7 +18,7 @@ from private_consensus.privacy import Release, calibrate
 from ..base import column
 from ..parameters import nonnegative, one_of
 from .admm import ADMMFamily, of_agents
-from .spending import printed_change
+from .spending import published_change
 
 JACOBIANS = ("paper", "tight")
 CURVATURES = ("none", "half", "deficit")
@@ -67,7 +67,7 @@ class ObjectivePerturbed(ADMMFamily):
     def added_curvature(self, problem):
         return column(self.Phi) if np.any(self.Phi) else None
 
-    def spending(self, budget, problem, network, horizon):
+    def with_noise_for(self, budget, problem, network, horizon):
         """Return a copy with the added curvature and the noise for a finite budget.
 
         Parameters
@@ -87,7 +87,7 @@ class ObjectivePerturbed(ADMMFamily):
             Copy with calibrated noise.
         """
         curved = self.with_curvature(budget, problem, network, horizon)
-        return ADMMFamily.spending(curved, budget, problem, network, horizon)
+        return ADMMFamily.with_noise_for(curved, budget, problem, network, horizon)
 
     def with_curvature(self, budget, problem, network, horizon: int):
         r"""Return a copy with the :math:`\Phi` that ``curvature`` requires.
@@ -110,9 +110,9 @@ class ObjectivePerturbed(ADMMFamily):
         """
         if self.curvature == "none":
             return self
-        charged = self.charged(horizon)
-        min_penalty = float(self.least_penalties(network, horizon)[charged - 1].min())
-        budget_share = self.share_of(budget, len(charged))
+        iterations = self.private_iterations(horizon)
+        min_penalty = float(self.least_penalties(network, horizon)[iterations - 1].min())
+        budget_share = self.epsilon_share(budget, len(iterations))
         jacobian_cost = self.jacobian_terms * jacobian_loss(problem, min_penalty, self.jacobian)
         if jacobian_cost < (budget_share if self.curvature == "deficit" else budget_share / 2):
             return self
@@ -121,7 +121,7 @@ class ObjectivePerturbed(ADMMFamily):
         required = problem.record_curvature / kappa
         return replace(self, Phi=float(required - problem.least_convexity - min_penalty))
 
-    def share_of(self, budget, count: int) -> float:
+    def epsilon_share(self, budget, count: int) -> float:
         """Return the largest equal loss of ``count`` pure mechanisms that together meet a budget.
 
         Parameters
@@ -180,7 +180,7 @@ class ObjectivePerturbed(ADMMFamily):
         times = np.arange(1, horizon + 1)
         penalties = np.stack([of_agents(self.penalty(network, t)) for t in times])
         scale = self.linear_scale(penalties, self.scales(horizon)[:, None, None])
-        quiet = ~np.isin(times, self.charged(horizon))
+        quiet = ~np.isin(times, self.private_iterations(horizon))
         scale = np.where(quiet[:, None, None], np.nan, scale)
         change = problem.record_change(self.noise.norm)
         moved = np.where(quiet, 0.0, change / np.nanmin(scale, axis=(1, 2), initial=np.inf))
@@ -204,10 +204,10 @@ class ObjectivePerturbed(ADMMFamily):
             Broadcastable against [settings, runs, agents, 1].
         """
         penalty = self.penalty(network, t)
-        moved = printed_change(problem) / self.linear_scale(penalty, self.scale(t))
-        return moved + 2.8 * printed_change(problem) / penalty
+        moved = published_change(problem) / self.linear_scale(penalty, self.scale(t))
+        return moved + 2.8 * published_change(problem) / penalty
 
-    def charged(self, horizon: int) -> np.ndarray:
+    def private_iterations(self, horizon: int) -> np.ndarray:
         """Return the iterations that use private data, counted from 1."""
         return np.arange(1, horizon + 1)
 
@@ -232,10 +232,10 @@ class ObjectivePerturbed(ADMMFamily):
         ndarray
             Sum of the Jacobian terms, per iteration.
         """
-        charged = self.charged(horizon) - 1
-        penalties = self.least_penalties(network, horizon)[charged]
+        iterations = self.private_iterations(horizon) - 1
+        penalties = self.least_penalties(network, horizon)[iterations]
         jacobians = self.jacobian_terms * jacobian_loss(problem, penalties, self.jacobian, self.Phi)
-        scales = self.linear_scale(penalties, self.scales(horizon)[charged])
+        scales = self.linear_scale(penalties, self.scales(horizon)[iterations])
         return problem.record_change(self.noise.norm), scales, jacobians
 
     def rho_by_formula(self, problem, network, horizon):
@@ -282,7 +282,7 @@ class ObjectivePerturbed(ADMMFamily):
             Releases of the agent with the largest privacy loss.
         """
         change, scales, jacobians = self.losses(problem, network, horizon)
-        attack_fields = self.known_of_gradient(problem, len(scales))
+        attack_fields = self.attack_fields(problem, len(scales))
         if self.noisy and self.law != "gaussian":
             attack = Release(self.law, change, scales, dim=problem.dim, **attack_fields)
             return [Release("pure", epsilon=change / scales + jacobians, attack=attack)]
@@ -290,7 +290,7 @@ class ObjectivePerturbed(ADMMFamily):
         jacobian = Release("pure", epsilon=jacobians, proven=False, note=note)
         return [*self.noise.releases(change, scales, **attack_fields), jacobian]
 
-    def known_of_gradient(self, problem, count: int) -> dict[str, Any]:
+    def attack_fields(self, problem, count: int) -> dict[str, Any]:
         r"""Return the fractions of the gradient's sensitivity that an attack attains.
 
         If only the label of a row z differs, the Hessians are equal at every point. Then

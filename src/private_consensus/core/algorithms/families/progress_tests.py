@@ -24,7 +24,7 @@ from private_consensus.privacy.releases import RandomCount
 from private_consensus.privacy.sparse_vector import capped_binomial, least_answers
 
 from ..base import column, per_agent
-from .approximate_minimisers import COARSE_SOLVER, Charge
+from .approximate_minimisers import COARSE_SOLVER, MessagePrivacyCost
 
 
 class SparseVectorNoise(NamedTuple):
@@ -71,7 +71,7 @@ class ThresholdState(NamedTuple):
     loss: np.ndarray
 
 
-def untested(x: np.ndarray) -> ThresholdState:
+def initial_state(x: np.ndarray) -> ThresholdState:
     """Return the state of the tests before the first iteration, for iterates x."""
     zero = np.zeros(x.shape[:-1])
     return ThresholdState(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
@@ -217,14 +217,16 @@ class ProgressTests:
             redrawn=algorithm.threshold_drawn,
         )
 
-    def releases(self, messages: list[Release], charge: Charge, horizon: int) -> list[Release]:
+    def releases(
+        self, messages: list[Release], charge: MessagePrivacyCost, horizon: int
+    ) -> list[Release]:
         """Return the releases of the messages and of the tests that select them.
 
         Parameters
         ----------
         messages : list of Release
             Releases of the largest possible number of messages.
-        charge : Charge
+        charge : MessagePrivacyCost
             Privacy cost of one message, with its attained ratio.
         horizon : int
             Number of iterations.
@@ -253,7 +255,7 @@ class ProgressTests:
         Parameters
         ----------
         ratio : float
-            Ratio of shift to noise that is attained in one message, :attr:`.Charge.attained_ratio`.
+            Ratio of shift to noise that the attack attains in one message.
         horizon : int
             Number of iterations, each with one test.
 

@@ -129,7 +129,7 @@ class RandomAggregates(GradientSteps):
         weights = 0.5 if draw.weights is None else draw.weights
         mixed = low + weights * (high - low)
         x = self.descend(problem, at, mixed, draw.noise, t)
-        after = state._replace(x=x, total_loss=self.spend(state, problem, network, t))
+        after = state._replace(x=x, total_loss=self.accumulated_loss(state, problem, network, t))
         if not self.has_losses:
             return after
         losses = add_losses(
@@ -161,14 +161,16 @@ class RandomAggregates(GradientSteps):
             Iterates, and losses [settings, runs].
         """
         quantities = dict(super().observables(state, problem, t))
-        return quantities | random_weights.shown(state) if self.has_losses else quantities
+        if self.has_losses:
+            quantities |= random_weights.loss_observables(state)
+        return quantities
 
     @property
     def has_losses(self) -> bool:
         """True if the privacy losses of the sampled messages are computed."""
-        return random_weights.amplify(self)
+        return random_weights.is_amplified(self)
 
-    def known(self, problem, horizon):
+    def attack_fields(self, problem, horizon):
         """Return the fractions of the sensitivity that an attack attains.
 
         For a mixture over random weights, an attack is known at delta 0 only.
@@ -185,7 +187,7 @@ class RandomAggregates(GradientSteps):
         dict
             Fields ``attained`` and ``reached`` of :class:`.Release`; empty if unknown.
         """
-        fractions = super().known(problem, horizon)
+        fractions = super().attack_fields(problem, horizon)
         return fractions | {"attained": None} if self.weights == "random" else fractions
 
     # Methods for audits.
@@ -196,7 +198,7 @@ class RandomAggregates(GradientSteps):
         return self.weights == "random"
 
 
-def around_the_mean(x: np.ndarray, network) -> Aggregate:
+def mean_interval(x: np.ndarray, network) -> Aggregate:
     """Return the interval of Algorithm 2 around the mean of each neighbourhood.
 
     Parameters

@@ -14,7 +14,7 @@ import numpy as np
 
 from private_consensus.privacy import aggregation
 
-from .spending import printed_change
+from .spending import published_change
 
 WEIGHTS = ("random", "fixed")
 ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
@@ -51,7 +51,7 @@ def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
         yield Draw(noise, next(weights) if algorithm.weights == "random" else None)
 
 
-def amplify(algorithm: Any) -> bool:
+def is_amplified(algorithm: Any) -> bool:
     """Return True if Theorem 2.2 applies: Laplace noise and random weights."""
     return bool(algorithm.noise) and (algorithm.weights, algorithm.law) == ("random", "laplace")
 
@@ -123,7 +123,7 @@ def add_losses(
         Accumulated losses.
     """
     beta = 1.0 / np.asarray(scale)
-    published = step_size * printed_change(problem)
+    published = step_size * published_change(problem)
     proven = step_size * problem.record_change("linf")
     realised, corrected = aggregation.realised_losses(position, length, beta, [published, proven])
     outside = (position <= 0) | (position >= length)
@@ -136,7 +136,7 @@ def add_losses(
     )
 
 
-def shown(state: Any) -> dict[str, np.ndarray]:
+def loss_observables(state: Any) -> dict[str, np.ndarray]:
     """Return the observables with the mean privacy losses over agents, each [settings, runs]."""
     means = {name: value.mean(-1) for name, value in losses_of(state)._asdict().items()}
     return means | {"realised_share": means["realised"] / state.total_loss.mean(-1)}

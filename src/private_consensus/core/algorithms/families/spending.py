@@ -101,7 +101,7 @@ def largest_sum(losses: Iterable[Any]) -> float:
     return float(np.max(sum(losses)))
 
 
-def spent_after(accumulated: np.ndarray, loss: Any) -> np.ndarray:
+def add_loss(accumulated: np.ndarray, loss: Any) -> np.ndarray:
     """Add one more loss to the accumulated losses of agents.
 
     Parameters
@@ -119,7 +119,7 @@ def spent_after(accumulated: np.ndarray, loss: Any) -> np.ndarray:
     return accumulated + np.asarray(loss)[..., 0]
 
 
-def printed_change(problem) -> float:
+def published_change(problem) -> float:
     r"""Return the published sensitivity :math:`\mathcal B_\infty = 1/b_i` of Xiao et al.
 
     It is the weight of one record. It bounds the change of a gradient per coordinate only for
