@@ -63,7 +63,7 @@ try:
     ACQUISITION.check()
     # Only the main process checks the existing data; jobs use its decision.
     if workflow.is_main_process and "--lint" not in sys.argv:
-        ACQUISITION.check_kept(Path("results", PLAN.config.scale, "raw"))
+        ACQUISITION.check_mirror(Path("results", PLAN.config.scale, "raw"))
 except InvalidInput as error:
     sys.exit("The configuration is invalid:\n  " + "\n  ".join(str(error).splitlines()))
 

@@ -197,7 +197,7 @@ def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tm
     assert list(found) == list(DATA_SETS)
     for name, columns in DATA_SETS.items():
         assert found[name]["source"].startswith("surrogate")
-        assert "SURROGATE, not the real data; no mirror is named" in found[name]["because"]
+        assert "SURROGATE, not the real data; no mirror is configured" in found[name]["because"]
         assert found[name]["rows, columns"].endswith(f", {columns:,}")
         assert re.search(r": \d+\.\d%$", found[name]["label"])
         assert "no record" in found[name]["licence"]
@@ -218,7 +218,7 @@ def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
     assert list(found) == list(DATA_SETS)
     for card in found.values():
         assert card["source"].startswith("mirror")
-        assert "every file in it has the checksum expected" in card["because"]
+        assert "its files have the expected checksums" in card["because"]
         assert "SURROGATE" not in card["because"]
     assert found["adult"]["rows, columns"] == "48,842, 14"
     assert found["adult"]["label"] == "income >50K: 23.9%"

@@ -16,7 +16,10 @@ from private_consensus.reproduction.datasets import PREPARATIONS
 from private_consensus.reproduction.datasets.scaling import COLUMNS, ROWS
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.cells import run_cell, with_tuned
-from private_consensus.reproduction.experiments.oracles import oracles_of, oracles_of_setting
+from private_consensus.reproduction.experiments.data_use import (
+    unaccounted_uses,
+    uses_of_setting,
+)
 from private_consensus.reproduction.experiments.schema import read_yaml
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -69,9 +72,9 @@ def test_what_a_problem_computes_from_data_counts_where_it_is_used():
     other = algorithms.load("exact_admm")()
     eigenvalues = {lasso.from_data["smoothness"], lasso.from_data["strong_convexity"]}
     specification = {"problem": {"name": "lasso"}}
-    assert eigenvalues <= {*oracles_of(descent, problem, specification)}
-    assert not eigenvalues & {*oracles_of(other, problem, specification)}
-    zoa = oracles_of(algorithms.load("d_zoa")(), problem, specification)
+    assert eigenvalues <= {*unaccounted_uses(descent, problem, specification)}
+    assert not eigenvalues & {*unaccounted_uses(other, problem, specification)}
+    zoa = unaccounted_uses(algorithms.load("d_zoa")(), problem, specification)
     assert any("optimum" in line for line in zoa)
 
 
@@ -80,8 +83,8 @@ def test_a_public_mean_of_the_protected_attribute_is_an_oracle(name):
     problem, specification = fitted(0.0), {"problem": {"name": "fair_classification"}}
     line = problem.from_data["mean"]
     load = algorithms.load(name)
-    assert line in oracles_of(load(fair="penal", zbar="public"), problem, specification)
-    assert line not in oracles_of(load(fair="penal", zbar="data"), problem, specification)
+    assert line in unaccounted_uses(load(fair="penal", zbar="public"), problem, specification)
+    assert line not in unaccounted_uses(load(fair="penal", zbar="data"), problem, specification)
 
 
 def test_every_problem_says_what_it_takes_for_public():
@@ -102,18 +105,20 @@ def test_scalings_that_look_at_rows_have_a_line():
     two[1:] *= 3
     for name, scale in COLUMNS.items():
         looks = not np.allclose(scale.apply(one)[0], scale.apply(two)[0])
-        assert looks is (scale.oracle is not None), name
-    assert {name for name, scale in ROWS.items() if scale.oracle} == ROWS.keys() - {"none"}
+        assert looks is (scale.data_use is not None), name
+    assert {name for name, scale in ROWS.items() if scale.data_use} == ROWS.keys() - {"none"}
 
 
 @pytest.mark.parametrize("name", PREPARATIONS)
 def test_every_preparation_that_looks_at_rows_has_a_line(name):
     how = PREPARATIONS[name]
-    found = " ".join(how.oracles)
+    found = " ".join(how.unaccounted_data_use)
     assert ("columns are" in found) is (how.scaling != "none")
     assert ("norm" in found) is (how.row_norm != "none")
     assert ("missing values" in found) is (how.encoding == "onehot" and not how.drop_missing)
-    assert oracles_of_setting({"problem": {"name": "any", "prepared": name}}) == [*how.oracles]
+    assert uses_of_setting({"problem": {"name": "any", "prepared": name}}) == [
+        *how.unaccounted_data_use
+    ]
 
 
 # --- The configuration ----------------------------------------------------------------------------
@@ -132,7 +137,7 @@ def test_every_tuned_setting_has_a_line(plan):
             if tuned is None:
                 continue
             seen += 1
-            [line] = [line for line in oracles_of_setting(spec) if tuned["experiment"] in line]
+            [line] = [line for line in uses_of_setting(spec) if tuned["experiment"] in line]
             assert all(axis in line for axis in tuned["axes"])
     assert seen > 0
 
@@ -144,7 +149,7 @@ def test_tuning_leaves_its_line_in_the_setting(plan):
     row |= {"variant": tuned["variant"], "t": 1, "value": 1.0, **dict.fromkeys(tuned["axes"], 0.5)}
     row |= {k: v for k, v in spec["columns"].items() if k not in tuned["axes"]}
     found = with_tuned({**spec, "tuned": tuned}, pl.DataFrame([row]))
-    assert oracles_of_setting(found) == oracles_of_setting(spec)
+    assert uses_of_setting(found) == uses_of_setting(spec)
 
 
 def test_privacy_rows_carry_the_lines_of_all_places(plan):

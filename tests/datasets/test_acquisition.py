@@ -40,7 +40,7 @@ def test_auto_ends_in_a_surrogate_that_says_why(no_network, tmp_path, caplog, da
     with caplog.at_level(logging.INFO):
         _, provenance = acquire(dataset, Acquisition(cache=tmp_path, surrogate_rows=ROWS))
     assert provenance.source == "surrogate"
-    assert "no mirror is named" in provenance.because
+    assert "no mirror is configured" in provenance.because
     hosts = {p.name for p in entry(dataset).publishers}
     assert all(name in provenance.because for name in hosts)
     assert "SURROGATE" in caplog.text and provenance.because in caplog.text
@@ -198,16 +198,16 @@ def test_real_data_from_the_mirror(mirror_path, tmp_path):
 
 def test_data_of_a_mirror_are_not_replaced_unasked(tmp_path, monkeypatch):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
-    Acquisition().check_kept(tmp_path / "nothing yet")
+    Acquisition().check_mirror(tmp_path / "nothing yet")
     told = dict.fromkeys(("dataset", "where", "version", "checksum", "because", "licence"), "")
     for source, dataset in (("surrogate", "us"), ("mirror", "adult")):
-        Acquisition().check_kept(tmp_path)
+        Acquisition().check_mirror(tmp_path)
         file = tmp_path / f"{dataset}.provenance.json"
         write_provenance(file, Provenance(**told, source=source))
     for asked in ({"source": "surrogate"}, {"source": "official"}, {"mirror": "somewhere"}):
-        Acquisition(**asked).check_kept(tmp_path)
+        Acquisition(**asked).check_mirror(tmp_path)
     with pytest.raises(InvalidInput, match=r"data\.mirror.*mirror that adult in"):
-        Acquisition().check_kept(tmp_path)
+        Acquisition().check_mirror(tmp_path)
 
 
 @pytest.mark.parametrize("left", ["", "{", '{"source": "mirror"}', "null"])
@@ -215,7 +215,7 @@ def test_a_provenance_that_says_nothing_is_named(tmp_path, monkeypatch, left):
     monkeypatch.delenv("PRIVATE_CONSENSUS_MIRROR", raising=False)
     (tmp_path / "us.provenance.json").write_text(left)
     with pytest.raises(InvalidInput, match=r"us\.provenance\.json: found 'a damaged .*delete it"):
-        Acquisition().check_kept(tmp_path)
+        Acquisition().check_mirror(tmp_path)
 
 
 @pytest.mark.parametrize("how", ["halved", "other rows", "gone"])

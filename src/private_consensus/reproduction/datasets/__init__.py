@@ -1,8 +1,8 @@
-"""Data sets: acquired (cache, mirror, publisher, surrogate), prepared, partitioned to agents.
+"""Data sets: acquisition (cache, mirror, publisher or surrogate), preparation, partition to agents.
 
-Conventions: labels of tables are -1 and +1, of images 0 to 9; protected attributes are 0/1; the
-first axis of everything is the record. Real data are checked by the checksum of their contents.
-A surrogate is never used in silence: its provenance, its card and the log say so, and why.
+The first axis of all arrays is the record. Labels of tables are -1 and +1, labels of images 0 to 9,
+and protected attributes 0 and 1. The checksum of the contents identifies real data. Surrogates are
+named, with the reason, in the provenance, on the data card and in the log.
 """
 
 from private_consensus.core import partition

@@ -1,4 +1,4 @@
-"""Acquire a data set: from the cache, a mirror, a publisher, or as a surrogate, with the reason."""
+"""Acquire data sets from the cache, a mirror or a publisher, or sample a surrogate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CACHE_VARIABLE = "PRIVATE_CONSENSUS_CACHE"
 
 
 def default_cache() -> Path:
-    """Return the user's cache folder, unless ``PRIVATE_CONSENSUS_CACHE`` names another."""
+    """Return the folder in ``PRIVATE_CONSENSUS_CACHE``, or the cache folder of the user."""
     if os.environ.get(CACHE_VARIABLE):
         return Path(os.environ[CACHE_VARIABLE])
     import pooch
@@ -45,22 +45,23 @@ def default_cache() -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class Acquisition:
-    """Sources of data sets and their order.
+    """Settings that determine from where data sets are acquired.
 
     Parameters
     ----------
     source : {"auto", "official", "surrogate"}
-        ``official`` accepts mirror and publisher only; ``surrogate`` requests no real data.
+        ``auto`` uses the first available of cache, mirror and publisher, and last a surrogate.
+        ``official`` uses no surrogate, ``surrogate`` no real data.
     mirror : str, optional
-        Folder path or http(s)/file URL; else the variable ``PRIVATE_CONSENSUS_MIRROR``, which
-        alone may hold a URL with credentials.
+        Folder path, or http, https or file URL; default: the value of the environment variable
+        ``PRIVATE_CONSENSUS_MIRROR``. Only the variable may contain a URL with credentials.
     cache : path, optional
         Folder of earlier downloads; default :func:`default_cache`.
     connection_timeout_s : float
         Seconds to wait for the connection to a host, and for its next bytes.
     surrogate_rows : int, optional
-        Number of records of a surrogate (of images: of its training part); default that of the
-        real data.
+        Number of records of a surrogate, for images of its training part; default: the number of
+        the real data set.
     """
 
     source: str = "auto"
@@ -80,8 +81,8 @@ class Acquisition:
         object.__setattr__(self, "cache", Path(self.cache or default_cache()).expanduser())
 
     def check(self) -> None:
-        """Raise :class:`InvalidInput` for a missing mirror, a folder of the cache that cannot be
-        created, or a malformed key.
+        """Raise :class:`InvalidInput` if the mirror is missing, the cache folder cannot be created,
+        or a key is malformed.
         """
         _require_folder(self.cache)
         if self.source == "surrogate":
@@ -91,8 +92,10 @@ class Acquisition:
         for variable in KEYS:
             key_in(variable)
 
-    def check_kept(self, folder: Path) -> None:
-        """Refuse to replace the data of a mirror only because no mirror is named any more.
+    def check_mirror(self, folder: Path) -> None:
+        """Raise an error if existing data came from a mirror and no mirror is configured.
+
+        Otherwise, a call without the option for the mirror would silently replace these data.
 
         Parameters
         ----------
@@ -102,7 +105,7 @@ class Acquisition:
         Raises
         ------
         InvalidInput
-            With key ``data.mirror``.
+            Names the key ``data.mirror``.
         """
         if self.source != "auto" or self.mirror is not None:
             return
@@ -114,38 +117,38 @@ class Acquisition:
             require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the arguments as plain values, with the mirror that the environment names.
+        """Return the parameters as plain values, without the credentials in a mirror's URL.
 
-        Credentials in a mirror's URL are left out: a process that reads these values takes them
-        from its environment.
+        A process that reads these values takes the credentials from its environment.
         """
         mirror = None if self.mirror is None else redacted(self.mirror)
         return {**asdict(self), "mirror": mirror, "cache": str(self.cache)}
 
 
 def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[Raw, Provenance]:
-    """Return the contents of a data set in their canonical form, and their origin.
+    """Return the contents of a data set in canonical form, and their provenance.
 
     Parameters
     ----------
     dataset : str
         One of ``DATA_SETS``.
     acquisition : Acquisition
-        Sources of data sets and their order.
+        Sources that may be used.
     seed : int
-        Seed of the surrogate; real data do not depend on it.
+        Seed of a surrogate; real data do not depend on it.
 
     Returns
     -------
     raw : polars.DataFrame or dict of ndarray
         Table in the canonical schema, or images and labels.
     provenance : Provenance
-        ``because`` lists the sources that were not available.
+        Source, version and checksum; ``because`` lists the sources that were not available.
 
     Raises
     ------
     InvalidInput
-        If the named mirror is missing or wrong, or with ``official`` no source is left.
+        If the configured mirror is missing or has wrong files, or if the source is ``official`` and
+        no source is available.
     """
     about = entry(dataset)
     if acquisition.source == "surrogate":
@@ -176,7 +179,7 @@ def _from_mirror(
     about: Entry, acquisition: Acquisition, _: Sequence[str]
 ) -> tuple[Raw, Provenance]:
     if acquisition.mirror is None:
-        raise Unavailable("no mirror is named")
+        raise Unavailable("no mirror is configured")
     folder_of(acquisition.mirror)
     if checksum := about.mirror.checksum:
         with suppress(Unavailable):
@@ -197,7 +200,7 @@ def _from_mirror(
         where=mirror.where,
         version=about.mirror.version,
         checksum=checksums.of_raw(raw),
-        because="a mirror is named, and every file in it has the checksum expected",
+        because="a mirror is configured, and its files have the expected checksums",
         licence=about.mirror.licence,
     )
 
@@ -210,7 +213,7 @@ def _from_publisher(
     identity = settings_hash([about.name, publisher.name, publisher.url])
     cached = _cache_folder(about, acquisition, publisher.checksum or identity)
     downloaded = acquisition.cache / "downloads"
-    # A second process waits here, and then reads the cache.
+    # A concurrent process waits for the lock and then reads the cache.
     with locked(downloaded / f"{identity}.lock"):
         with suppress(Unavailable):
             return _read_cache(cached, about.name, publisher.checksum)
@@ -263,9 +266,10 @@ def _cache_folder(about: Entry, acquisition: Acquisition, identity: str) -> Path
 
 
 def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Provenance]:
-    """Read a cached data set if it is unchanged and agrees with the pinned checksum.
+    """Read a cached data set; raise :class:`Unavailable` if it is missing or was changed.
 
-    The pinned checksum detects contents and provenance that were replaced together.
+    The checksum in ``sources.yaml`` detects contents that were replaced together with their
+    provenance.
     """
     try:
         provenance = read_provenance(folder / "provenance.json")
@@ -281,7 +285,7 @@ def _read_cache(folder: Path, dataset: str, pinned: str | None) -> tuple[Raw, Pr
 
 
 def _require_folder(path: Path) -> None:
-    """Refuse a folder that cannot be created or written to."""
+    """Raise :class:`InvalidInput` if a folder cannot be created or written to."""
     try:
         existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
         usable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
@@ -296,7 +300,7 @@ def _require_folder(path: Path) -> None:
 
 
 def suffix_of(raw: Raw) -> str:
-    """Return the file suffix of canonical contents: tables are Parquet, images NPZ."""
+    """Return the file suffix of canonical contents: ``parquet`` for tables, ``npz`` for images."""
     return "parquet" if isinstance(raw, pl.DataFrame) else "npz"
 
 
@@ -319,7 +323,7 @@ def write_raw(path: str | Path, raw: Raw) -> None:
 
 
 def read_raw(path: str | Path) -> Raw:
-    """Read canonical contents; raises the errors of :func:`.readable`."""
+    """Read canonical contents; raise :class:`InvalidInput` for a missing or damaged file."""
     if Path(path).suffix == ".parquet":
         with readable(path):
             return pl.read_parquet(path)
@@ -328,13 +332,13 @@ def read_raw(path: str | Path) -> Raw:
 
 
 def read_provenance(path: str | Path) -> Provenance:
-    """Read a ``.provenance.json`` file; raises the errors of :func:`.readable`."""
+    """Read a ``.provenance.json`` file; raise :class:`InvalidInput` if it is missing or damaged."""
     with readable(path):
         return Provenance.from_dict(read_json(path))
 
 
 def read_acquired(raw: str | Path, provenance: str | Path) -> tuple[Raw, Provenance]:
-    """Read canonical contents and their provenance, and check that the two belong together.
+    """Read canonical contents and their provenance, and check that the checksums agree.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""UCI Adult (Becker and Kohavi, 1996): 48,842 persons of the 1994 census, income > 50K.
+"""UCI Adult (Becker and Kohavi, 1996): 48,842 persons of the 1994 US census; label: income > 50K.
 
 The canonical table has the 32,561 rows of the training file, then the 16,281 rows of the test file.
 Missing values (``?``) are null, and labels have no trailing dot.
@@ -99,7 +99,7 @@ SCHEMA = Schema(
 
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
-    """Return the canonical table of the mirror's two UCI files."""
+    """Build the canonical table from the two UCI files of a mirror."""
     return from_files(
         *(mirror.file(f"adult/{name}").read_bytes() for name in ("adult.data", "adult.test"))
     )
@@ -124,10 +124,10 @@ def from_files(train: bytes, test: bytes) -> pl.DataFrame:
 
 
 def canonical(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the canonical table of UCI's columns, from files or from ``ucimlrepo``.
+    """Convert UCI's table, from its files or from ``ucimlrepo``, to the canonical table.
 
-    Names may have dashes, values blanks and labels a trailing dot; missing values may be ``?``,
-    NaN, empty or null.
+    Column names may contain dashes, values may have surrounding blanks, and labels a trailing dot.
+    Missing values may be ``?``, NaN, empty or null.
     """
     text = pl.selectors.string()
     table = table.rename({name: name.replace("-", "_") for name in table.columns})
@@ -138,7 +138,7 @@ def canonical(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Return the canonical table by ``ucimlrepo``, or of the archive of the UCI repository.
+    """Download Adult through ``ucimlrepo`` or as the archive of the UCI repository.
 
     Parameters
     ----------
@@ -150,6 +150,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
+        Canonical table.
     """
     if publisher.name == "ucimlrepo":
         return _from_ucimlrepo(downloads, publisher.url)
@@ -165,7 +166,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
 
 def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
-    # The package has no time limit, hence a process that can be ended.
+    # The package has no time limit, so it runs in a process that can be stopped.
     downloads.check_reachable(url)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adult.csv"
@@ -198,7 +199,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
         Table that satisfies the schema, with missing values.
     """
     rows = rows or ROWS
-    drawn = surrogates.draw(aggregates("adult"), rows, generator, tie=_tie)
+    drawn = surrogates.draw(aggregates("adult"), rows, generator, make_consistent=_make_consistent)
     return SCHEMA.check(_with_gaps(drawn, generator))
 
 
@@ -212,8 +213,12 @@ def _read(contents: bytes) -> pl.DataFrame:
     )
 
 
-def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Make columns consistent in meaning, as far as one-way marginals allow."""
+def _make_consistent(
+    columns: dict[str, np.ndarray], generator: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """Make columns consistent with each other (a husband is male and married), and keep the counts
+    of their values as far as possible.
+    """
     number = {
         "Preschool": 1, "1st-4th": 2, "5th-6th": 3, "7th-8th": 4, "9th": 5, "10th": 6, "11th": 7,
         "12th": 8, "HS-grad": 9, "Some-college": 10, "Assoc-voc": 11, "Assoc-acdm": 12,
@@ -225,9 +230,9 @@ def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict
     married = columns["marital_status"] == "Married-civ-spouse"
     single = np.flatnonzero(~(husband | wife) & married)
     # Unmarried persons receive the marital states of spouses, so that the counts are unchanged.
-    spare = columns["marital_status"][(husband | wife) & ~married]
-    moved = min(len(single), len(spare))
-    columns["marital_status"][single[:moved]] = generator.permutation(spare)[:moved]
+    replaced_states = columns["marital_status"][(husband | wife) & ~married]
+    count = min(len(single), len(replaced_states))
+    columns["marital_status"][single[:count]] = generator.permutation(replaced_states)[:count]
     columns["marital_status"][husband | wife] = "Married-civ-spouse"
     males = int((columns["sex"] == "Male").sum()) - int(husband.sum())
     unmarried_rows = np.flatnonzero(~(husband | wife))
@@ -238,14 +243,14 @@ def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict
 
 
 def _with_gaps(table: pl.DataFrame, generator: np.random.Generator) -> pl.DataFrame:
-    """Remove as many values as UCI's files lack, so that 45,222 of 48,842 rows are complete."""
+    """Remove values as in UCI's files, in which 45,222 of 48,842 rows are complete."""
     rows = table.height
-    share = rows / ROWS
+    fraction = rows / ROWS
     order = generator.permutation(rows)
-    jobless = round(2799 * share)
-    never = round(10 * share)
-    abroad = round(857 * share)
-    both = round(46 * share)
+    jobless = round(2799 * fraction)
+    never = round(10 * fraction)
+    abroad = round(857 * fraction)
+    both = round(46 * fraction)
     work = table["workclass"].to_numpy().copy()
     occupation = table["occupation"].to_numpy().copy()
     country = table["native_country"].to_numpy().copy()

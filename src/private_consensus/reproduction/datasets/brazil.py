@@ -1,9 +1,9 @@
-"""Brazil: workers in the 2000 census (IPUMS International), monthly income over 300 or not.
+"""Brazil: workers in the 2000 census (IPUMS International); label: monthly income over 300.
 
-The mirror's file is the preprocessed extract that accompanies Lee and Kifer (KDD 2018): 52 numbers
-and a label, without column names. The names here are our reading of it: the blocks of indicators
-have the sizes, the order and the shares of IPUMS International's harmonised codes. A row whose
-religion or race is unknown has zeros in the block. No record is ever published (licence).
+The file of the mirror is the preprocessed extract that accompanies Lee and Kifer (KDD 2018): 52
+numbers and a label per line, without column names. The names here are inferred: the blocks of
+indicators have the sizes, the order and the frequencies of IPUMS International's harmonised codes.
+A row with unknown religion or race has zeros in the block. The licence forbids publishing records.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tables import Protected, Schema
 ROWS, FEATURES = 38_000, 52
 LABEL = "income_over_300"
 
-# Blocks of indicators, values in the order of the IPUMS codes.
+# Indicator columns by attribute, with values in the order of the IPUMS codes.
 BLOCKS = {
     "region": ("North", "Northeast", "Southeast", "South", "Central-West"),
     "marital_status": ("Single", "Married", "Separated", "Widowed"),
@@ -39,7 +39,7 @@ BLOCKS = {
     "class_of_worker": ("Self-employed", "Employee", "Unpaid"),
 }  # fmt: skip
 
-# Columns in the order of the file; a name in BLOCKS stands for its whole block.
+# Attributes in the order of the file; an attribute in BLOCKS has one column per value.
 ORDER = (
     "region", "ownership", "autos", "computer", "rooms", "persons", "children", "young_children",
     "age", "sex", "marital_status", "nativity", "religion", "race", "education", "occupation",
@@ -58,7 +58,7 @@ SCHEMA = Schema(
     protected={"sex": Protected(column="sex", ones=(1,), meaning="1 = male")},
 )
 
-# The same columns with one category per block; the surrogate is sampled from it.
+# The same attributes with one categorical column per block, for sampling the surrogate.
 COLLAPSED = Schema(
     columns=(*ORDER, LABEL),
     categories={name: ("Unknown", *values) for name, values in BLOCKS.items()},
@@ -68,12 +68,12 @@ COLLAPSED = Schema(
 
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
-    """Return the canonical table of the mirror's extract."""
+    """Build the canonical table from the extract of a mirror."""
     return from_text(mirror.file("ipums-br/IPUMS-BR.dat.gz").read_bytes())
 
 
 def from_text(contents: bytes) -> pl.DataFrame:
-    """Return the canonical table of a gzip file with 52 numbers and a label per line."""
+    """Build the canonical table from a gzip file with 52 numbers and a label per line."""
     try:
         text = gzip.decompress(contents)
     except (OSError, EOFError, zlib.error) as error:
@@ -86,7 +86,7 @@ def from_text(contents: bytes) -> pl.DataFrame:
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Return the canonical table of an extract of IPUMS International.
+    """Order an extract of IPUMS International and build the canonical table from it.
 
     Parameters
     ----------
@@ -98,6 +98,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
+        Canonical table.
     """
     return from_ipums(ipums.extract(downloads, publisher))
 
@@ -121,7 +122,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
 
 
 def collapse(table: pl.DataFrame) -> pl.DataFrame:
-    """Replace each block of indicators by one category; ``Unknown`` if all are zero."""
+    """Replace each block of indicator columns by a categorical column; zeros are ``Unknown``."""
     columns = {}
     for name in ORDER:
         if name not in BLOCKS:
@@ -134,7 +135,7 @@ def collapse(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def expand(table: pl.DataFrame) -> pl.DataFrame:
-    """Replace each category by its block of indicators, the inverse of :func:`collapse`."""
+    """Replace each categorical column by its indicator columns, the inverse of :func:`collapse`."""
     columns = [
         (pl.col(name) == value).cast(pl.Int64).alias(f"{name}={value}")
         for name in BLOCKS
@@ -144,9 +145,9 @@ def expand(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the canonical table of an IPUMS International extract (harmonised codes, integers).
+    """Build the canonical table from an IPUMS International extract (harmonised integer codes).
 
-    It contains employed persons with a known monthly income, in the currency of the census.
+    The table contains employed persons with a known monthly income, in the currency of the census.
     """
     persons = table.filter(
         (pl.col("EMPSTAT") == 1) & (pl.col("INCTOT") < 9_999_998) & (pl.col("HRSWORK1") < 998)
@@ -188,7 +189,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _by_rank(column: str, values: tuple[str, ...]) -> pl.Expr:
-    """Return the categories of a column that IPUMS numbers from one."""
+    """Convert a column of codes 1, 2, ... to the values in this order."""
     names = dict(enumerate(values, start=1))
     return pl.col(column).replace_strict(names, default="Unknown", return_dtype=pl.String)
 

@@ -1,4 +1,4 @@
-"""Data card: facts about a prepared data set for the report, without any record."""
+"""Data cards: description and summary statistics of prepared data sets, without records."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from .tables import MISSING, Schema
 if TYPE_CHECKING:
     from .preparation import Preparation
 
-PICTURED = 6
-"""Number of features whose histograms are on the card."""
+MAX_HISTOGRAMS = 6
+"""Largest number of features with a histogram on the card."""
 
-BARS = 12
+MAX_BARS = 12
+"""Largest number of bars of a histogram."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Card:
-    """Facts about prepared data.
+    """Description and summary statistics of a prepared data set.
 
     Parameters
     ----------
@@ -42,7 +43,7 @@ class Card:
     splits : mapping
         Name of a split to its number of rows.
     provenance : Provenance
-        Source, host, checksum, reason, licence.
+        Source, host, checksum and licence of the data, and the reason for this source.
     citation : str
         How to cite the data.
     notes : tuple of str
@@ -52,7 +53,7 @@ class Card:
     marginals : mapping
         Column to ``{"values": [...], "counts": [...]}`` or ``{"edges": [...], "counts": [...]}``.
     pictures : mapping
-        Class to its mean image, rows of grey or RGB values 0..255.
+        Class to its mean image: rows of grey or RGB values from 0 to 255.
     """
 
     dataset: str
@@ -73,16 +74,16 @@ class Card:
 
     @classmethod
     def of(cls, how: Preparation, provenance: Provenance, **facts: Any) -> Card:
-        """Return the card of prepared data.
+        """Build the card of a prepared data set.
 
         Parameters
         ----------
         how : Preparation
-            Names the preparation and the data set.
+            Preparation of the data set.
         provenance : Provenance
-            Origin of the data.
+            Provenance of the data.
         **facts
-            Fields that are not names, provenance and citation.
+            All other fields of the card, without names and citation.
 
         Returns
         -------
@@ -93,7 +94,7 @@ class Card:
         return cls(**names, citation=about.citation, provenance=provenance, **facts)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values; source, host, reason, checksum and licence are also at the top."""
+        """Return plain values; those of the provenance are also keys of the top level."""
         values = asdict(self)
         origin = values["provenance"]
         return {
@@ -123,14 +124,16 @@ def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, lis
     table : polars.DataFrame
         Canonical table.
     schema : Schema
-        States the label, the order of the features and which columns are numeric.
+        Schema of the table.
 
     Returns
     -------
     dict
-        One histogram per column, the label first.
+        Column name to histogram; the label comes first.
     """
-    columns = [schema.label, *[c for c in schema.features if c in table.columns]][: PICTURED + 1]
+    columns = [schema.label, *[c for c in schema.features if c in table.columns]][
+        : MAX_HISTOGRAMS + 1
+    ]
     return {
         name: _bars(table[name]) if schema.is_numeric(name) else _counts(table[name])
         for name in columns
@@ -139,7 +142,7 @@ def marginals_of(table: pl.DataFrame, schema: Schema) -> dict[str, dict[str, lis
 
 def _bars(column: pl.Series) -> dict[str, list[Any]]:
     values = column.drop_nulls().to_numpy()
-    counts, edges = np.histogram(values, BARS)
+    counts, edges = np.histogram(values, MAX_BARS)
     return {"edges": [round(float(e), 3) for e in edges], "counts": [int(c) for c in counts]}
 
 
@@ -149,7 +152,7 @@ def _counts(column: pl.Series) -> dict[str, list[Any]]:
         .value_counts()
         .sort(["count", column.name], descending=[True, False])
     )
-    largest = counts.head(BARS)
+    largest = counts.head(MAX_BARS)
     remainder = int(counts["count"].sum() - largest["count"].sum())
     values, numbers = largest[column.name].to_list(), largest["count"].to_list()
     if remainder:

@@ -1,4 +1,4 @@
-"""Table of sources ``sources.yaml``: versions, hosts, checksums, licences and citations."""
+"""Entries of ``sources.yaml``: versions, hosts, checksums, licences and citations of data sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,21 @@ DATA_SETS = ("adult", "us", "brazil", "mnist", "cifar10")
 
 @dataclass(frozen=True, kw_only=True)
 class Publisher:
-    """Download source of a publisher; ``key`` is the environment variable of a required key."""
+    """Download source of a data set.
+
+    Attributes
+    ----------
+    name, url : str
+        Name and address of the publisher.
+    version, licence : str
+        Version of the data set, and terms of use.
+    checksum : str, optional
+        SHA-256 of the canonical contents, if they are fixed.
+    key : str, optional
+        Environment variable with the key that the publisher requires.
+    options : mapping
+        Further parameters of the download.
+    """
 
     name: str
     url: str
@@ -32,7 +46,17 @@ class Publisher:
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorCopy:
-    """Expected contents of a mirror: version, licence, files and their checksums."""
+    """Expected copy of a data set in a mirror.
+
+    Attributes
+    ----------
+    version, licence : str
+        Version of the data set, and terms of use.
+    files : mapping
+        Relative path of each file to its checksum, as :class:`.mirror.Mirror` describes.
+    checksum : str
+        SHA-256 of the canonical contents.
+    """
 
     version: str
     files: Mapping[str, Mapping[str, str]]
@@ -42,7 +66,19 @@ class MirrorCopy:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """Row of the table of sources; ``needs`` describes what a reader needs for the data set."""
+    """Entry of a data set in ``sources.yaml``.
+
+    Attributes
+    ----------
+    name, title, citation : str
+        Name, title and citation of the data set.
+    mirror : MirrorCopy
+        Expected copy in a mirror.
+    publishers : tuple of Publisher
+        Download sources, in the order in which they are tried.
+    needs : str
+        Key or account that a user needs for the download; empty if none.
+    """
 
     name: str
     title: str
@@ -53,7 +89,7 @@ class Entry:
 
 
 def entry(dataset: str) -> Entry:
-    """Return the row of one data set."""
+    """Return the entry of a data set in ``sources.yaml``."""
     row = dict(_table()[arguments.choice("data set", dataset, DATA_SETS)])
     licence = row.pop("licence")
     row["mirror"] = MirrorCopy(**{"licence": licence, **row["mirror"]})
@@ -64,7 +100,7 @@ def entry(dataset: str) -> Entry:
 
 
 def module_of(dataset: str) -> ModuleType:
-    """Import the module of one data set; a change of it affects no other data set."""
+    """Import the module of a data set, such as ``datasets.adult``."""
     arguments.choice("data set", dataset, DATA_SETS)
     return importlib.import_module(f"{__package__}.{dataset}")
 
@@ -75,7 +111,7 @@ def aggregates(dataset: str) -> dict[str, Any]:
 
 
 def fingerprint(dataset: str) -> str:
-    """Return the hash of the YAML entries of a data set, which the hash of code does not cover."""
+    """Return the hash of the YAML entries of a data set, which the hash of the code excludes."""
     path = files(__package__).joinpath("aggregates", f"{dataset}.yaml")
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return settings_hash([_table()[dataset], text])

@@ -1,7 +1,7 @@
-"""Checksums of the contents of data sets, which do not depend on the file format.
+"""Checksums of the contents of data sets, independent of the file format.
 
-The checksum of a table covers names and values of its columns. It does not depend on the program
-that wrote the file or on the version of a library.
+The checksum of a table covers the names and values of its columns. It does not depend on the
+program or the library version that wrote the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def of_raw(raw: Raw) -> str:
 
 
 def of_table(table: pl.DataFrame) -> str:
-    """Compute the SHA-256 of columns in order: names, and values as 64-bit numbers or UTF-8."""
+    """Compute the SHA-256 of a table: column names in order, values as 64-bit numbers or UTF-8."""
     digest = hashlib.sha256()
     for column in table.iter_columns():
         digest.update(f"{column.name}\0{column.len()}\0".encode())

@@ -1,6 +1,7 @@
 """CIFAR-10 (Krizhevsky, 2009): colour images of 32 x 32 pixels in ten classes.
 
-The publisher's archive has 50,000 + 10,000; the mirror's subset 12,000 + 2,000, decoded from JPEG.
+The publisher's archive has 50,000 training and 10,000 test images. The subset of the mirror has
+12,000 and 2,000, which were stored as JPEG.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ BATCHES = {"train": [f"data_batch_{i}" for i in range(1, 6)], "test": ["test_bat
 
 
 def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
-    """Return images and labels of the mirror's subset."""
+    """Read images and labels of the subset in a mirror."""
     path = mirror.file("cifar10/cifar10-subset.npz")
     with np.load(path, allow_pickle=False) as arrays:
         return {name: arrays[name] for name in ("x_train", "y_train", "x_test", "y_test")}
@@ -56,10 +57,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
 
 
 def from_archive(path: str | Path) -> dict[str, np.ndarray]:
-    """Return images and labels of the publisher's archive.
-
-    Members are read by name as streams; nothing is unpacked to a path.
-    """
+    """Read images and labels from the publisher's archive, without unpacking it to disk."""
     try:
         with tarfile.open(path, "r:gz") as archive:
             splits = {
@@ -77,10 +75,10 @@ def from_archive(path: str | Path) -> dict[str, np.ndarray]:
 
 
 class _Arrays(pickle.Unpickler):
-    """Unpickler of arrays that refuses everything else, since a pickle may run any code."""
+    """Unpickler that accepts arrays only, because a pickle can run arbitrary code."""
 
     def find_class(self, module: str, name: str):
-        """Return a class that arrays need, and refuse every other one.
+        """Return a class that arrays need; raise ``UnpicklingError`` for other classes.
 
         Parameters
         ----------
@@ -93,11 +91,11 @@ class _Arrays(pickle.Unpickler):
             return getattr(np, name)
         if (module, name) == ("_codecs", "encode"):
             return lambda text, encoding: text.encode(encoding)
-        raise pickle.UnpicklingError(f"{module}.{name} has no place in a file of images")
+        raise pickle.UnpicklingError(f"{module}.{name} is not allowed in a file of images")
 
 
 def _require_small_memo(packed: bytes) -> None:
-    """Refuse a pickle whose memo is larger than the file: its size is allocated at once."""
+    """Refuse a pickle with a memo index above the file size, which would exhaust the memory."""
     for opcode, argument, _ in pickletools.genops(packed):
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and argument > len(packed):
             raise pickle.UnpicklingError(f"{opcode.name} has the index {argument}")
@@ -119,15 +117,16 @@ def _batch(archive: tarfile.TarFile, name: str) -> tuple[np.ndarray, np.ndarray]
 def _bytes_of(batch: dict, key: bytes) -> np.ndarray:
     values = np.asarray(batch[key])
     if values.dtype.kind not in "iu" or values.min() < 0 or values.max() > 255:
-        raise ValueError(f"{key!r} are no bytes")
+        raise ValueError(f"{key!r}: expected integers from 0 to 255")
     return values.astype(np.uint8)
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Sample images with class structure: smooth patterns, mixed, shifted and with added noise.
+    """Sample images with class structure: smooth random patterns with added noise.
 
-    Each class has four patterns. An image mixes one of them with a pattern of no class, so that
-    a linear classifier finds the classes about as hard as those of CIFAR-10.
+    Each class has four patterns. An image is the sum of one of them, possibly mirrored, and a
+    pattern that does not depend on the class. A linear classifier has about the same accuracy as on
+    CIFAR-10.
 
     Parameters
     ----------
@@ -176,7 +175,7 @@ def _smooth(generator: np.random.Generator, count: int) -> np.ndarray:
     weights = np.zeros((SIDE, 5), np.float32)
     weights[np.arange(SIDE), lower] = 1 - (position - lower)
     weights[np.arange(SIDE), lower + 1] = position - lower
-    # Not by BLAS, whose last digits depend on the number of threads.
+    # einsum without BLAS, whose rounding depends on the number of threads.
     tall = np.einsum("nijc,hi->nhjc", coarse, weights)
     field = np.einsum("nhjc,wj->nhwc", tall, weights)
     return np.ascontiguousarray(field / field.std())

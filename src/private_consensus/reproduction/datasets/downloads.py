@@ -1,4 +1,4 @@
-"""Downloads with retries, time limits and checksums; pooch stores the files."""
+"""Download files with retries, time limits and checksums."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import requests
 
 RETRIES = 2
-"""Repetitions of a broken transfer, after 1 s and 2 s."""
+"""Number of repetitions after a failed transfer, which follow after 1 s and 2 s."""
 
 CHUNK = 1024
 SLOWEST = 1024
@@ -31,9 +31,9 @@ TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 
 class Unavailable(Exception):
-    """Error of one download source, with the reason; the next source may be available.
+    """Failure of one source of a data set; the next source is then tried.
 
-    The reason is part of provenance, data cards and the report. It contains no secrets.
+    Provenance, data cards and the report quote the message, from which secrets are removed.
     """
 
     def __init__(self, reason: object):
@@ -42,7 +42,7 @@ class Unavailable(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Downloads:
-    """A folder of downloaded files.
+    """Folder of downloaded files, with the time limit of downloads.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ class Downloads:
     timeout_s: float
 
     def fetch(self, url: str, name: str, *, checksum: str | None = None) -> Path:
-        """Return the local path of a file, which is downloaded if it is not in the folder.
+        """Return the local path of a file, and download it if it is not in the folder.
 
         Parameters
         ----------
         url : str
-            http or https.
+            http or https address.
         name : str
             Name of the local file.
         checksum : str, optional
@@ -107,7 +107,7 @@ class Downloads:
     def _request(self, method: str, url: str) -> requests.Response:
         import requests
 
-        # A file that is stored compressed arrives as it is stored.
+        # Prevents the server from compressing the transfer.
         headers = {"Accept-Encoding": "identity"}
         try:
             return requests.request(
@@ -118,7 +118,7 @@ class Downloads:
             raise Unavailable(f"{host} cannot be reached ({reason})") from None
 
     def _download(self, url: str, target: str, _: object) -> None:
-        """Write a file; pooch repeats the call after an error of requests."""
+        """Download a file to ``target``; pooch repeats the call after a network error."""
         import requests
 
         begin, size = time.monotonic(), 0
@@ -144,7 +144,7 @@ def _reason(error: requests.RequestException) -> str:
 
 
 def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
-    """Read a member of an archive, truncated to :data:`LARGEST` bytes.
+    """Read a member of an archive, at most :data:`LARGEST` bytes of it.
 
     Parameters
     ----------
@@ -164,11 +164,11 @@ def unzipped(archive: zipfile.ZipFile, name: str) -> bytes:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, so that two processes do not do the same work."""
+    """Hold the lock of a file while the block runs; another process waits for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl
-    except ImportError:  # not on this system: checksums still refuse a mixture
+    except ImportError:  # Windows has no fcntl; checksums then detect concurrent writes
         yield
         return
     with open(path, "w") as stream:

@@ -1,4 +1,4 @@
-"""Encode categories as ranks or indicator columns, in the order of the code book."""
+"""Encode categorical columns as integer codes or indicator columns."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def encode(
     indicators: bool,
     complete: bool,
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Encode categories as numbers and keep numbers unchanged.
+    """Encode the columns of a table as features; numeric columns remain unchanged.
 
     Parameters
     ----------
     table : polars.DataFrame
         Canonical table.
     schema : Schema
-        States which columns are numeric, and the values of the others.
+        Schema of the table, with the values of each categorical column in the order of their codes.
     attributes : tuple of str
         Columns to encode, in this order.
     indicators : bool
-        True for one 0/1 column per category; False for one column of ranks, of which a missing
-        value has the lowest.
+        True for one 0/1 column per value; False for one column of codes 0, 1, ..., in which a
+        missing value has the code 0.
     complete : bool
-        True if rows with missing values were dropped; otherwise ``?`` is a category of columns
-        with missing values.
+        True if rows with missing values were dropped; otherwise ``?`` is a value of columns with
+        missing values.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def domain(schema: Schema, attribute: str, *, complete: bool, gaps: bool) -> tup
     Parameters
     ----------
     schema : Schema
-        States the values of each categorical attribute.
+        Schema with the values of each categorical attribute.
     attribute : str
         Name of the attribute.
     complete : bool

@@ -1,4 +1,4 @@
-"""Prepare images as rows of pixels in [0, 1]."""
+"""Prepare images as feature vectors of pixels in [0, 1]."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .preparation import Preparation
 
 UNIT = 1 / 255
-BLACK_TO_WHITE = "Pixels are bytes over 255; that range does not depend on the data."
+BLACK_TO_WHITE = "Pixels are bytes divided by 255; this range does not depend on the data."
 
 
 def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
@@ -25,11 +25,11 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
     Parameters
     ----------
     how : Preparation
-        Names the data set.
+        Preparation with the encoding ``pixels``.
     raw : mapping of str to ndarray
         Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test``.
     provenance : Provenance
-        Source of the images, for the data card.
+        Provenance of the images, for the data card.
 
     Returns
     -------
@@ -52,7 +52,11 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
         label=f"classes {', '.join(classes)}",
         label_rate=round(float(counts.max() / counts.sum()), 6),
         splits={name: len(rows) for name, rows in splits.items()},
-        notes=(how.because, BLACK_TO_WHITE, "The pictures are means over a class, no record."),
+        notes=(
+            how.because,
+            BLACK_TO_WHITE,
+            "The pictures are means over a class and show no record.",
+        ),
         marginals={"class": {"values": list(classes), "counts": counts.tolist()}},
         pictures={c: _mean(images[labels == i]) for i, c in enumerate(classes)},
     )

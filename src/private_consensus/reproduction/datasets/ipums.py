@@ -1,4 +1,4 @@
-"""Order extracts from IPUMS with the user's key; they stay in the cache of the user."""
+"""Order and read extracts of census data from IPUMS, with the key of the user."""
 
 from __future__ import annotations
 
@@ -22,25 +22,26 @@ KEY = "IPUMS_API_KEY"
 
 
 def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Return the columns of an extract with the codes of IPUMS, which are integers.
+    """Order an extract from IPUMS, wait for it, and read its columns.
 
     Parameters
     ----------
     downloads : Downloads
-        Its time limit holds for the connection to the host; IPUMS prepares an extract for minutes.
+        Time limit of the connection to the host; IPUMS needs minutes to prepare an extract.
     publisher : Publisher
-        ``options`` name the ``collection``, the ``sample``, the ``variables`` to order, the
-        ``columns`` to read (detailed codes come with their general variable), the cases to
-        ``select`` and the longest ``wait`` in seconds.
+        Publisher with the options ``collection``, ``sample``, ``variables`` to order, ``columns``
+        to read (detailed codes come with their general variable), cases to ``select``, and the
+        longest ``wait`` in seconds.
 
     Returns
     -------
     polars.DataFrame
+        Integer codes of IPUMS; missing values are null.
 
     Raises
     ------
     Unavailable
-        With the reason, but without the key, which HTTP libraries repeat in their messages.
+        The message contains the reason without the key, which HTTP libraries would repeat.
     """
     from ipumspy import IpumsApiClient
 
@@ -59,7 +60,7 @@ def extract(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
 
 
 def order(options: Mapping[str, Any]) -> MicrodataExtract:
-    """Return the request of an extract."""
+    """Build the request for an extract from the options of a publisher."""
     from ipumspy import MicrodataExtract
 
     extract = MicrodataExtract(

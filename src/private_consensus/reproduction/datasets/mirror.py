@@ -1,7 +1,7 @@
-"""Mirrors: folders or http(s) URLs with the files that ``sources.yaml`` lists.
+"""Read data sets from mirrors: folders or http(s) URLs with the files that ``sources.yaml`` lists.
 
-A mirror that the user names must exist, and its files must be right; otherwise the call ends with
-an error and tries no other source. A mirror may lack a whole data set.
+If a configured mirror does not exist or has a file with a wrong checksum, an error is raised and no
+other source is tried. A mirror need not contain every data set.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ KEY = "data.mirror"
 
 
 def folder_of(location: str) -> Path | None:
-    """Return the folder of a mirror; None for an http(s) URL.
+    """Return the folder of a mirror, or None if its location is an http(s) URL.
 
     Raises
     ------
     InvalidInput
         If the location is neither an existing folder nor an http(s) URL.
     """
-    with suppress(ValueError):  # of a malformed URL
+    with suppress(ValueError):  # a malformed URL
         address = urlsplit(location)
         if address.scheme in ("http", "https") and address.hostname:
             return None
@@ -60,7 +60,7 @@ class Mirror:
 
     @property
     def where(self) -> str:
-        """Describe the mirror without secrets: the host of a URL, or the word for a folder."""
+        """Host of the mirror's URL, or ``mirror folder``; it contains no credentials."""
         return "mirror folder" if self.folder else str(urlsplit(self.location).hostname)
 
     @property
@@ -69,7 +69,7 @@ class Mirror:
         return folder_of(self.location)
 
     def has(self) -> bool:
-        """Return True if the mirror has at least a part of this data set."""
+        """Return True if the mirror contains at least a part of the data set."""
         if self.folder is None:
             return self._path(next(iter(self.files))) is not None
         return any((self.folder / name).parent.is_dir() for name in self.files)

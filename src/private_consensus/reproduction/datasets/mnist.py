@@ -29,12 +29,12 @@ SURROGATE_ROWS = 12_000
 
 
 def from_mirror(mirror: Mirror) -> dict[str, np.ndarray]:
-    """Return images and labels of the mirror's four files."""
+    """Read images and labels from the four files of a mirror."""
     return {name: read_idx(mirror.file(f"mnist/{file}")) for name, file in FILES.items()}
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
-    """Download the four files from one of their hosts.
+    """Download the four files and read images and labels.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> dict[str, np.ndarray]:
 
 
 def read_idx(path: str | Path) -> np.ndarray:
-    """Read the array of a gzipped IDX file of bytes."""
+    """Read an array of bytes from a gzipped IDX file."""
     try:
         with gzip.open(path, "rb") as stream:
             contents = stream.read(LARGEST)
@@ -68,7 +68,8 @@ def read_idx(path: str | Path) -> np.ndarray:
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:
-    """Sample scikit-learn's 1,797 handwritten 8 x 8 digits, enlarged to 28 x 28 and jittered.
+    """Sample images from scikit-learn's 1,797 handwritten digits, enlarged from 8 x 8 to 28 x 28
+    pixels and randomly distorted.
 
     Training and test images come from disjoint sets of digits. The default sizes are 12,000 and
     2,000, because the papers train on 10,000 images.
@@ -89,12 +90,12 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.
 
     digits = load_digits()
     order = generator.permutation(len(digits.target))
-    held_out = order[: len(order) // 5], order[len(order) // 5 :]
+    test_digits, training_digits = order[: len(order) // 5], order[len(order) // 5 :]
     train = rows or SURROGATE_ROWS
     arrays = {}
     for split, digit_rows, count in (
-        ("train", held_out[1], train),
-        ("test", held_out[0], train // 6),
+        ("train", training_digits, train),
+        ("test", test_digits, train // 6),
     ):
         picked = generator.choice(digit_rows, count)
         arrays[f"x_{split}"] = _enlarge(digits.images[picked].astype(np.float32), generator)
@@ -108,13 +109,13 @@ def _enlarge(images: np.ndarray, generator: np.random.Generator, *, block: int =
 
 
 def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Rotate, scale, shear and shift each image slightly while it is resampled to 28 x 28."""
+    """Resample images to 28 x 28 pixels with a small random rotation, scaling, shear and shift."""
     n = len(images)
     angle = generator.normal(0, 0.12, n).astype(np.float32)
     size = generator.normal(1.0, 0.07, n).astype(np.float32)
     shear = generator.normal(0, 0.12, n).astype(np.float32)
     shift = generator.normal(0, 0.35, (2, n)).astype(np.float32)
-    # The digit fills the middle 20 pixels, as in MNIST; 8 pixels stand for these 20.
+    # As in MNIST, the digit fills the middle 20 pixels, to which its 8 pixels are mapped.
     axis = (np.arange(SIDE, dtype=np.float32) - (SIDE - 1) / 2) * (8 / 20)
     y, x = (grid.reshape(1, -1) for grid in np.meshgrid(axis, axis, indexing="ij"))
     cos, sin = np.cos(angle)[:, None], np.sin(angle)[:, None]
@@ -122,13 +123,13 @@ def _jittered(images: np.ndarray, generator: np.random.Generator) -> np.ndarray:
     rows = (cos * y - sin * x) / scale + shift[0][:, None] + 3.5
     columns = (sin * y + cos * x) / scale + shear[:, None] * y + shift[1][:, None] + 3.5
     gray = _bilinear(images, rows, columns) / 16
-    # Strokes of MNIST are nearly black on white; interpolation greys them.
+    # Increases the contrast, which interpolation has lowered, to that of MNIST.
     gray = np.clip((gray - 0.2) * 1.6, 0, 1)
     return np.rint(gray * 255).astype(np.uint8).reshape(n, SIDE, SIDE)
 
 
 def _bilinear(images: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Interpolate 8 x 8 images between their pixels; values outside are zero."""
+    """Interpolate 8 x 8 images bilinearly; values outside the image are zero."""
     padded = np.pad(images, ((0, 0), (1, 1), (1, 1)))
     flat = padded.reshape(len(images), -1)
     rows, columns = np.clip(rows + 1, 0, 8.999), np.clip(columns + 1, 0, 8.999)

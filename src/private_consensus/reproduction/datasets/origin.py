@@ -1,4 +1,4 @@
-"""Origin of a data set, which every figure of the data repeats."""
+"""Provenance of acquired data sets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SOURCES = ("publisher", "mirror", "surrogate")
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Origin of one acquired data set.
+    """Source, version, checksum and licence of an acquired data set.
 
     Parameters
     ----------
@@ -21,11 +21,11 @@ class Provenance:
     where : str
         Host of the publisher or of a mirror's URL, ``mirror folder``, or ``generated here``.
     version : str
-        Edition or excerpt.
+        Edition of the data set, or name of an excerpt.
     checksum : str
         SHA-256 of the canonical contents (see :mod:`.checksums`).
     because : str
-        Reason for this source: sources that were tried before, with their errors.
+        Reason for the use of this source: the errors of the sources that were tried before.
     licence : str
         Terms of use.
     """
@@ -40,14 +40,12 @@ class Provenance:
 
     @property
     def is_surrogate(self) -> bool:
-        """Return True if the data were generated, so that figures and tables must say so."""
+        """True if the data are a surrogate, which figures and tables have to state."""
         return self.source == "surrogate"
 
     @property
     def publishable(self) -> bool:
-        """Return True if the licence allows the redistribution of records; the licence of IPUMS
-        does not.
-        """
+        """True if the licence allows the redistribution of records; that of IPUMS does not."""
         return "no redistribution" not in self.licence
 
     def to_dict(self) -> dict[str, str]:
@@ -56,5 +54,5 @@ class Provenance:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, str]) -> Provenance:
-        """Build an origin from the values of :meth:`to_dict`."""
+        """Build a provenance from the values of :meth:`to_dict`."""
         return cls(**values)

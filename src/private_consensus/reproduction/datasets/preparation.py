@@ -1,4 +1,4 @@
-"""Preparation of data sets: declared encodings and scalings from tables to arrays."""
+"""Preparations: encodings and scalings that turn data sets into features and labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .tables import Schema
 
 @dataclass(frozen=True, kw_only=True)
 class Preparation:
-    """Rules that turn a table into features.
+    """Encoding and scaling that turn a data set into features.
 
     Parameters
     ----------
@@ -30,17 +30,18 @@ class Preparation:
     encoding : {"ordinal", "onehot", "pixels"}
         Integer codes, indicator columns, or the pixels of images.
     scaling, row_norm : str
-        Names of :data:`.scaling.COLUMNS` and :data:`.scaling.ROWS`.
+        Scaling of columns and of rows: names in :data:`.scaling.COLUMNS` and
+        :data:`.scaling.ROWS`.
     attributes : tuple of str
-        Columns used; empty means all but the label.
+        Columns that become features; if empty, all columns except the label.
     exclude : tuple of str
-        Columns of these that are not used.
+        Columns that are removed from ``attributes``.
     drop_missing : bool
         True to drop rows with a missing value.
     bias : bool
         True to append a column of ones before scaling.
     because : str
-        Experiment that needs it, and decisions on details that the paper does not specify.
+        Experiments that use the preparation, and decisions on details that the paper omits.
     """
 
     name: str
@@ -60,18 +61,20 @@ class Preparation:
         return f"{self.dataset}.{'npz' if self.encoding == 'pixels' else 'parquet'}"
 
     @property
-    def oracles(self) -> tuple[str, ...]:
-        """List features that depend on other rows, and bounds that are treated as public."""
+    def unaccounted_data_use(self) -> tuple[str, ...]:
+        """Uses of private data without privacy cost: features that depend on other rows, and bounds
+        that are treated as public.
+        """
         values = self.encoding == "onehot" and not self.drop_missing
         lines = (
-            scaling.COLUMNS[self.scaling].oracle,
-            scaling.ROWS[self.row_norm].oracle,
+            scaling.COLUMNS[self.scaling].data_use,
+            scaling.ROWS[self.row_norm].data_use,
             "whether a column has missing values is read from all rows" if values else None,
         )
         return tuple(line for line in lines if line)
 
     def columns_of(self, schema: Schema) -> tuple[str, ...]:
-        """Return the columns of the canonical table that are encoded."""
+        """Return the columns of the canonical table that become features."""
         unknown = {*self.attributes, *self.exclude} - set(schema.features)
         if unknown:
             expected = f"columns of {self.dataset}"
@@ -180,7 +183,7 @@ PREPARATIONS: dict[str, Preparation] = {p.name: p for p in _ALL}
 
 
 def preparation(name: str) -> Preparation:
-    """Return the registered preparation of that name."""
+    """Return the registered preparation with a name."""
     return PREPARATIONS[arguments.choice("preparation", name, PREPARATIONS)]
 
 
@@ -190,15 +193,16 @@ def prepare(how: str | Preparation, raw: Raw, provenance: Provenance) -> Prepare
     Parameters
     ----------
     how : str or Preparation
-        Name of a registered preparation, or a declaration.
+        Name of a registered preparation, or a preparation.
     raw : polars.DataFrame or mapping of str to ndarray
         Contents of the data set, from :func:`.acquisition.acquire`.
     provenance : Provenance
-        Origin of the contents.
+        Provenance of the contents.
 
     Returns
     -------
     Prepared
+        Features, labels, protected attributes, splits and the data card.
     """
     how = preparation(how) if isinstance(how, str) else how
     require(
@@ -250,7 +254,7 @@ def _prepare_table(how: Preparation, table: pl.DataFrame, provenance: Provenance
 def _retained(
     how: Preparation, table: pl.DataFrame, schema: Schema
 ) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
-    """Return the retained rows, and the indices of the publisher's parts among them."""
+    """Return the rows that remain, and the row indices of the publisher's splits."""
     is_training = pl.Series(np.arange(table.height) < (schema.train or table.height))
     if how.drop_missing:
         complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
@@ -262,7 +266,7 @@ def _retained(
 
 
 def _notes(how: Preparation) -> tuple[str, ...]:
-    missing = "dropped" if how.drop_missing else "kept, '?' being a category"
+    missing = "dropped" if how.drop_missing else "kept; '?' is a category"
     notes = (
         how.because,
         f"Rows with missing values are {missing}.",

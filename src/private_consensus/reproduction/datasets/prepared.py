@@ -1,4 +1,4 @@
-"""Prepared data: arrays for learning and their card, in one NPZ file."""
+"""Prepared data sets: arrays of features and labels with their data card, as one NPZ file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Prepared:
     columns : tuple of str
         Feature names; a one-hot column is ``attribute=value``.
     protected : mapping of str to ndarray of int8, shape (rows,)
-        Binary protected attributes; the card says what 1 means.
+        Binary protected attributes; the card states the meaning of 1.
     splits : mapping of str to ndarray of int
-        Rows of the publisher's parts, e.g. ``train`` and ``test``.
+        Row indices of each split by the publisher, for example ``train`` and ``test``.
     card : Card
-        Facts for a page; carries the provenance.
+        Data card, which contains the provenance.
     unit : float, optional
-        Features are whole multiples of it, and are stored as such.
+        Quantum of the features: all are integer multiples of it, and the file stores the integers.
     """
 
     features: np.ndarray
@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def provenance(self) -> Provenance:
-        """Origin of the data."""
+        """Provenance of the data."""
         return self.card.provenance
 
     @property
@@ -62,13 +62,13 @@ class Prepared:
         return self.card.preparation
 
     def columns_of(self, *attributes: str) -> np.ndarray:
-        """Return the indices of the encoded columns of one or more attributes."""
+        """Return the indices of the feature columns that encode some attributes."""
         return np.array(
             [i for i, c in enumerate(self.columns) if c.partition("=")[0] in attributes], dtype=int
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the data set to one ``.npz`` file, atomically."""
+        """Write the data set to one ``.npz`` file atomically."""
         features = self.features
         if self.unit is not None:
             features = _whole_units(features, self.unit)
@@ -86,12 +86,12 @@ class Prepared:
 
     @classmethod
     def load(cls, path: str | Path) -> Prepared:
-        """Read a file of :meth:`save`.
+        """Read a prepared data set that :meth:`save` has written.
 
         Raises
         ------
         InvalidInput
-            For a missing or damaged file, with its name.
+            Names the file if it is missing or damaged.
         """
         with arrays_of(path) as arrays:
             unit = float(arrays["unit"])

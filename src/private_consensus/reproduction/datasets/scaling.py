@@ -1,7 +1,7 @@
-"""Scalings of columns and norms of rows.
+"""Scalings of columns and rows of the features.
 
-Column maxima, minima and ranges are taken from the data and treated as public, as the papers do;
-the card says so.
+Column maxima and ranges are computed from the data and treated as public, as in the papers. The
+data card states this.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def column_max(x: np.ndarray) -> np.ndarray:
 
 
 def minmax(x: np.ndarray) -> np.ndarray:
-    """Bring every column to [0, 1]; a constant column that is not 0 becomes 1."""
+    """Scale every column linearly to [0, 1]; a constant nonzero column becomes 1."""
     low, high = x.min(axis=0), x.max(axis=0)
     constant = low == high
     scaled = (x - low) / np.where(constant, 1.0, high - low)
@@ -29,17 +29,17 @@ def minmax(x: np.ndarray) -> np.ndarray:
 
 
 def minmax_sqrt_dim(x: np.ndarray) -> np.ndarray:
-    """Bring every column to [0, 1/sqrt(d)], so that every row's l2 norm is at most one."""
+    """Scale every column linearly to [0, 1/sqrt(d)], so that the l2 norm of rows is at most one."""
     return minmax(x) / np.sqrt(x.shape[1])
 
 
 def clip_rows(x: np.ndarray) -> np.ndarray:
-    """Shorten rows of l2 norm above one to norm one."""
+    """Scale rows with l2 norm above one to norm one."""
     return x / np.maximum(_norms(x), 1.0)
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
-    """Bring every row to l2 norm one; rows of zeros are unchanged."""
+    """Scale every row to l2 norm one; rows of zeros remain zero."""
     norms = _norms(x)
     return x / np.where(norms > 0, norms, 1.0)
 
@@ -50,27 +50,37 @@ def _norms(x: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scaling:
-    """A scaling, the note on it for the data card, and its unaccounted use of private data."""
+    """Scaling of columns or rows.
+
+    Attributes
+    ----------
+    apply : callable
+        From features [rows, dim] to scaled features.
+    note : str, optional
+        Sentence for the data card.
+    data_use : str, optional
+        Use of private data whose privacy cost is not counted.
+    """
 
     apply: Callable[[np.ndarray], np.ndarray]
     note: str | None = None
-    oracle: str | None = None
+    data_use: str | None = None
 
 
-_RANGES = "columns are scaled by their least and largest value, over all rows"
+_RANGES = "columns are scaled by their smallest and largest value over all rows"
 COLUMNS = {
     "none": Scaling(lambda x: x),
     "column_max": Scaling(
         column_max,
         "Columns are divided by their largest value, which is treated as public.",
-        "columns are divided by their largest value, over all rows",
+        "columns are divided by their largest value over all rows",
     ),
     "minmax": Scaling(
-        minmax, "Columns are brought to [0, 1]; their ranges are treated as public.", _RANGES
+        minmax, "Columns are scaled to [0, 1]; their ranges are treated as public.", _RANGES
     ),
     "minmax_sqrt_dim": Scaling(
         minmax_sqrt_dim,
-        "Columns are brought to [0, 1/sqrt(d)]; their ranges are treated as public.",
+        "Columns are scaled to [0, 1/sqrt(d)]; their ranges are treated as public.",
         _RANGES,
     ),
 }
@@ -78,13 +88,13 @@ ROWS = {
     "none": Scaling(lambda x: x),
     "clip": Scaling(
         clip_rows,
-        "Rows longer than one are shortened to l2 norm one, each by itself.",
-        "the bound one on the norm of rows is public, each being shortened by itself",
+        "Each row with l2 norm above one is scaled to norm one.",
+        "the norm of each row is public to be at most one, to which the row is scaled",
     ),
     "unit": Scaling(
         unit_rows,
-        "Rows are brought to l2 norm one, each by itself.",
-        "that rows have norm one is public, each being scaled by itself",
+        "Each row is scaled to l2 norm one.",
+        "the norm of each row is public to be one, to which the row is scaled",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Summary of all data sets for the command line."""
+"""Summary of all data sets, for ``private-consensus data``."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from .tables import Schema
 
 
 def summary(acquisition: Acquisition, *, seed: int = 0) -> list[dict[str, Any]]:
-    """Summarise each data set in one row: size, label rate, source, reason, checksum, licence,
-    needs, seconds.
+    """Acquire all data sets and describe each of them.
 
     Parameters
     ----------
     acquisition : Acquisition
-        Sources of the data sets, all of which are acquired.
+        Sources that may be used.
     seed : int
         Seed of surrogates.
 
     Returns
     -------
     list of dict
+        One row per data set: size, label and its rate, source and reason, checksum, licence,
+        requirements, preparations and seconds.
     """
     return [_row(name, acquisition, seed) for name in DATA_SETS]
 
@@ -53,7 +54,7 @@ def _row(name: str, acquisition: Acquisition, seed: int) -> dict[str, Any]:
 
 
 def _size(name: str, raw: Raw) -> dict[str, Any]:
-    """Return rows, columns, and the label with its rate."""
+    """Return the numbers of rows and columns, and the label with its rate."""
     if isinstance(raw, pl.DataFrame):
         schema: Schema = module_of(name).SCHEMA
         return {

@@ -1,9 +1,9 @@
-"""Surrogates of tables that are not available, sampled from published aggregates.
+"""Sample surrogates of tables from published aggregates.
 
-A surrogate has the schema, the sizes and the one-way marginals of the real table. One latent
-factor makes columns depend on one another. The label follows a logistic model of the aggregates'
-label rates with a few products; its sharpness makes the label about as hard for a linear classifier
-as the real one. The surrogate uses nothing else of the real table.
+A surrogate has the schema, the size and the one-way marginals of the real table. One latent factor
+correlates its columns. The label follows a logistic model of the label rates in the aggregates,
+with a few products of columns. The scale of its log-odds is such that a linear classifier has about
+the same accuracy as on the real table. Nothing else of the real table is used.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from .tables import Schema
 Columns = dict[str, np.ndarray]
 
 BINS = 20
-STEEPEST = 4.0
+"""Number of quantile bins of a numeric column."""
+MAX_LOG_ODDS = 4.0
 """Largest log-odds that one value may contribute."""
 
 
 def aggregate(
     table: pl.DataFrame, schema: Schema, *, digits: int = 5, smallest: int = 1, trim: float = 0.0
 ) -> dict[str, Any]:
-    """Compute one-way marginals and label rates of a table, from which a surrogate is generated.
+    """Compute the one-way marginals and label rates of a table, from which a surrogate is sampled.
 
     Parameters
     ----------
@@ -39,9 +40,10 @@ def aggregate(
     digits : int
         Number of decimals of fractions and rates.
     smallest : int
-        Categories with fewer records are left out, so that no record can be identified.
+        Smallest number of records of a category; smaller categories are omitted, so that no record
+        can be identified.
     trim : float
-        Fraction at either end of a numeric column that is left out, for the same reason.
+        Fraction at each end of a numeric column that is omitted, for the same reason.
 
     Returns
     -------
@@ -67,22 +69,22 @@ def draw(
     rows: int,
     generator: np.random.Generator,
     *,
-    tie: Callable[[Columns, np.random.Generator], Columns] = lambda columns, _: columns,
+    make_consistent: Callable[[Columns, np.random.Generator], Columns] = lambda columns, _: columns,
 ) -> pl.DataFrame:
     """Sample a table of a given size.
 
     Parameters
     ----------
     aggregates : mapping
-        From :func:`aggregate`, with a ``model``: ``label`` (name, and the two values or
-        their quantiles), ``loading`` on the latent factor, ``sharpness`` and ``products`` of the
-        label model.
+        Result of :func:`aggregate`, with a ``model``: ``label`` (its name, and its two values or
+        their quantiles), ``loading`` (correlation of columns with the latent factor), ``sharpness``
+        (scale of the log-odds) and ``products`` (pairs of columns with a weight).
     rows : int
         Number of rows.
     generator : numpy.random.Generator
         Source of all random values.
-    tie : callable
-        Makes columns consistent in meaning.
+    make_consistent : callable
+        Function that changes columns whose values contradict each other.
 
     Returns
     -------
@@ -95,11 +97,11 @@ def draw(
         name: _draw_column(about, factor, model["loading"], generator)
         for name, about in aggregates["columns"].items()
     }
-    columns = tie(columns, generator)
+    columns = make_consistent(columns, generator)
     odds = _log_odds(columns, aggregates)
     positive = generator.random(rows) < _calibrated(odds, aggregates["positive"])
-    name, *laws = model["label"]
-    low, high = (_values(law, rows, generator) for law in laws)
+    name, *label_values = model["label"]
+    low, high = (_values(entry, rows, generator) for entry in label_values)
     columns[name] = np.where(positive, high, low)
     return pl.DataFrame({n: v.tolist() for n, v in columns.items()})
 
@@ -128,19 +130,20 @@ def _numbers(values: pl.Series, labels: pl.Series, digits: int, trim: float) -> 
     quantiles = np.quantile(x, np.linspace(trim, 1 - trim, BINS + 1), method="nearest")
     bins = _bin(x, quantiles)
     hits = np.bincount(bins, frame["label"].to_numpy(), BINS)
-    # Half a case of the mean rate in every bin keeps empty ones defined.
+    # Half a record with the mean rate in every bin defines the rate of an empty bin.
     rates = (hits + labels.mean() / 2) / (np.bincount(bins, minlength=BINS) + 0.5)
     about["quantiles"] = [_plain(q) for q in quantiles]
     about["rates"] = [round(float(r), min(digits, 3)) for r in rates]
     return about
 
 
-def _values(law: Any, rows: int, generator: np.random.Generator) -> Any:
-    """Return one value for all rows, or values sampled between quantiles."""
-    if not isinstance(law, list):
-        return law
-    drawn = np.interp(generator.random(rows), np.linspace(0, 1, len(law)), law)
-    return np.rint(drawn).astype(np.int64)
+def _values(value_or_quantiles: Any, rows: int, generator: np.random.Generator) -> Any:
+    """Return the value of all rows, or integers sampled from a distribution given by quantiles."""
+    if not isinstance(value_or_quantiles, list):
+        return value_or_quantiles
+    positions = np.linspace(0, 1, len(value_or_quantiles))
+    sampled = np.interp(generator.random(rows), positions, value_or_quantiles)
+    return np.rint(sampled).astype(np.int64)
 
 
 def _draw_column(
@@ -190,7 +193,7 @@ def _log_odds(columns: Columns, aggregates: Mapping[str, Any]) -> np.ndarray:
 
 
 def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndarray:
-    """Return the log-odds of each value's label rate, relative to the base rate."""
+    """Return the log-odds of the label rate of each value, minus those of the overall rate."""
     if "quantiles" in about:
         rates = np.asarray(about["rates"])[_bin(values, np.asarray(about["quantiles"]))]
         if "zeros" in about:
@@ -198,7 +201,7 @@ def _score(values: np.ndarray, about: Mapping[str, Any], base: float) -> np.ndar
     else:
         names, codes = np.unique(values.astype(str), return_inverse=True)
         rates = np.array([about[n][1] for n in names])[codes]
-    return np.clip(_logit(rates) - _logit(base), -STEEPEST, STEEPEST)
+    return np.clip(_logit(rates) - _logit(base), -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
 
 def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
@@ -206,7 +209,7 @@ def _bin(values: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
 
 
 def _calibrated(odds: np.ndarray, rate: float) -> np.ndarray:
-    """Return probabilities with the mean ``rate`` from log-odds and a common shift."""
+    """Convert log-odds to probabilities, after a common shift that makes their mean ``rate``."""
     low, high = -60.0, 60.0
     for _ in range(60):
         middle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""Schemas of tables of records: numbers, categories in a fixed order, one binary label."""
+"""Schemas of canonical tables: numeric and categorical columns, and a binary label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MISSING = "?"
 
 @dataclass(frozen=True, kw_only=True)
 class Protected:
-    """Binary attribute: 1 if ``column`` is one of ``ones`` or at least ``above``, else 0."""
+    """Binary protected attribute: 1 if ``column`` is one of ``ones`` or at least ``above``, else 0.
+
+    ``meaning`` describes the value 1.
+    """
 
     column: str
     meaning: str
@@ -22,7 +25,7 @@ class Protected:
     above: float | None = None
 
     def of(self, table: pl.DataFrame) -> pl.Series:
-        """Return 0 or 1 for every row; a missing value counts as 0."""
+        """Return the attribute of every row as 0 or 1; a missing value gives 0."""
         column = pl.col(self.column)
         is_protected = column.is_in(list(self.ones)) if self.above is None else column >= self.above
         return table.select(is_protected.fill_null(False).cast(pl.Int8)).to_series()
@@ -37,16 +40,16 @@ class Schema:
     columns : tuple of str
         All columns, including the label.
     categories : mapping
-        Categorical column to its values in the order of their codes. They are those of the
-        publisher's code book, so that encodings do not depend on the records.
+        Categorical column to its values in the order of their codes. The values are those of the
+        publisher's code book, so that the encoding does not depend on the records.
     label, positive : str
-        Label column, and the value or the threshold (``> positive``) that makes it +1.
+        Label column, and the value for the label +1, or the threshold above which it is +1.
     only_incomplete : mapping
-        Categories that occur in no row without missing values.
+        Categorical column to the values that occur only in rows with missing values.
     protected : mapping
-        Name to binary attribute.
+        Name of each protected attribute to its definition.
     train : int, optional
-        Rows of the publisher's training part, which come first.
+        Number of rows of the publisher's training split, which come first.
     """
 
     columns: tuple[str, ...]
@@ -59,7 +62,7 @@ class Schema:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """All columns but the label."""
+        """All columns except the label."""
         return tuple(c for c in self.columns if c != self.label)
 
     def is_numeric(self, column: str) -> bool:
@@ -68,19 +71,22 @@ class Schema:
 
     @property
     def positive_label(self) -> str:
-        """Return the column of the label and the values that count as +1, in words."""
+        """Description of the label +1, such as ``income > 25,000``."""
         above = self.positive if isinstance(self.positive, str) else f"> {self.positive:,}"
         return f"{self.label} {above}"
 
     def positives(self, table: pl.DataFrame) -> pl.Series:
-        """Return the label of every row as a truth value."""
+        """Return True for each row with the label +1."""
         column = pl.col(self.label)
         is_class = isinstance(self.positive, str)
         positive = column == self.positive if is_class else column > self.positive
         return table.select(positive).to_series()
 
     def check(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the table in canonical types and order; refuse values outside of the code book."""
+        """Return the table with canonical types and column order.
+
+        Missing columns, and values outside the code book, raise :class:`InvalidInput`.
+        """
         absent = [c for c in self.columns if c not in table.columns]
         if absent:
             raise InvalidInput(
@@ -90,8 +96,8 @@ class Schema:
             pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns
         )
         for column, allowed in self.categories.items():
-            strange = set(table[column].drop_nulls().unique()) - set(allowed)
-            if strange:
+            unknown = set(table[column].drop_nulls().unique()) - set(allowed)
+            if unknown:
                 expected = f"one of {', '.join(allowed)}"
-                raise InvalidInput(column, sorted(strange)[0], expected)
+                raise InvalidInput(column, sorted(unknown)[0], expected)
         return table

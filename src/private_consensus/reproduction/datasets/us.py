@@ -1,10 +1,10 @@
-"""US: persons with an income in the American Community Survey 2019, income over 25,000 or not.
+"""US: persons with an income in the American Community Survey 2019; label: income over 25,000.
 
-The dissertation's own extracts need an IPUMS account. One canonical schema takes three sources:
-the mirror's excerpt (NIST's Diverse Communities Data Excerpts), the Census Bureau's public person
-and housing files, and an IPUMS USA extract of the same survey. Columns derived from income (decile,
-poverty ratio), weights and places are omitted. Persons without a family count as a family of one;
-persons without an industry have the industry ``None``.
+The survey replaces the extracts of the dissertation, which are not public. It has three sources
+with one canonical schema: the excerpt of the mirror (NIST's Diverse Communities Data Excerpts), the
+public person and housing files of the Census Bureau, and an extract of IPUMS USA. Columns derived
+from income (decile, poverty ratio), weights and places are omitted. Persons without a family are a
+family of one; persons without an industry have the industry ``None``.
 """
 
 from __future__ import annotations
@@ -79,12 +79,12 @@ NOT_APPLICABLE = "N"
 
 
 def from_mirror(mirror: Mirror) -> pl.DataFrame:
-    """Return the canonical table of the mirror's excerpt."""
+    """Build the canonical table from the excerpt of a mirror."""
     return from_excerpt(pl.read_csv(mirror.file("acs-us/national2019.csv"), infer_schema=False))
 
 
 def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
-    """Return the canonical table of an IPUMS extract, or of the files of the Census Bureau.
+    """Download the survey from IPUMS or the Census Bureau and build the canonical table.
 
     Parameters
     ----------
@@ -96,6 +96,7 @@ def fetch(downloads: Downloads, publisher: Publisher) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
+        Canonical table.
     """
     if publisher.key:
         return from_ipums(ipums.extract(downloads, publisher))
@@ -113,7 +114,7 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
     Parameters
     ----------
     rows : int or None
-        Number of rows; None means that of the excerpt.
+        Number of rows; None means as many as the excerpt has.
     generator : numpy.random.Generator
         Source of all random values.
 
@@ -123,12 +124,14 @@ def surrogate(rows: int | None, generator: np.random.Generator) -> pl.DataFrame:
         Table that satisfies the schema.
     """
     about = aggregates("us")
-    drawn = surrogates.draw(about, rows or about["rows"], generator, tie=_tie)
+    drawn = surrogates.draw(
+        about, rows or about["rows"], generator, make_consistent=_make_consistent
+    )
     return SCHEMA.check(drawn)
 
 
 def from_excerpt(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the canonical table of NIST's excerpt; all columns are text, ``N`` is missing."""
+    """Build the canonical table from NIST's excerpt: columns of text, where ``N`` is missing."""
     numbers = pl.all().replace(NOT_APPLICABLE, None).cast(pl.Float64, strict=False)
     return _canonical(
         table.with_columns(numbers.cast(pl.Int64, strict=False)),
@@ -172,7 +175,7 @@ def from_census(persons: pl.DataFrame, houses: pl.DataFrame) -> pl.DataFrame:
 
 
 def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the canonical table of an IPUMS USA extract (harmonised codes, integers)."""
+    """Build the canonical table from an IPUMS USA extract (harmonised integer codes)."""
     races = {1: "White", 2: "Black", 3: "Native", 4: "Asian-Pacific", 5: "Asian-Pacific"}
     races |= {6: "Asian-Pacific", 7: "Other", 8: "Two-or-more", 9: "Two-or-more"}
     married = {1: "Married", 2: "Married-spouse-absent", 3: "Separated", 4: "Divorced"}
@@ -198,7 +201,7 @@ def from_ipums(table: pl.DataFrame) -> pl.DataFrame:
 
 
 def _canonical(table: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
-    """Return the persons with an income; ``employed`` follows from the industry."""
+    """Select the persons with an income, and derive ``employed`` from the industry."""
     idle = pl.col("industry").is_in(["None", "Unemployed"])
     persons = table.select(**columns).filter(pl.col("income").is_not_null())
     return SCHEMA.check(persons.with_columns(employed=(~idle).cast(pl.Int64)))
@@ -226,7 +229,7 @@ def _member(
 ) -> pl.DataFrame:
     path = downloads.fetch(f"{publisher.url}/{archive}", archive)
     try:
-        # One member is read by name and nothing is unpacked to a path.
+        # Reads one member without unpacking the archive to disk.
         with zipfile.ZipFile(path) as opened:
             text = unzipped(opened, member)
     except DAMAGE_ERRORS as error:
@@ -235,7 +238,9 @@ def _member(
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 
 
-def _tie(columns: dict[str, np.ndarray], generator: np.random.Generator) -> dict[str, np.ndarray]:
+def _make_consistent(
+    columns: dict[str, np.ndarray], generator: np.random.Generator
+) -> dict[str, np.ndarray]:
     columns["employed"] = (~np.isin(columns["industry"], ["None", "Unemployed"])).astype(np.int64)
     return columns
 
@@ -252,7 +257,7 @@ _SHARED = {
     "difficulties": _count("DREM", "DPHY", "DEYE", "DEAR", yes=1),
     "income": pl.col("PINCP"),
 }
-"""Columns that the excerpt and the Census Bureau's files code in the same way."""
+"""Columns with equal codes in the excerpt and in the files of the Census Bureau."""
 _PERSON = (
     "SERIALNO", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "SCHL", "INDP", "DREM", "DPHY", "DEYE",
     "DEAR", "PINCP",

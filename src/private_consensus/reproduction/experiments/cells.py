@@ -30,7 +30,7 @@ from private_consensus.core.simulation import (
 )
 from private_consensus.privacy import Budget, account, verdict_of
 
-from .oracles import oracles_of
+from .data_use import unaccounted_uses
 from .sharing import identity
 
 Prepared = Mapping[str, Any]
@@ -261,7 +261,7 @@ def _privacy_of(
     rows = []
     for index, member in pairs:
         algorithm, spec = calibration.settings[index].algorithm, cell["settings"][member]
-        uses = oracles_of(algorithm, calibration.problem, spec)
+        uses = unaccounted_uses(algorithm, calibration.problem, spec)
         columns = {"unaccounted_data_use": "; ".join(uses)}
         rows += [{"member": member, **row, **columns} for row in rows_by_setting[index]]
     return rows

@@ -16,7 +16,7 @@ from private_consensus.core.problems import Problem
 from ..datasets import PREPARATIONS
 
 
-def oracles_of(
+def unaccounted_uses(
     algorithm: Algorithm, problem: Problem, specification: Mapping[str, Any]
 ) -> list[str]:
     """List the uses of private data whose privacy cost is not counted in the budget.
@@ -37,11 +37,16 @@ def oracles_of(
         the setting.
     """
     used = [problem.from_data[name] for name in algorithm.uses if name in problem.from_data]
-    uses = [*algorithm.oracles, *used, *problem.oracles, *oracles_of_setting(specification)]
+    uses = [
+        *algorithm.oracles,
+        *used,
+        *problem.oracles,
+        *uses_of_setting(specification),
+    ]
     return list(dict.fromkeys(uses))
 
 
-def oracles_of_setting(specification: Mapping[str, Any]) -> list[str]:
+def uses_of_setting(specification: Mapping[str, Any]) -> list[str]:
     """List the uncounted uses of private data by the preparation of the data, by tuning, and by
     the declarations of the experiment.
     """
@@ -58,7 +63,7 @@ def _uses_by_preparation(name: str | None) -> Sequence[str]:
         return ()
     if name not in PREPARATIONS:
         return (f"{name}: the preparation of the data is unknown",)
-    return PREPARATIONS[name].oracles
+    return PREPARATIONS[name].unaccounted_data_use
 
 
 def _uses_by_tuning(tuned: Mapping[str, Any] | None) -> list[str]:
