@@ -92,7 +92,7 @@ def test_the_notebook_runs_from_top_to_bottom_and_is_kept_without_output(capsys)
     for cell in cells:
         assert cell["outputs"] == [] and cell["execution_count"] is None
         exec("".join(cell["source"]), shown)
-    assert 0 < shown["done"].guarantee.epsilon <= 1
+    assert 0 < shown["simulation"].guarantee.epsilon <= 1
     assert not shown["result"].flagged
     assert "guaranteed" in capsys.readouterr().out
 

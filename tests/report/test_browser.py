@@ -215,12 +215,10 @@ def test_the_search_answers_a_question_with_the_page_about_it(tab, site):
     assert tab.value("document.querySelector('#hits a').href").endswith("comparison.html")
 
 
-def test_an_old_link_to_a_claim_on_the_front_page_goes_on_to_its_paper(tab, site):
+def test_a_link_to_a_claim_opens_the_claim_and_its_figure(tab, site):
     tab.look(1280, 900, "light")
-    tab.open(front(site))
+    tab.open(front(site).with_name("papers") / "second.html")
     tab.value("location.hash = '#second_c02'; location.reload()")
-    tab.until("location.href.endsWith('papers/second.html#second_c02')")
-    # The claim and its figure are folded until a link leads to them.
     tab.until("document.getElementById('second_c02')?.open")
     assert tab.value("document.getElementById('second_c02').parentElement.open")
 

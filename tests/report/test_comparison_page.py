@@ -205,10 +205,6 @@ def test_without_a_comparison_the_page_says_how_to_make_one(results):
     text = pages(results)["comparison.html"]
     assert "make comparison" in text and "comparison.js" not in text
     assert scripts(results.comparison) == {}
-    old = {**FOUND}
-    del old["primary"]  # answers of an earlier version
-    assert scripts(old) == {}
-    assert "make comparison" in pages(replace(results, comparison=old))["comparison.html"]
 
 
 def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, made, tmp_path):

@@ -92,7 +92,7 @@ def _write_pages(
     }
     for name, text in scripts.items():
         write_text(folder / "assets" / name, text)
-    if comparison.is_current(results.comparison) and results.comparison.get("runs_path"):
+    if results.comparison.get("runs_path"):
         _copy(Path(results.comparison["runs_path"]), folder / comparison.RUNS)
     write_downloads(results.facts, source, folder / "figures", is_reference=results.is_reference)
     for name in results.tables:

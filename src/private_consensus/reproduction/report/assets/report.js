@@ -368,17 +368,6 @@
     form.hidden = false;
   }
 
-  // Redirect links to the front page of older reports, which contained all figures and claims, to the present page.
-  function followOldLinks() {
-    const name = decodeURIComponent(location.hash.slice(1));
-    if (!name || document.getElementById(name)) return;
-    const paper = `papers/${name.replace(/^(paper|choices|privacy)-/, "").split("_")[0]}.html`;
-    const page = [paper, `${name}.html`].find((path) => (
-      [...document.querySelectorAll(".contents a")].some((link) => link.pathname.endsWith(`/${path}`))));
-    if (page) location.replace(`${ROOT}${page}#${name}`);
-  }
-
-  followOldLinks();
   foldContents();
   watchSearch();
   watchFilters();

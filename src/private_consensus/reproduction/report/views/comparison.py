@@ -50,7 +50,7 @@ RUNS = "assets/comparison_runs.parquet"
 def page(results: Results) -> dict[str, Any]:
     """Collect the content of the page; ``compared`` is None without a comparison."""
     answers = results.comparison
-    if not is_current(answers):
+    if not answers:
         return {"compared": None}
     titles = {method["name"]: method["title"] for method in answers["methods"]}
     copied = ("headline", "runs", "trials", "delta", "relation", "public_records")
@@ -77,11 +77,6 @@ def page(results: Results) -> dict[str, Any]:
             "remarks": [(m["title"], m["because"]) for m in answers["methods"] if m["because"]],
         }
     }  # fmt: skip
-
-
-def is_current(answers: Answers) -> bool:
-    """Return True for answers of this version, which have a primary ranking."""
-    return bool(answers) and "primary" in answers
 
 
 def _ratio(answers: Answers) -> str:
@@ -137,7 +132,7 @@ def _check(answers: Answers, titles: Mapping[str, str]) -> list[dict[str, Any]]:
 
 def scripts(answers: Answers) -> dict[str, str]:
     """Return the data files of the page's script: an index, and one per problem and tuning."""
-    if not is_current(answers):
+    if not answers:
         return {}
     index = {
         **{key: answers[key] for key in INDEX_KEYS},

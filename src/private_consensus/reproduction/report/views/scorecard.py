@@ -16,7 +16,7 @@ from private_consensus.common.spreadsheets import markdown as cell
 from ...claims import MEANINGS, UNDECIDED, UNTESTABLE, VERDICTS
 from ...claims.intervals import limits
 from ...experiments.commands import command
-from ..formats import NONE, duration, exponential, interval, number
+from ..formats import NONE, exponential, interval, number
 from ..reading import Results
 from . import run
 from .verdicts import ICONS, scorecard
@@ -112,16 +112,15 @@ def rows(
     return [
         {
             **row,
-            **_in_words(row, adjusted_rows[row["id"]]),
+            **_adjusted_numbers(row, adjusted_rows[row["id"]]),
             "command": command(row["figure"], scale),
             "seconds": seconds.get(row["figure"]),
-            "time": duration(seconds[row["figure"]]) if row["figure"] in seconds else NONE,
         }
         for row in scorecard(claims, papers)
     ]
 
 
-def _in_words(row: Row, claim: Row) -> dict[str, Any]:
+def _adjusted_numbers(row: Row, claim: Row) -> dict[str, Any]:
     scale = exponential if row["measure"] == "ratio" else float
     ends = [scale(claim[key]) for key in ("low_holm", "high_holm")]
     return {
@@ -129,7 +128,6 @@ def _in_words(row: Row, claim: Row) -> dict[str, Any]:
         "p_holm": claim["p_holm"],
         "verdict_holm": claim["verdict_holm"],
         "is_significant": claim["verdict_holm"] == row["verdict"],
-        "p_holm_shown": "< 0.0001" if claim["p_holm"] < 1e-4 else number(claim["p_holm"], 2),
         "interval_holm": "exact" if ends[0] == ends[1] else interval(*ends),
         "low_holm": claim["low_holm"],
         "high_holm": claim["high_holm"],
@@ -137,7 +135,7 @@ def _in_words(row: Row, claim: Row) -> dict[str, Any]:
 
 
 def counts(scored: Iterable[Row]) -> list[dict[str, Any]]:
-    """Count the verdicts that stand after the adjustment, by verdict."""
+    """Count the claims by verdict, before and after Holm's adjustment."""
     scored = list(scored)
     return [
         {
@@ -215,7 +213,9 @@ def markdown(claims: Iterable[Row]) -> str:
 
 
 def _after_holm(row: Row) -> str:
-    return f"{'stands' if row['is_significant'] else row['verdict_holm']}, {row['interval_holm']}"
+    return (
+        f"{'significant' if row['is_significant'] else row['verdict_holm']}, {row['interval_holm']}"
+    )
 
 
 def by_icon(
