@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from private_consensus import networks
-from private_consensus.core.algorithms.gradient_descent import GradientDescent, State
+from private_consensus.core.algorithms.gradient_descent import GradientDescent, GradientDescentState
 from private_consensus.core.problems import mean_estimation
 from private_consensus.core.randomness import Streams
 
@@ -28,7 +28,7 @@ def scene():
 
 
 def batched(problem, network, y, unit):
-    state = State(y[None], y[None], y[None])
+    state = GradientDescentState(y[None], y[None], y[None])
     return GradientDescent(noise=0.3).step(state, problem, network, unit, 4).y[0]
 
 

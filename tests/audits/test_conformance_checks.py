@@ -11,7 +11,7 @@ from private_consensus import algorithms
 from private_consensus.audits import conformance
 from private_consensus.audits.examples import PROBLEMS, examples
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.local_training import LocalTraining, State
+from private_consensus.core.algorithms.local_training import ClippedDescentState, LocalTraining
 
 OWN = np.random.default_rng(0)
 
@@ -30,7 +30,7 @@ class MeanOverRuns(LocalTraining):
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
-        return State(after.x + 0.01 * after.x.mean(1, keepdims=True))
+        return ClippedDescentState(after.x + 0.01 * after.x.mean(1, keepdims=True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from private_consensus import algorithms, networks
 from private_consensus.common.errors import InvalidInput, OutsideRange
 from private_consensus.core import large_graphs, large_networks
 from private_consensus.core.algorithms.base import draws_of, stack
-from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.algorithms.decor import DECORDraw
 from private_consensus.core.algorithms.zip_dl import OnLinks, hiding_energy
 from private_consensus.core.networks import SparseNetwork
 from private_consensus.core.problems.perceptron import Perceptron
@@ -149,7 +149,7 @@ def test_pairwise_noise_of_links_is_that_of_pairs(pair):
         pairs[run, i, j] = mine
     state = algorithm.start(made.problem, links, STREAMS, 1)
     ours = algorithm.step(state, made.problem, links, draw, 1)
-    theirs = algorithm.step(state, made.problem, dense, Draw((own, pairs)), 1)
+    theirs = algorithm.step(state, made.problem, dense, DECORDraw((own, pairs)), 1)
     assert np.allclose(ours.x, theirs.x, rtol=1e-12)
     assert np.allclose(ours.x.sum(-2), 0.1 * (0.7 * own).sum(-2) - 0.1 * _slopes(made, dense))
 

@@ -8,7 +8,7 @@ from private_consensus.audits.audit import audit
 from private_consensus.audits.neighbours import attacks
 from private_consensus.audits.partial import drawn_by, seen_links, seen_rows
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.algorithms.decor import DECORDraw
 from private_consensus.core.problems.mean_estimation import MeanEstimation
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, gaussian_epsilon
@@ -112,9 +112,9 @@ def test_secrets_of_a_neighbour_are_in_its_view():
 
 def test_what_members_drew_by_hand():
     own, pairs = np.arange(3.0)[None, :, None], np.arange(9.0).reshape(1, 3, 3, 1)
-    drawn = drawn_by(agent(0), Draw((own, pairs)), PATH)
+    drawn = drawn_by(agent(0), DECORDraw((own, pairs)), PATH)
     assert [part.ravel().tolist() for part in drawn] == [[0.0], [1.0]]
-    drawn = drawn_by(agent(1), Draw((own, pairs)), PATH)
+    drawn = drawn_by(agent(1), DECORDraw((own, pairs)), PATH)
     assert [part.ravel().tolist() for part in drawn] == [[1.0], [1.0, 5.0]]
     assert [part.ravel().tolist() for part in drawn_by(agent(2), own, PATH)] == [[2.0]]
 

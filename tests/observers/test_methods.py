@@ -11,7 +11,7 @@ from private_consensus import algorithms, networks
 from private_consensus.audits.views import epsilon_for, observation, observed_system
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import stack
-from private_consensus.core.algorithms.decor import Draw
+from private_consensus.core.algorithms.decor import DECORDraw
 from private_consensus.core.algorithms.mafalda_sgd import batch_of
 from private_consensus.core.algorithms.muffliato import chebyshev_weight
 from private_consensus.core.algorithms.zip_dl import hiding_energy
@@ -70,7 +70,9 @@ def states(algorithm, problem, graph, rounds: int, *, quiet: bool = True) -> lis
 
 
 def without(draw):
-    return Draw(np.zeros_like(draw.noise[0])) if hasattr(draw, "noise") else np.zeros_like(draw)
+    return (
+        DECORDraw(np.zeros_like(draw.noise[0])) if hasattr(draw, "noise") else np.zeros_like(draw)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -16,7 +16,7 @@ from private_consensus.audits.views import (
 )
 from private_consensus.cli import main
 from private_consensus.common.errors import InvalidInput
-from private_consensus.core.algorithms.gradient_descent import State
+from private_consensus.core.algorithms.gradient_descent import GradientDescentState
 from private_consensus.privacy import Budget, account, gaussian_epsilon, gaussian_mu
 from private_consensus.privacy.observers import Coalition, Eavesdropper, SecureSums, agent
 from private_consensus.privacy.observers.linear_view import linear_view, noise_matrix
@@ -38,7 +38,7 @@ def one_run(algorithm, problem, network, horizon, noise):
     messages = []
     zero = np.zeros((1, 1, problem.n_agents, 1))
 
-    state = State(zero, zero, zero)
+    state = GradientDescentState(zero, zero, zero)
     for t in range(1, horizon + 1):
         draw = noise[t - 1][None, :, None]
         state = algorithm.step(state, problem, network, draw, t)

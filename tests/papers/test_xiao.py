@@ -17,7 +17,11 @@ from observed import logistic_rows, run
 from private_consensus import networks
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms import load
-from private_consensus.core.algorithms.coordinate_descent import CoordinateDescent, Draw, State
+from private_consensus.core.algorithms.coordinate_descent import (
+    CoordinateDescent,
+    CoordinateDescentDraw,
+    CoordinateDescentState,
+)
 from private_consensus.core.algorithms.dgd import DecentralizedGradientDescent
 from private_consensus.core.algorithms.families.random_aggregates import widest_pair
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
@@ -455,8 +459,8 @@ def test_in_a_box_no_epsilon_at_delta_zero_is_below_the_ratio_of_one_course(law,
         for label in (1.0, -1.0)
     ]  # fmt: skip
     algorithm, horizon = CoordinateDescent(law=law, noise=0.1, calibration="given"), 5
-    draw = Draw(np.zeros((1, AGENTS, DIM)), np.ones((1, AGENTS, DIM), bool))
-    state = State(np.ones((1, 1, AGENTS, DIM)), np.zeros(1), np.zeros(1))
+    draw = CoordinateDescentDraw(np.zeros((1, AGENTS, DIM)), np.ones((1, AGENTS, DIM), bool))
+    state = CoordinateDescentState(np.ones((1, 1, AGENTS, DIM)), np.zeros(1), np.zeros(1))
     unboxed = (replace(world, box=np.inf) for world in worlds)
     above, below = (
         algorithm.step(state, world, network, draw, 2).x[0, 0, 0, 0] for world in unboxed

@@ -248,11 +248,11 @@ class Algorithm(ABC):
             0 if a release states an attained loss, but the class states no
             :attr:`lower_bound_because` of its own.
         """
-        attacked = any(
+        states_attack = any(
             not (release.attained is None and release.reached is None and release.attack is None)
             for release in releases
         )
-        if attacked and not vars(type(self)).get("lower_bound_because"):
+        if states_attack and not vars(type(self)).get("lower_bound_because"):
             return LowerBound(0.0, "none", f"no attack is proven for {type(self).__name__}")
         return lower_bound(releases, delta)
 
@@ -450,7 +450,7 @@ class Iterative(Algorithm):
 
         Parameters
         ----------
-        state : State
+        state : NamedTuple
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -473,7 +473,7 @@ class Iterative(Algorithm):
 
         Parameters
         ----------
-        state : State
+        state : NamedTuple
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -494,7 +494,7 @@ class Iterative(Algorithm):
 
         Parameters
         ----------
-        state : State
+        state : NamedTuple
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

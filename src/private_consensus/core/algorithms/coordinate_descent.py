@@ -39,7 +39,7 @@ LOG_SURVIVAL = {"gaussian": lambda x: log_ndtr(-x), "laplace": _log_survival_of_
 """Logarithm of the survival function P(X > x) of one coordinate of unit noise, by distribution."""
 
 
-class State(NamedTuple):
+class CoordinateDescentState(NamedTuple):
     """Iterates [settings, runs, agents, dim]; initial gap and loss [settings, runs, agents].
 
     The gap is the objective at the starting point minus its minimum.
@@ -50,7 +50,7 @@ class State(NamedTuple):
     total_loss: np.ndarray
 
 
-class Draw(NamedTuple):
+class CoordinateDescentDraw(NamedTuple):
     """Unit noise and a mask of the sampled coordinates, each [runs, agents, dim]."""
 
     noise: np.ndarray
@@ -108,12 +108,12 @@ class CoordinateDescent(Iterative):
 
         Returns
         -------
-        State
+        CoordinateDescentState
             State before the first iteration.
         """
         x = problem.project(normal_start(problem, streams, settings, self.init_std))
         gap = problem.objective(x) - problem.objective(problem.own_optimum)
-        return State(x, gap, np.zeros_like(gap))
+        return CoordinateDescentState(x, gap, np.zeros_like(gap))
 
     def draws(self, problem, streams):
         """Yield unit noise and one uniformly sampled coordinate per agent, for each iteration.
@@ -133,27 +133,27 @@ class CoordinateDescent(Iterative):
         uniforms = streams.sequence("sampling", "uniform", (problem.n_agents,), "coordinate")
         for noise in self.noise.units(problem, streams):
             coordinates = (next(uniforms) * problem.dim).astype(int)
-            yield Draw(noise, coordinates[..., None] == np.arange(problem.dim))
+            yield CoordinateDescentDraw(noise, coordinates[..., None] == np.arange(problem.dim))
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one coordinate step (72).
 
         Parameters
         ----------
-        state : State
+        state : CoordinateDescentState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : CoordinateDescentDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        CoordinateDescentState
             State after the iteration.
         """
         change = -problem.gradient(state.x) / problem.smoothness + self.noise.at(t) * draw.noise
@@ -164,7 +164,7 @@ class CoordinateDescent(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : CoordinateDescentState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

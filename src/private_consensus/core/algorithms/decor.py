@@ -30,14 +30,14 @@ import numpy as np
 
 from ..networks import SparseNetwork, laplacian
 from .base import DRAW, column
-from .families.clipped_descent import ClippedDescent, State, noise_of_edges
+from .families.clipped_descent import ClippedDescent, ClippedDescentState, noise_of_edges
 from .parameters import nonnegative
 
 SPARE = 1e-6
 """Relative safety margin by which the computed connectivity is reduced."""
 
 
-class Draw(NamedTuple):
+class DECORDraw(NamedTuple):
     r"""Unit draws of a round.
 
     ``noise`` has two forms. The first form is a pair of arrays: one vector per agent [runs, agents,
@@ -176,7 +176,7 @@ class DECOR(ClippedDescent):
         moved = self.losses(problem, network, horizon) / self.noise.scale
         return [self.noise.site(np.ones((horizon, 1, 1)), moved, DRAW)]
 
-    def draws(self, problem, streams, network=None) -> Iterator[Draw]:
+    def draws(self, problem, streams, network=None) -> Iterator[DECORDraw]:
         """Return the unit noise of the agents and of the pairs of agents.
 
         On a sparse network, the noise of pairs exists for edges only.
@@ -201,32 +201,32 @@ class DECOR(ClippedDescent):
             pairs = noise_of_edges(problem, network, streams, network.degrees.sum(-1) // 2)
         else:
             pairs = streams.sequence("noise", "normal", (problem.n_agents, *shape), "pairs")
-        return (Draw((unit, next(pairs))) for unit in agent_noise)
+        return (DECORDraw((unit, next(pairs))) for unit in agent_noise)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after mixing and one gradient step with correlated noise.
 
         Parameters
         ----------
-        state : State
+        state : ClippedDescentState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : DECORDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        ClippedDescentState
             State after the iteration.
         """
         z = network.mix(state.x)
         total = self.total_noise(network, draw.noise)
-        return State(self.descent(problem, z) + self.message_scale * total)
+        return ClippedDescentState(self.descent(problem, z) + self.message_scale * total)
 
     def total_noise(self, network, noise) -> np.ndarray:
         r"""Return the relative noise of each message, :math:`(v_i + \sum_j v_{ij})/s_{ind}`.
@@ -236,7 +236,7 @@ class DECOR(ClippedDescent):
         network : Network
             Communication graph with its mixing matrix.
         noise : tuple or ndarray
-            Unit noise in one of the two forms of :class:`Draw`.
+            Unit noise in one of the two forms of :class:`DECORDraw`.
 
         Returns
         -------

@@ -51,20 +51,20 @@ class DecentralizedGradientDescent(GradientSteps):
 
         Parameters
         ----------
-        state : State
+        state : GradientStepsState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : ndarray, shape (runs, agents, dim)
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        GradientStepsState
             State after the iteration.
         """
         return state._replace(x=self.descend(problem, state.x, network.mix(state.x), draw, t))

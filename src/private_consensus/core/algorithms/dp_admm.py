@@ -30,7 +30,7 @@ from .noise import Noise
 from .parameters import noise_field, positive
 
 
-class State(NamedTuple):
+class DPADMMState(NamedTuple):
     """Noisy estimates, exact estimates and multipliers; the average of the server.
 
     The first three are [settings, runs, agents, P], the last is [settings, runs, 1, P].
@@ -190,7 +190,7 @@ class DPADMM(Iterative):
         return float(2.0 * np.sqrt(rho * np.log(1.0 / delta)))
 
     def start(self, problem, network, streams, settings):
-        """Return estimates, multipliers and server average at 0.
+        """Return the state before the first iteration, with all fields at the starting point.
 
         Parameters
         ----------
@@ -205,18 +205,18 @@ class DPADMM(Iterative):
 
         Returns
         -------
-        State
+        DPADMMState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, zero, zero, zero[..., :1, :])
+        return DPADMMState(zero, zero, zero, zero[..., :1, :])
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one linearised update of the agents and of the server.
 
         Parameters
         ----------
-        state : State
+        state : DPADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -229,24 +229,24 @@ class DPADMM(Iterative):
 
         Returns
         -------
-        State
+        DPADMMState
             State after the iteration.
         """
         rho, inverse_step = column(self.rho), np.sqrt(t) / column(self.eta_0)
         weight = rho + inverse_step
         scale = column(self.noise.scale) / weight
-        pull = rho * state.server + state.dual + inverse_step * state.noisy
-        exact = (pull - problem.gradient(state.noisy)) / weight
+        target = rho * state.server + state.dual + inverse_step * state.noisy
+        exact = (target - problem.gradient(state.noisy)) / weight
         noisy = exact + scale * draw
         server = noisy.mean(-2, keepdims=True) - state.dual.mean(-2, keepdims=True) / rho
-        return State(noisy, exact, state.dual - rho * (noisy - server), server)
+        return DPADMMState(noisy, exact, state.dual - rho * (noisy - server), server)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the exact and the noisy estimates.
 
         Parameters
         ----------
-        state : State
+        state : DPADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -265,7 +265,7 @@ class DPADMM(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : DPADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -39,14 +39,14 @@ SPARE = 1e-3
 """Largest relative excess of dominating losses over the largest sum of the losses of an agent."""
 
 
-class State(NamedTuple):
+class DPCIState(NamedTuple):
     """Estimates x(t) and messages x(t) + n(t), each [settings, runs, agents, n]."""
 
     x: np.ndarray
     sent: np.ndarray
 
 
-class Draw(NamedTuple):
+class DPCIDraw(NamedTuple):
     """Unit draws of one iteration: observation noise [runs, agents, m], privacy noise."""
 
     observation: np.ndarray
@@ -344,15 +344,15 @@ class DPCI(Iterative):
 
         Returns
         -------
-        State
+        DPCIState
             State before the first iteration.
         """
         shape = (settings, len(streams.runs), problem.n_agents, problem.dim)
         x = np.broadcast_to(problem.initial, shape).copy()
         unit = streams.draw("noise", "laplace", shape[2:], "initial message")
-        return State(x, x + column(self.noise_scale(problem, 0)) * unit)
+        return DPCIState(x, x + column(self.noise_scale(problem, 0)) * unit)
 
-    def draws(self, problem, streams) -> Iterator[Draw]:
+    def draws(self, problem, streams) -> Iterator[DPCIDraw]:
         """Return the observation noise and the unit privacy noise of each iteration.
 
         Parameters
@@ -367,27 +367,27 @@ class DPCI(Iterative):
         iterator
             One item per iteration.
         """
-        return map(Draw, problem.observation_noise(streams), self.noise.units(problem, streams))
+        return map(DPCIDraw, problem.observation_noise(streams), self.noise.units(problem, streams))
 
     def step(self, state, problem, network, draw, t):
         """Return the state with x(t) and message t, computed from message t - 1.
 
         Parameters
         ----------
-        state : State
+        state : DPCIState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : DPCIDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        DPCIState
             State after the iteration.
         """
         before = t - 1
@@ -395,14 +395,14 @@ class DPCI(Iterative):
         innovation = np.einsum("imk,...im->...ik", problem.matrices(before), measured)
         product = coupled(problem, network, before, state.sent)
         x = state.sent + column(self.step_size(before)) * (innovation - product)
-        return State(x, x + column(self.noise_scale(problem, t)) * draw.noise)
+        return DPCIState(x, x + column(self.noise_scale(problem, t)) * draw.noise)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the estimates as ``internal`` and the messages as ``released``.
 
         Parameters
         ----------
-        state : State
+        state : DPCIState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

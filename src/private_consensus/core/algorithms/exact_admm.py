@@ -165,7 +165,7 @@ class ExactADMM(ConsensusADMM):
 
         Parameters
         ----------
-        state : State
+        state : ConsensusState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -37,7 +37,7 @@ SETTLED, MAX_ROUNDS = 1e-9, 100_000
 """Relative change at which Stage II with lost messages ends, and its largest number of rounds."""
 
 
-class State(NamedTuple):
+class GradientDescentState(NamedTuple):
     """Mixed estimates z, local estimates x and messages y, each [settings, runs, agents, p]."""
 
     z: np.ndarray
@@ -245,18 +245,18 @@ class GradientDescent(Iterative):
 
         Returns
         -------
-        State
+        GradientDescentState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, zero, zero)
+        return GradientDescentState(zero, zero, zero)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one projected gradient step, (8), (9) and (11).
 
         Parameters
         ----------
-        state : State
+        state : GradientDescentState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -269,14 +269,14 @@ class GradientDescent(Iterative):
 
         Returns
         -------
-        State
+        GradientDescentState
             State after the iteration.
         """
         step_size = first_step(problem) / (t + column(self.shift))
         scale = self.noise_of_step(problem, t)
         z = problem.project(network.mix(state.y))
         x = problem.project(z - step_size * problem.gradient(z))
-        return State(z, x, x + scale * draw)
+        return GradientDescentState(z, x, x + scale * draw)
 
     def noise_of_step(self, problem, t: int):
         """Return the noise scale of message t, broadcastable against iterates.
@@ -300,7 +300,7 @@ class GradientDescent(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : GradientDescentState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -322,7 +322,7 @@ class GradientDescent(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : GradientDescentState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -402,7 +402,7 @@ class GradientDescent(Iterative):
         )
         return bound / distance
 
-    def stage_two_start(self, state: State) -> np.ndarray:
+    def stage_two_start(self, state: GradientDescentState) -> np.ndarray:
         """Return the first broadcast of the agents in Stage II."""
         return state.y if self.stage_two == "repaired" else state.x
 

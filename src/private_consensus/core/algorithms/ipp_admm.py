@@ -34,11 +34,11 @@ from private_consensus.privacy.sparse_vector import REDRAWS
 from .base import per_agent
 from .families import admm, progress_tests
 from .families.approximate_admm import ApproximateADMM
-from .families.progress_tests import Draw, ProgressTests, ThresholdState
+from .families.progress_tests import ProgressTests, ProgressTestsDraw, ThresholdState
 from .noise import Noise
 from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
 
-State = namedtuple("State", (*admm.State._fields, *ThresholdState._fields))
+IPPADMMState = namedtuple("IPPADMMState", (*admm.ADMMState._fields, *ThresholdState._fields))
 """State of ADMM, with the fields of the progress tests."""
 
 
@@ -115,13 +115,13 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
         Returns
         -------
-        State
+        IPPADMMState
             State before the first iteration.
         """
         state = super().start(problem, network, streams, settings)
-        return State(*state, *progress_tests.initial_state(state.x))
+        return IPPADMMState(*state, *progress_tests.initial_state(state.x))
 
-    def draws(self, problem, streams) -> Iterator[Draw]:
+    def draws(self, problem, streams) -> Iterator[ProgressTestsDraw]:
         """Return the unit draws of the noise and of the tests, for each iteration.
 
         Parameters
@@ -145,13 +145,13 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        state : State
+        state : IPPADMMState
             State before the iteration.
         minimiser : ndarray, shape (settings, runs, agents, dim)
             Minimisers without output noise.
         noise : ndarray
             Output noise, broadcastable to ``minimiser``.
-        draw : Draw
+        draw : ProgressTestsDraw
             Unit draws of the iteration.
 
         Returns
@@ -168,20 +168,20 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
         Parameters
         ----------
-        state : State
+        state : IPPADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : ProgressTestsDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        IPPADMMState
             State after the iteration.
         """
         after = super().step(state, problem, network, draw, t)
@@ -197,7 +197,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
         Parameters
         ----------
-        state : State
+        state : IPPADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

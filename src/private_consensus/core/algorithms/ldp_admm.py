@@ -31,7 +31,7 @@ STEPS = ("first_order", "exact")
 SIGNS = ("resolved", "literal")
 EXCHANGES = ("plain", "secret_sharing")
 
-State = namedtuple("State", (*admm.State._fields, *Losses._fields))
+LDPADMMState = namedtuple("LDPADMMState", (*admm.ADMMState._fields, *Losses._fields))
 """State of ADMM, with the privacy losses of the sampled messages."""
 
 
@@ -100,11 +100,11 @@ class LocallyPrivateADMM(ADMMFamily):
 
         Parameters
         ----------
-        state : State
+        state : LDPADMMState
             State before the iteration.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : RandomWeightsDraw
             Unit draws of the iteration.
 
         Returns
@@ -124,14 +124,14 @@ class LocallyPrivateADMM(ADMMFamily):
 
         Parameters
         ----------
-        state : State
+        state : LDPADMMState
             State with the new messages.
         network : Network
             Communication graph with its mixing matrix.
 
         Returns
         -------
-        State
+        LDPADMMState
             State with new ``received_sum``.
         """
         if self.exchange == "plain":
@@ -146,7 +146,7 @@ class LocallyPrivateADMM(ADMMFamily):
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        state : State
+        state : LDPADMMState
             State before the iteration.
         linear : ndarray, shape (settings, runs, agents, dim)
             Coefficients of the linear term: the dual variable and its noise.
@@ -182,31 +182,31 @@ class LocallyPrivateADMM(ADMMFamily):
 
         Returns
         -------
-        State
+        LDPADMMState
             State before the first iteration.
         """
         plain = super().start(problem, network, streams, settings)
-        return State(*plain, *no_losses(settings, problem, streams))
+        return LDPADMMState(*plain, *no_losses(settings, problem, streams))
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one iteration, and add the privacy losses of its messages.
 
         Parameters
         ----------
-        state : State
+        state : LDPADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : RandomWeightsDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        LDPADMMState
             State after the iteration.
         """
         after = super().step(state, problem, network, draw, t)
@@ -235,7 +235,7 @@ class LocallyPrivateADMM(ADMMFamily):
 
         Parameters
         ----------
-        state : State
+        state : LDPADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -333,8 +333,8 @@ class LocallyPrivateADMM(ADMMFamily):
         """
         if self.minimisation == "exact":
             return super().convergent(problem, network)
-        pull = np.abs(self.dual_step) * network.degrees[..., None]
-        is_stable = np.all(pull < self.penalty(network, 1) - problem.smoothness)
+        dual_gain = np.abs(self.dual_step) * network.degrees[..., None]
+        is_stable = np.all(dual_gain < self.penalty(network, 1) - problem.smoothness)
         return bool(is_stable), "zeta * degree < D - L for every agent"
 
     def check(self, problem, network):

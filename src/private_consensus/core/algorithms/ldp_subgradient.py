@@ -26,7 +26,9 @@ from .parameters import one_of, only
 
 EXCHANGES = ("plain", "secret_sharing")
 
-State = namedtuple("State", (*random_aggregates.State._fields, "total"))
+SubgradientState = namedtuple(
+    "SubgradientState", (*random_aggregates.RandomAggregatesState._fields, "total")
+)
 """State of Algorithm 2, with the sum of the means over agents so far, [settings, runs, 1, dim]."""
 
 
@@ -119,31 +121,31 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
         Returns
         -------
-        State
+        SubgradientState
             State before the first iteration.
         """
         plain = super().start(problem, network, streams, settings)
-        return State(*plain, np.zeros_like(plain.x[..., :1, :]))
+        return SubgradientState(*plain, np.zeros_like(plain.x[..., :1, :]))
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one step, with the previous mean added to the sum of means.
 
         Parameters
         ----------
-        state : State
+        state : SubgradientState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : RandomWeightsDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        SubgradientState
             State after the iteration.
         """
         after = super().step(state, problem, network, draw, t)
@@ -154,7 +156,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
 
         Parameters
         ----------
-        state : State
+        state : SubgradientState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from .families.clipped_descent import State, WithoutNeighbours
+from .families.clipped_descent import ClippedDescentState, WithoutNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class LocalTraining(WithoutNeighbours):
 
         Parameters
         ----------
-        state : State
+        state : ClippedDescentState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -50,10 +50,10 @@ class LocalTraining(WithoutNeighbours):
 
         Returns
         -------
-        State
+        ClippedDescentState
             State after the iteration.
         """
-        return State(self.descent(problem, state.x) + self.message_scale * draw)
+        return ClippedDescentState(self.descent(problem, state.x) + self.message_scale * draw)
 
 
 ALGORITHM = LocalTraining

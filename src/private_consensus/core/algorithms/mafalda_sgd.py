@@ -36,7 +36,7 @@ from .parameters import one_of, whole
 CORRELATIONS = ("optimal", "independent", "anti_pgd")
 
 
-class State(NamedTuple):
+class MAFALDAState(NamedTuple):
     """Messages y, and the unit noise of all rounds so far.
 
     The shapes are [settings, runs, agents, dim] and [settings, runs, agents, dim, rounds].
@@ -196,18 +196,18 @@ class MAFALDASGD(ClippedDescent):
 
         Returns
         -------
-        State
+        MAFALDAState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, np.zeros((*zero.shape, 0)))
+        return MAFALDAState(zero, np.zeros((*zero.shape, 0)))
 
     def step(self, state, problem, network, draw, t):
         """Return the state after mixing and one gradient step with correlated noise.
 
         Parameters
         ----------
-        state : State
+        state : MAFALDAState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -220,7 +220,7 @@ class MAFALDASGD(ClippedDescent):
 
         Returns
         -------
-        State
+        MAFALDAState
             State after the iteration.
         """
         latest = np.broadcast_to(draw, state.x.shape)[..., None]
@@ -228,7 +228,7 @@ class MAFALDASGD(ClippedDescent):
         weights = self.filter_of(t)[t - 1]
         z = network.mix(state.x)
         stepped = self.descent(batch_of(problem, t, self.batches), z)
-        return State(stepped + self.message_scale * (drawn @ weights), drawn)
+        return MAFALDAState(stepped + self.message_scale * (drawn @ weights), drawn)
 
 
 ALGORITHM = MAFALDASGD

@@ -31,7 +31,7 @@ from .parameters import noise_field, one_of
 ACCELERATIONS = ("none", "chebyshev")
 
 
-class State(NamedTuple):
+class MuffliatoState(NamedTuple):
     """The last message and the one before it, each [settings, runs, agents, dim]."""
 
     x: np.ndarray
@@ -170,18 +170,18 @@ class Muffliato(Iterative):
 
         Returns
         -------
-        State
+        MuffliatoState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, zero)
+        return MuffliatoState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
         """Return the noisy means in iteration 1, and the result of one gossip round afterwards.
 
         Parameters
         ----------
-        state : State
+        state : MuffliatoState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -194,19 +194,19 @@ class Muffliato(Iterative):
 
         Returns
         -------
-        State
+        MuffliatoState
             State after the iteration.
         """
         if t == 1:
-            return State(problem.means + column(self.noise.scale) * draw, state.x)
-        return State(gossip(network, state, t == 2, self.acceleration), state.x)
+            return MuffliatoState(problem.means + column(self.noise.scale) * draw, state.x)
+        return MuffliatoState(gossip(network, state, t == 2, self.acceleration), state.x)
 
     def observables(self, state, problem, t):
         """Return the messages of all agents as ``released``.
 
         Parameters
         ----------
-        state : State
+        state : MuffliatoState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -231,7 +231,7 @@ def gossip(network, state, first, acceleration: str) -> np.ndarray:
     ----------
     network : Network
         Communication graph with its mixing matrix.
-    state : State
+    state : MuffliatoState
         Last message and the message before it.
     first : bool or ndarray of bool
         True if the next message is the second of its phase, which does not use ``state.before``.

@@ -21,7 +21,7 @@ import numpy as np
 
 from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
-from .muffliato import ACCELERATIONS, State, gossip
+from .muffliato import ACCELERATIONS, MuffliatoState, gossip
 from .parameters import one_of, whole
 
 
@@ -109,18 +109,18 @@ class MuffliatoGD(ClippedDescent):
 
         Returns
         -------
-        State
+        MuffliatoState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, zero)
+        return MuffliatoState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
         """Return the state after one message: a noisy gradient step or one gossip round.
 
         Parameters
         ----------
-        state : State
+        state : MuffliatoState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -133,16 +133,16 @@ class MuffliatoGD(ClippedDescent):
 
         Returns
         -------
-        State
+        MuffliatoState
             State after the iteration.
         """
         position = (t - 1) % column(self.rounds)
         second = (t - 2) % column(self.rounds) == 0
         mixed = gossip(network, state, second, self.acceleration)
         if not np.any(position == 0):
-            return State(mixed, state.x)
+            return MuffliatoState(mixed, state.x)
         stepped = self.descent(problem, mixed) + self.message_scale * draw
-        return State(np.where(position == 0, stepped, mixed), state.x)
+        return MuffliatoState(np.where(position == 0, stepped, mixed), state.x)
 
 
 ALGORITHM = MuffliatoGD

@@ -37,7 +37,7 @@ from .parameters import noise_field, one_of, positive
 PERTURBED = ("output", "objective")
 
 
-class State(NamedTuple):
+class OneShotState(NamedTuple):
     """Messages [settings, runs, agents, dim]."""
 
     x: np.ndarray
@@ -197,10 +197,10 @@ class OneShotAveraging(Iterative):
 
         Returns
         -------
-        State
+        OneShotState
             State before the first iteration.
         """
-        return State(origin(problem, streams, settings))
+        return OneShotState(origin(problem, streams, settings))
 
     def step(self, state, problem, network, draw, t):
         """Return the noisy minimisers in iteration 1, and the result of a gossip round afterwards.
@@ -209,7 +209,7 @@ class OneShotAveraging(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : OneShotState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -222,23 +222,23 @@ class OneShotAveraging(Iterative):
 
         Returns
         -------
-        State
+        OneShotState
             State after the iteration.
         """
         if t > 1:
-            return State(network.mix(state.x))
+            return OneShotState(network.mix(state.x))
         zero = np.zeros_like(state.x)
         noise = column(self.noise.scale) * draw + zero
         linear, added = (noise, zero) if self.perturbed == "objective" else (zero, noise)
         penalty = column(self.D) * np.ones((1, 1, 1, 1))
-        return State(problem.proximal(linear, penalty, state.x, state.x) + added)
+        return OneShotState(problem.proximal(linear, penalty, state.x, state.x) + added)
 
     def observables(self, state, problem, t):
         """Return the messages of all agents as ``released``.
 
         Parameters
         ----------
-        state : State
+        state : OneShotState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -30,7 +30,7 @@ class PrivateDistributedOptimisation(GradientSteps):
 
         Parameters
         ----------
-        state : State
+        state : GradientStepsState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -43,7 +43,7 @@ class PrivateDistributedOptimisation(GradientSteps):
 
         Returns
         -------
-        State
+        GradientStepsState
             State after the iteration.
         """
         z = network.mix(state.x)

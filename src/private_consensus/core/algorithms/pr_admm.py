@@ -33,7 +33,7 @@ THRESHOLDS = ("literal", "consistent", "none")
 SENSITIVITIES = ("lemma10", "per_sample", "sharp")
 SUMS = ("direct", "printed")
 
-State = namedtuple("State", (*admm.State._fields, "distance", "replaced"))
+PRADMMState = namedtuple("PRADMMState", (*admm.ADMMState._fields, "distance", "replaced"))
 """State of ADMM, with two fields of :class:`.families.received_threshold.Received`."""
 
 
@@ -121,14 +121,14 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
         Returns
         -------
-        State
+        PRADMMState
             State before the first iteration.
         """
         state = super().start(problem, network, streams, settings)
         if self.threshold == "none":
             return state
         zero = no_distance(network, state.x)
-        start = self.receive(State(*state, zero, state.x[..., 0, 0]), network)
+        start = self.receive(PRADMMState(*state, zero, state.x[..., 0, 0]), network)
         return start._replace(received_sum=state.received_sum)
 
     def receive(self, state, network):
@@ -138,17 +138,17 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
         Parameters
         ----------
-        state : State
+        state : PRADMMState
             State with the new messages.
         network : Network
             Communication graph with its mixing matrix.
 
         Returns
         -------
-        State
+        PRADMMState
             State with new sums, distances and fraction of replaced values.
         """
-        if not isinstance(state, State):
+        if not isinstance(state, PRADMMState):
             return super().receive(state, network)
         forgets = self.threshold == "consistent"
         received = received_within(network, state.x, state.distance, self.U, forgets=forgets)
@@ -182,7 +182,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
 
         Parameters
         ----------
-        state : State
+        state : PRADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

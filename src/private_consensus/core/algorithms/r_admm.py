@@ -23,7 +23,7 @@ from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
 from .parameters import nonnegative, one_of
 
-State = namedtuple("State", (*admm.State._fields, "recycled", "solved"))
+RADMMState = namedtuple("RADMMState", (*admm.ADMMState._fields, "recycled", "solved"))
 """State of ADMM, with the noisy gradients and the minimisers of the last odd iteration.
 
 Both are [settings, runs, agents, dim]. The next odd iteration starts its minimisation from these
@@ -84,11 +84,11 @@ class RecycledADMM(ObjectivePerturbed):
 
         Returns
         -------
-        State
+        RADMMState
             State before the first iteration.
         """
         state = super().start(problem, network, streams, settings)
-        return State(*state, np.zeros_like(state.x), state.minimiser)
+        return RADMMState(*state, np.zeros_like(state.x), state.minimiser)
 
     def noises(self, unit, network, t):
         """Return the noise of the dual in odd iterations, and none in even iterations.
@@ -116,7 +116,7 @@ class RecycledADMM(ObjectivePerturbed):
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        state : State
+        state : RADMMState
             State before the iteration.
         linear : ndarray, shape (settings, runs, agents, dim)
             Coefficients of the linear term: the dual variable and its noise.
@@ -144,20 +144,20 @@ class RecycledADMM(ObjectivePerturbed):
 
         Parameters
         ----------
-        state : State
+        state : RADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : ADMMDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        RADMMState
             State after the iteration.
         """
         after = super().step(state, problem, network, draw, t)

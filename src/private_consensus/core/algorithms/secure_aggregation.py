@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from .families.clipped_descent import State, WithoutNeighbours
+from .families.clipped_descent import ClippedDescentState, WithoutNeighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class SecureAggregation(WithoutNeighbours):
 
         Parameters
         ----------
-        state : State
+        state : ClippedDescentState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -55,12 +55,14 @@ class SecureAggregation(WithoutNeighbours):
 
         Returns
         -------
-        State
+        ClippedDescentState
             State after the iteration.
         """
         scale = self.message_scale / np.sqrt(problem.n_agents)
         noisy_terms = self.descent(problem, state.x) + scale * draw
-        return State(np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape))
+        return ClippedDescentState(
+            np.broadcast_to(noisy_terms.mean(-2, keepdims=True), noisy_terms.shape)
+        )
 
 
 ALGORITHM = SecureAggregation

@@ -43,7 +43,7 @@ from .noise import Noise
 from .parameters import noise_field
 
 
-class State(NamedTuple):
+class ZipDLState(NamedTuple):
     """Models after mixing, messages to other agents, and the weighted mean of these messages.
 
     Models and means are [settings, runs, agents, dim]. Messages are [settings, runs, agents,
@@ -156,14 +156,14 @@ class ZipDL(ClippedDescent):
 
         Returns
         -------
-        State
+        ZipDLState
             State before the first iteration.
         """
         zero = origin(problem, streams, settings)
         if isinstance(network, SparseNetwork):
-            return State(zero, np.zeros_like(network.own_ends(zero)), zero)
+            return ZipDLState(zero, np.zeros_like(network.own_ends(zero)), zero)
         links = np.zeros((*zero.shape[:3], problem.n_agents, problem.dim))
-        return State(zero, links, zero)
+        return ZipDLState(zero, links, zero)
 
     def draws(self, problem, streams, network=None):
         """Return unit noise for all pairs of agents, or on a sparse network for the edges.
@@ -219,7 +219,7 @@ class ZipDL(ClippedDescent):
 
         Parameters
         ----------
-        state : State
+        state : ZipDLState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -232,7 +232,7 @@ class ZipDL(ClippedDescent):
 
         Returns
         -------
-        State
+        ZipDLState
             State after the iteration.
         """
         if isinstance(network, SparseNetwork):
@@ -245,9 +245,9 @@ class ZipDL(ClippedDescent):
         sent, retained = messages * ~is_self, (weights * is_self * messages).sum(-2)
         own_weight = (weights * is_self).sum(-2)
         mean = (weights * sent).sum(-2) / (1.0 - own_weight)
-        return State(network.mix_links(sent) + retained, sent, mean)
+        return ZipDLState(network.mix_links(sent) + retained, sent, mean)
 
-    def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> State:
+    def _step_on_links(self, x, network: SparseNetwork, draw: OnLinks) -> ZipDLState:
         """Return the state after mixing on a sparse network, from models x after the step."""
         scale = np.broadcast_to(self.message_scale, x.shape)
         weights, own_weights = network.link_weights[:, None], network.own_weights[..., None]
@@ -258,7 +258,7 @@ class ZipDL(ClippedDescent):
         received = network.sum_at_links(weights * sent[..., network.reversed_links, :])
         mean = network.sum_at_links(weights * sent) / (1.0 - own_weights)
         retained = own_weights * (x + agent_noise - correction / own_weights)
-        return State(received + retained, sent, mean)
+        return ZipDLState(received + retained, sent, mean)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the mean message of each agent, the models and all messages.
@@ -267,7 +267,7 @@ class ZipDL(ClippedDescent):
 
         Parameters
         ----------
-        state : State
+        state : ZipDLState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -40,7 +40,7 @@ NOISES = (1e-15, 1e20)
 """Limits of the search for the noise scale that meets a zCDP budget."""
 
 
-class State(NamedTuple):
+class ADMMState(NamedTuple):
     """State of the iteration.
 
     Messages x, dual variables a, minimisers (starting points of the next minimisation) and sums of
@@ -55,7 +55,7 @@ class State(NamedTuple):
     total_loss: np.ndarray
 
 
-class Draw(NamedTuple):
+class ADMMDraw(NamedTuple):
     """Unit draws of an iteration, [runs, agents, dim]."""
 
     noise: Any
@@ -145,16 +145,16 @@ class ADMMFamily(Iterative):
         r"""Step size :math:`\zeta` of the dual; negative for a dual of opposite sign."""
         return column(self.eta if self.zeta is None else self.zeta)
 
-    def centre(self, state, network, draw: Draw) -> np.ndarray:
+    def centre(self, state, network, draw: ADMMDraw) -> np.ndarray:
         """Compute the centre :math:`c_i` of the penalty.
 
         Parameters
         ----------
-        state : State
+        state : ADMMState
             State before the iteration.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : ADMMDraw
             Unit draws of the iteration.
 
         Returns
@@ -217,7 +217,7 @@ class ADMMFamily(Iterative):
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        state : State
+        state : ADMMState
             State before the iteration.
         linear : ndarray, shape (settings, runs, agents, dim)
             Coefficients of the linear term, :math:`a_i` and its noise.
@@ -237,8 +237,8 @@ class ADMMFamily(Iterative):
         if added is not None:
             total = penalty + added
             penalty, centre = total, penalty * centre / total
-        ends = {} if self.tolerance is None else {"tolerance": self.tolerance}
-        return problem.proximal(linear, penalty, centre, state.minimiser, **ends)
+        options = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        return problem.proximal(linear, penalty, centre, state.minimiser, **options)
 
     def message(self, problem, state, minimiser, noise, draw) -> tuple[np.ndarray, dict[str, Any]]:
         r"""Compute the messages, and the fields of the state that they change.
@@ -247,13 +247,13 @@ class ADMMFamily(Iterative):
         ----------
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
-        state : State
+        state : ADMMState
             State before the iteration.
         minimiser : ndarray, shape (settings, runs, agents, dim)
             :math:`\hat x_i`.
         noise : ndarray or float
             Noise on the output, broadcastable to ``minimiser``.
-        draw : Draw
+        draw : ADMMDraw
             Unit draws of the iteration.
 
         Returns
@@ -270,14 +270,14 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : ADMMState
             State with the new messages.
         network : Network
             Communication graph with its mixing matrix.
 
         Returns
         -------
-        State
+        ADMMState
             State with new ``received_sum``.
         """
         return state._replace(received_sum=network.neighbour_sum(state.x))
@@ -319,14 +319,14 @@ class ADMMFamily(Iterative):
 
         Returns
         -------
-        State
+        ADMMState
             State with normal starting points.
         """
         x = normal_start(problem, streams, settings, self.init_std)
         zero = np.zeros_like(x)
-        return self.receive(State(x, zero, x, zero, zero[..., 0]), network)
+        return self.receive(ADMMState(x, zero, x, zero, zero[..., 0]), network)
 
-    def draws(self, problem, streams) -> Iterator[Draw]:
+    def draws(self, problem, streams) -> Iterator[ADMMDraw]:
         """Yield the unit noise of each iteration.
 
         Parameters
@@ -338,31 +338,31 @@ class ADMMFamily(Iterative):
 
         Yields
         ------
-        Draw
+        ADMMDraw
             Unit draws of one iteration.
         """
         for noise in self.noise.units(problem, streams):
-            yield Draw(noise)
+            yield ADMMDraw(noise)
 
     def step(self, state, problem, network, draw, t):
         """Minimise, exchange messages, and update the duals.
 
         Parameters
         ----------
-        state : State
+        state : ADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : ADMMDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        ADMMState
             State after iteration t.
         """
         penalty = self.penalty(network, t)
@@ -383,7 +383,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : ADMMState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -536,7 +536,7 @@ class ADMMFamily(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : ADMMState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -675,8 +675,8 @@ class ADMMFamily(Iterative):
         str
             Condition.
         """
-        pull = np.abs(self.dual_step) * network.degrees[..., None]
-        is_stable = np.all(pull < self.penalty(network, 1) + problem.strong_convexity)
+        dual_gain = np.abs(self.dual_step) * network.degrees[..., None]
+        is_stable = np.all(dual_gain < self.penalty(network, 1) + problem.strong_convexity)
         return bool(is_stable), "zeta * degree < D + mu for every agent"
 
     def noise_sites(self, problem, network, horizon):

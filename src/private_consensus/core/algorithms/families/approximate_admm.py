@@ -18,7 +18,7 @@ from private_consensus.privacy import CONVERSIONS, calibrate
 from ..base import column, per_agent
 from ..noise import Noise
 from ..parameters import fraction, noise_field, nonnegative, one_of, only, positive
-from .admm import ADMMFamily, Draw, Noises
+from .admm import ADMMDraw, ADMMFamily, Noises
 from .approximate_minimisers import NO_NOISE, PRIVACY_COSTS, MessagePrivacyCost
 
 RULES = ("literal", "sharp")
@@ -95,7 +95,7 @@ class ApproximateADMM(ADMMFamily):
     def noisy(self) -> bool:
         return bool(self.output_noise)
 
-    def draws(self, problem, streams) -> Iterator[Draw]:
+    def draws(self, problem, streams) -> Iterator[ADMMDraw]:
         """Yield the unit noises of dual and output of each iteration.
 
         Parameters
@@ -107,13 +107,13 @@ class ApproximateADMM(ADMMFamily):
 
         Yields
         ------
-        Draw
+        ADMMDraw
             ``noise`` is a pair of arrays [runs, agents, dim].
         """
         shape = (problem.n_agents, problem.dim)
         output = streams.sequence("noise", "normal", shape, "output")
         for unit in self.noise.units(problem, streams):
-            yield Draw((unit, next(output)))
+            yield ADMMDraw((unit, next(output)))
 
     def noises(self, unit, network, t):
         """Return the noise on the dual and on the output.

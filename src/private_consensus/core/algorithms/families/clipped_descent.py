@@ -21,7 +21,7 @@ from ..noise import Noise
 from ..parameters import noise_field, positive
 
 
-class State(NamedTuple):
+class ClippedDescentState(NamedTuple):
     """Messages of all agents, [settings, runs, agents, dim]."""
 
     x: np.ndarray
@@ -180,17 +180,17 @@ class ClippedDescent(Iterative):
 
         Returns
         -------
-        State
+        ClippedDescentState
             Messages at the starting point, which is 0 by default.
         """
-        return State(origin(problem, streams, settings))
+        return ClippedDescentState(origin(problem, streams, settings))
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         """Return the messages of an iteration as ``released``.
 
         Parameters
         ----------
-        state : State
+        state : ClippedDescentState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

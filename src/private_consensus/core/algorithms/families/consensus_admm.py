@@ -30,7 +30,7 @@ from ..parameters import noise_field, positive
 UNBOUNDED = "the problem states no bound on a record's gradient"
 
 
-class State(NamedTuple):
+class ConsensusState(NamedTuple):
     """Estimates that agents exchange, and multipliers, each [settings, runs, agents, P]."""
 
     b: np.ndarray
@@ -151,7 +151,7 @@ class ConsensusADMM(Iterative):
         return total_epsilon(epsilon, delta, horizon)
 
     def start(self, problem, network, streams, settings):
-        """Return the state at the public starting point, with multipliers equal to it.
+        """Return the state before the first iteration, with both fields at the starting point.
 
         Parameters
         ----------
@@ -166,31 +166,31 @@ class ConsensusADMM(Iterative):
 
         Returns
         -------
-        State
-            Estimates and multipliers, 0 by default.
+        ConsensusState
+            Estimates and multipliers at :attr:`.Problem.initial_point`, which is 0 by default.
         """
         zero = origin(problem, streams, settings)
-        return State(zero, zero)
+        return ConsensusState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
         """Update the multipliers by (20) and then the estimates.
 
         Parameters
         ----------
-        state : State
+        state : ConsensusState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : Any
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        ConsensusState
             State after iteration t.
         """
         sizes = neighbourhood_sizes(network)[..., None]
@@ -199,7 +199,7 @@ class ConsensusADMM(Iterative):
         dual = state.dual + rho * (weighted_estimate - received)
         curvature = 2.0 * rho * sizes
         centre = (weighted_estimate + received) / (2.0 * sizes)
-        return State(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
+        return ConsensusState(self.primal(problem, network, curvature, dual, centre, draw, t), dual)
 
     @abstractmethod
     def primal(self, problem, network, curvature, dual, centre, draw, t) -> np.ndarray:
@@ -220,7 +220,7 @@ class ConsensusADMM(Iterative):
             :math:`\gamma_k`.
         centre : ndarray, shape (settings, runs, agents, P)
             :math:`c_k`, the mean of :math:`\beta_k` and of the mean of the neighbourhood.
-        draw : Draw
+        draw : Any
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
@@ -236,7 +236,7 @@ class ConsensusADMM(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : ConsensusState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

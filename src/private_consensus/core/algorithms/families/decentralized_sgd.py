@@ -69,7 +69,7 @@ NOISE_ON = ("mean", "sum")
 KEYS = ("noise", "rounding", "discrete", "mask")
 
 
-class State(NamedTuple):
+class SGDState(NamedTuple):
     """State of a batch of runs.
 
     Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to
@@ -86,7 +86,7 @@ class State(NamedTuple):
     lost: np.ndarray
 
 
-class Draw(NamedTuple):
+class SGDDraw(NamedTuple):
     """Random numbers of a round.
 
     ``speeds`` [runs, agents] are in gradients per second. ``rows`` [runs, agents, largest batch
@@ -263,8 +263,8 @@ class DecentralizedSGD(Iterative):
         SampledNoise
             Noise on the mean or on the sum.
         """
-        make = noisy_mean if self.noise_on == "mean" else noisy_sum
-        return make(self.batches(), problem.records)
+        noisy_batch = noisy_mean if self.noise_on == "mean" else noisy_sum
+        return noisy_batch(self.batches(), problem.records)
 
     def calibrate(self, budget, problem, network, horizon):
         """Return a copy with the sigma for a budget; fixed noise remains unchanged.
@@ -474,7 +474,7 @@ class DecentralizedSGD(Iterative):
 
         Returns
         -------
-        State
+        SGDState
             Models without costs.
         """
         self.check(problem, network)
@@ -483,7 +483,7 @@ class DecentralizedSGD(Iterative):
         models = np.broadcast_to(x, shape).copy()
         zero_cost = np.zeros(shape[:2])
         message = np.zeros_like(models if self.noised_messages else models[..., :0, :0])
-        return State(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
+        return SGDState(models, message, zero_cost, zero_cost, zero_cost, zero_cost)
 
     def check(self, problem, network) -> None:
         """Raise an error if the batch size or the mixing matrix is not supported.
@@ -524,7 +524,7 @@ class DecentralizedSGD(Iterative):
 
         Yields
         ------
-        Draw
+        SGDDraw
             Random numbers of one round.
         """
         n, m = problem.n_agents, problem.records
@@ -536,7 +536,7 @@ class DecentralizedSGD(Iterative):
             # The rows with the smallest numbers are a uniform ordered sample without replacement.
             order = np.argsort(uniform, axis=-1)[..., : self.max_batch_size()]
             rows = np.take_along_axis(agent_rows, order, -1)
-            yield Draw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
+            yield SGDDraw(SLOWEST + (FASTEST - SLOWEST) * unit, rows, keys)
 
     def run(self, problem, network, streams, horizon, observe):
         """Run a batch of settings with single-threaded linear algebra.
@@ -564,20 +564,20 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : SGDState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : SGDDraw
             Random numbers of the round.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        SGDState
             State after the round.
         """
         settings, runs, agents, dim = state.x.shape
@@ -612,12 +612,12 @@ class DecentralizedSGD(Iterative):
         share_out(_compute_runs, runs)
         seconds = state.seconds + self.seconds(draw.speeds)
         bits = state.bits + np.reshape(self.bits(dim), (-1, 1))
-        return State(state.x, state.message, seconds, bits, saturated, lost)
+        return SGDState(state.x, state.message, seconds, bits, saturated, lost)
 
-    def _in_one_pass(self, state: State, run: int, problem, round_: SampledRound, mixing: list):
+    def _in_one_pass(self, state: SGDState, run: int, problem, round_: SampledRound, mixing: list):
         """Compute a round of one run for all settings in one pass; None if it is not supported."""
-        dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
-        if self.advance_all is None or not dense or state.x.dtype != np.float32:
+        is_dense = all(isinstance(matrix, np.ndarray) for matrix in mixing)
+        if self.advance_all is None or not is_dense or state.x.dtype != np.float32:
             return None
         settings, runs, agents, dim = state.x.shape
         first = (np.arange(settings) * runs + run) * agents
@@ -686,7 +686,7 @@ class DecentralizedSGD(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : SGDState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

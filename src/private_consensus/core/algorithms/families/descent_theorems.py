@@ -47,7 +47,9 @@ def allowance(calibration: str, epsilon: float, delta: float, horizon: int) -> f
 
 
 def theorem_1_allowance(epsilon: float, delta: float) -> float:
-    r"""Return :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
+    r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that Theorem 1 permits.
+
+    It is :math:`\varepsilon^2/(\varepsilon + 2\ln(2/\delta))`, the right side of eq. (14).
 
     Parameters
     ----------
@@ -66,11 +68,11 @@ def theorem_1_allowance(epsilon: float, delta: float) -> float:
 
 
 def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> float:
-    r"""Return :math:`\sum_t \Delta_t^2/M_t^2` of equally private steps by advanced composition.
+    r"""Return the largest :math:`\sum_t \Delta_t^2/M_t^2` that advanced composition permits.
 
-    One half of delta is charged to the composition (Dwork and Roth, Theorem 3.20), the other half
-    to the steps. A step then has :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))`
-    (Proposition 2).
+    All steps are equally private. One half of delta is for the composition (Dwork and Roth, Theorem
+    3.20), the other half for the steps. A step then has
+    :math:`\Delta^2/M^2 = \varepsilon_0^2/(2\ln(1.25/\delta_0))` (Proposition 2).
 
     Parameters
     ----------
@@ -86,27 +88,29 @@ def advanced_composition_allowance(epsilon: float, delta: float, steps: int) -> 
     float
         Sum over all steps.
     """
-    root = np.sqrt(2.0 * steps * np.log(2.0 / delta))
-    step_epsilon = brentq(
-        lambda e: root * e + steps * e * np.expm1(e) - epsilon, 0.0, epsilon / root * 2
-    )
+    slope = np.sqrt(2.0 * steps * np.log(2.0 / delta))
+
+    def excess(step_epsilon):
+        return slope * step_epsilon + steps * step_epsilon * np.expm1(step_epsilon) - epsilon
+
+    step_epsilon = brentq(excess, 0.0, epsilon / slope * 2)
     return steps * step_epsilon**2 / (2.0 * np.log(1.25 * 2 * steps / delta))
 
 
 def theorem_1_epsilon(squared_ratio_sum: float, delta: float) -> float:
-    r"""Return the epsilon for which eq. (14) is an equality.
+    r"""Return the epsilon of Theorem 1 for a noise schedule, for which eq. (14) is an equality.
 
     Parameters
     ----------
     squared_ratio_sum : float
-        :math:`\sum_t \Delta_t^2/M_t^2`.
+        Sum of squared ratios of sensitivity to noise, :math:`\sum_t \Delta_t^2/M_t^2`.
     delta : float
         Delta of the guarantee.
 
     Returns
     -------
     float
-        Epsilon of Theorem 1.
+        Epsilon of the guarantee.
     """
     return (
         squared_ratio_sum
@@ -132,15 +136,15 @@ def theorem_2_bound(T, inverse_kappa, G, first, p, beta, *, distance):
     beta : float or ndarray
         Second largest absolute eigenvalue of the mixing matrix.
     distance : float or ndarray
-        :math:`\|x_i(0) - x^*\|_2^2`.
+        Squared initial error, :math:`\|x_i(0) - x^*\|_2^2`.
 
     Returns
     -------
     float or ndarray
-        In the broadcast shape of the arguments.
+        With the broadcast shape of the arguments.
     """
     gap = 1.0 - beta
-    slow = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
-    steps = G**2 * (1.0 + 1.0 / gap) * first**2
-    floor = 2.0 * p * inverse_kappa * first**2
-    return distance / T + steps * np.log(T) / T + slow / T**0.25 + floor
+    step_term = G**2 * (1.0 + 1.0 / gap) * first**2 * np.log(T) / T
+    mixed = 2.0 * np.sqrt(2.0 * p) * G * np.sqrt(inverse_kappa) * (4.0 + 3.0 / gap) * first**2
+    noise_term = 2.0 * p * inverse_kappa * first**2
+    return distance / T + step_term + mixed / T**0.25 + noise_term

@@ -19,7 +19,7 @@ from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
 from .spending import CALIBRATIONS, add_loss, calibrated, largest_sum, published_change
 
 
-class State(NamedTuple):
+class GradientStepsState(NamedTuple):
     """Messages x [settings, runs, agents, dim]; accumulated loss [settings, runs, agents]."""
 
     x: np.ndarray
@@ -81,11 +81,11 @@ class GradientSteps(Iterative):
 
         Returns
         -------
-        State
+        GradientStepsState
             Normal starting points and loss 0.
         """
         x = normal_start(problem, streams, settings, self.init_std)
-        return State(x, np.zeros(x.shape[:-1]))
+        return GradientStepsState(x, np.zeros(x.shape[:-1]))
 
     def descend(self, problem, at, mixed, noise, t: int) -> np.ndarray:
         """Return the result of a gradient step from ``mixed``, plus noise.
@@ -115,7 +115,7 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : GradientStepsState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
@@ -181,7 +181,7 @@ class GradientSteps(Iterative):
 
         Parameters
         ----------
-        state : State
+        state : GradientStepsState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -44,7 +44,7 @@ DECISIONS = ("sparse_vector", "coin")
 TESTED = ("minimiser", "noised")
 
 
-class Draw(NamedTuple):
+class ProgressTestsDraw(NamedTuple):
     """Unit draws of an iteration.
 
     ``noise`` has the draws of the dual and of the output, each [runs, agents, dim]. The draws of
@@ -77,7 +77,7 @@ def initial_state(x: np.ndarray) -> ThresholdState:
     return ThresholdState(zero, np.ones(zero.shape, bool), zero, np.full(zero.shape, np.nan))
 
 
-def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
+def draws(messages: Iterator[Any], problem, streams) -> Iterator[ProgressTestsDraw]:
     """Yield the unit draws of the messages together with those of the tests.
 
     Parameters
@@ -91,7 +91,7 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
 
     Yields
     ------
-    Draw
+    ProgressTestsDraw
         Unit draws of one iteration.
     """
     kinds = ("noise", "laplace", "query"), ("noise", "laplace", "threshold")
@@ -99,7 +99,7 @@ def draws(messages: Iterator[Any], problem, streams) -> Iterator[Draw]:
     shape = (problem.n_agents,)
     units = [streams.sequence(purpose, law, shape, name) for purpose, law, name in drawn]
     for message in messages:
-        yield Draw(message.noise, *map(next, units))
+        yield ProgressTestsDraw(message.noise, *map(next, units))
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ProgressTests:
     problem: Any
 
     def test(
-        self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: Draw
+        self, state: Any, minimiser: np.ndarray, noised: np.ndarray, draw: ProgressTestsDraw
     ) -> ThresholdState:
         """Decide which agents send a message, and return the new state of the tests.
 
@@ -128,13 +128,13 @@ class ProgressTests:
 
         Parameters
         ----------
-        state : State
+        state : IPPADMMState
             State before the test.
         minimiser : ndarray, shape (settings, runs, agents, dim)
             Minimisers before output noise.
         noised : ndarray, shape (settings, runs, agents, dim)
             Minimisers with output noise.
-        draw : Draw
+        draw : ProgressTestsDraw
             Unit draws of the iteration.
 
         Returns

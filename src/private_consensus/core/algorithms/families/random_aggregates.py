@@ -22,7 +22,9 @@ from . import gradient_steps, random_weights
 from .gradient_steps import GradientSteps, uniform_mean
 from .random_weights import WEIGHTS, Losses, add_losses, losses_of, no_losses
 
-State = namedtuple("State", (*gradient_steps.State._fields, *Losses._fields))
+RandomAggregatesState = namedtuple(
+    "RandomAggregatesState", (*gradient_steps.GradientStepsState._fields, *Losses._fields)
+)
 """State of gradient steps, with the privacy losses of the sampled messages."""
 
 
@@ -81,11 +83,11 @@ class RandomAggregates(GradientSteps):
 
         Returns
         -------
-        State
+        RandomAggregatesState
             Normal starting points.
         """
         plain = super().start(problem, network, streams, settings)
-        return State(*plain, *no_losses(settings, problem, streams))
+        return RandomAggregatesState(*plain, *no_losses(settings, problem, streams))
 
     def draws(self, problem, streams):
         """Return unit noise and random weights, one item per iteration.
@@ -99,7 +101,7 @@ class RandomAggregates(GradientSteps):
 
         Returns
         -------
-        iterator of random_weights.Draw
+        iterator of random_weights.RandomWeightsDraw
             Unit draws of each iteration.
         """
         return random_weights.draws(self, problem, streams)
@@ -109,20 +111,20 @@ class RandomAggregates(GradientSteps):
 
         Parameters
         ----------
-        state : State
+        state : RandomAggregatesState
             State before the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.
         network : Network
             Communication graph with its mixing matrix.
-        draw : Draw
+        draw : RandomWeightsDraw
             Unit draws of the iteration.
         t : int
             Iteration, counted from 1.
 
         Returns
         -------
-        State
+        RandomAggregatesState
             State after iteration t.
         """
         low, high, at = self.aggregate(state.x, network)
@@ -148,7 +150,7 @@ class RandomAggregates(GradientSteps):
 
         Parameters
         ----------
-        state : State
+        state : RandomAggregatesState
             State after the iteration.
         problem : Problem
             Objectives and data of the agents, with their sensitivities.

@@ -21,14 +21,14 @@ ANALYSES = ("realised", "realised_all", "unamplified", "realised_share")
 """Observables with the privacy losses of sampled messages, which no other agent receives."""
 
 
-class Draw(NamedTuple):
+class RandomWeightsDraw(NamedTuple):
     """Unit noise and weights of an iteration, [runs, agents, dim]; None for fixed weights."""
 
     noise: np.ndarray
     weights: np.ndarray | None = None
 
 
-def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
+def draws(algorithm: Any, problem, streams) -> Iterator[RandomWeightsDraw]:
     """Yield unit noise and random weights, one item per iteration.
 
     Parameters
@@ -42,13 +42,13 @@ def draws(algorithm: Any, problem, streams) -> Iterator[Draw]:
 
     Yields
     ------
-    Draw
+    RandomWeightsDraw
         Unit draws of one iteration.
     """
     shape = (problem.n_agents, problem.dim)
     weights = streams.sequence("sampling", "uniform", shape, "weights")
     for noise in algorithm.noise.units(problem, streams):
-        yield Draw(noise, next(weights) if algorithm.weights == "random" else None)
+        yield RandomWeightsDraw(noise, next(weights) if algorithm.weights == "random" else None)
 
 
 def is_amplified(algorithm: Any) -> bool:

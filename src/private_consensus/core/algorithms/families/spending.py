@@ -87,10 +87,10 @@ def _by_formula(algorithm: Any, budget, problem, network, horizon: int) -> float
         replace(algorithm, noise=s).epsilon_by_formula(budget.delta, problem, network, horizon)
         for s in (1.0, 2.0)
     )
-    fixed, falling = 2 * at_2 - at_1, 2 * (at_1 - at_2)
-    expected = f"above {fixed:g}, the privacy loss that remains with any noise"
-    require(budget.epsilon > fixed, "budget.epsilon", budget.epsilon, expected)
-    return falling / (budget.epsilon - fixed)
+    constant, factor = 2 * at_2 - at_1, 2 * (at_1 - at_2)
+    expected = f"above {constant:g}, the privacy loss that remains with any noise"
+    require(budget.epsilon > constant, "budget.epsilon", budget.epsilon, expected)
+    return factor / (budget.epsilon - constant)
 
 
 def largest_sum(losses: Iterable[Any]) -> float:
