@@ -142,14 +142,14 @@ def scripts(answers: Answers) -> dict[str, str]:
     return {
         "compared.js": f"comparison({_compact(index)});\n",
         **{
-            f"compared-{problem}-{tuning}.js": _call(f"{problem}-{tuning}", cells, tuning)
+            f"compared-{problem}-{tuning}.js": _cell_script(f"{problem}-{tuning}", cells, tuning)
             for problem, cells in answers["problems"].items()
             for tuning in TUNINGS
         },
     }
 
 
-def _call(name: str, cells: Iterable[Mapping[str, Any]], tuning: str) -> str:
+def _cell_script(name: str, cells: Iterable[Mapping[str, Any]], tuning: str) -> str:
     tuned = [{"cell": cell["cell"], **cell[tuning]} for cell in cells if tuning in cell]
     return f"compared({json.dumps(name)}, {_compact(tuned)});\n"
 
@@ -201,7 +201,7 @@ def _ranks(observer: str, answers: Answers, titles: Mapping[str, str]) -> dict[s
         "observer": OBSERVERS.get(observer, observer),
         "columns": [
             {
-                "title": title, "cells": ranking["cells"], "of": ranking["of"],
+                "title": title, "cells": ranking["cells"], "all_cells": ranking["of"],
                 "p": formatted_number(ranking["p"]), "problems": len(ranking["problems"]),
             }
             for title, ranking in columns
