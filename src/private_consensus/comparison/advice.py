@@ -55,11 +55,20 @@ Cells = Literal["base", "agents", "graph", "partition", "missing", "links", "sam
 
 
 class Side(Strict):
-    """Side of a comparison: a method, its tuning, and its cells if they are not the test's."""
+    """Side of a comparison: a method, its tuning, and values of axes that replace the cell's."""
 
-    method: str = Field(description="a method of the design, `others` or `each`")
-    tuning: Literal["tuned_paid", "tuned", "transferred"] = "tuned_paid"
-    where: dict[str, Any] = Field(default_factory=dict, description="instead of the cell's own")
+    method: str = Field(
+        description="a method of the design; `others` for every other ranked method; `each` for "
+        "every ranked method, compared with itself"
+    )
+    tuning: Literal["tuned_paid", "tuned", "transferred"] = Field(
+        default="tuned_paid",
+        description="tuned_paid: tuning counted in the budget; tuned: tuning that is not counted; "
+        "transferred: parameters of other problems",
+    )
+    where: dict[str, Any] = Field(
+        default_factory=dict, description="values of axes that replace those of the cell"
+    )
 
 
 class Pairwise(Strict):
@@ -70,28 +79,42 @@ class Pairwise(Strict):
     separately.
     """
 
-    smaller: Side
-    than: Side
-    measure: str = "excess_loss_mean"
-    cells: Cells = "base"
-    where: dict[str, list[Any]] = Field(default_factory=dict)
-    quantifier: Literal["each", "universal", "most", "some"] = "universal"
-    group_by: Literal["", "problem"] = ""
+    smaller: Side = Field(description="side that has the smaller mean if the test holds")
+    than: Side = Field(description="other side of the comparison")
+    measure: str = Field(default="excess_loss_mean", description="measure whose mean is compared")
+    cells: Cells = Field(
+        default="base",
+        description="compared cells: the base cells, those that vary one axis, the sample, or all",
+    )
+    where: dict[str, list[Any]] = Field(
+        default_factory=dict, description="values of axes of the compared cells"
+    )
+    quantifier: Literal["each", "universal", "most", "some"] = Field(
+        default="universal",
+        description="pairs of cell and method for which the inequality has to hold",
+    )
+    group_by: Literal["", "problem"] = Field(
+        default="", description="problem: the quantifier applies to each problem separately"
+    )
 
 
 class Sentence(Strict):
     """Question and the tests that answer it."""
 
-    question: str = Field(min_length=1)
-    because: str = Field(min_length=1, description="which methods are compared in which cells")
-    observer: str = "eavesdropper"
-    tests: list[Pairwise] = Field(min_length=1)
+    question: str = Field(min_length=1, description="question as the report shows it")
+    because: str = Field(
+        min_length=1, description="methods and cells that answer the question, in words"
+    )
+    observer: str = Field(
+        default="eavesdropper", description="observer for whom the compared methods are ranked"
+    )
+    tests: list[Pairwise] = Field(min_length=1, description="tests whose verdict is the answer")
 
 
 class Advice(Strict):
     """Content of ``config/advice.yaml``."""
 
-    sentences: dict[str, Sentence]
+    sentences: dict[str, Sentence] = Field(description="questions with their tests, by name")
 
 
 def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:

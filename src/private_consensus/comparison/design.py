@@ -69,19 +69,25 @@ class Cell:
 
 
 class Axes(Strict):
-    """Values of each axis; the base cell has the first ones."""
+    """Values of each axis; the first value of each is that of the base cell."""
 
-    agents: list[int] = Field(min_length=1)
-    graph: list[str] = Field(min_length=1)
-    partition: list[str] = Field(min_length=1)
-    missing: list[float] = Field(min_length=1, description="probability that an agent is away")
-    links: list[float] = Field(min_length=1, description="probability that a link fails")
+    agents: list[int] = Field(min_length=1, description="numbers of agents")
+    graph: list[str] = Field(min_length=1, description="communication graphs, by name in `graphs`")
+    partition: list[str] = Field(
+        min_length=1, description="partitions of records to agents, by name in `partitions`"
+    )
+    missing: list[float] = Field(
+        min_length=1, description="probabilities that an agent is missing in a round"
+    )
+    links: list[float] = Field(
+        min_length=1, description="probabilities that an edge of the graph fails in a round"
+    )
 
 
 class Titled(Open):
-    """Title in the report, and parameters."""
+    """Title in the report; keys that are not listed are parameters."""
 
-    title: str = Field(min_length=1)
+    title: str = Field(min_length=1, description="title in the report")
 
 
 class Limits(Strict):
@@ -92,50 +98,73 @@ class Limits(Strict):
     range is of use.
     """
 
-    unit: Literal["", "step", "curvature", "gradient"] = ""
-    low: float = Field(gt=0)
-    high: float = Field(gt=0)
-    default: float = Field(gt=0)
-    natural: dict[Literal["low", "high"], str] = Field(default_factory=dict)
+    unit: Literal["", "step", "curvature", "gradient"] = Field(
+        default="", description="unit of the range: step (1/L), curvature (L), gradient (G) or none"
+    )
+    low: float = Field(gt=0, description="smallest value of the search")
+    high: float = Field(gt=0, description="largest value of the search")
+    default: float = Field(gt=0, description="value if the parameter is not tuned")
+    natural: dict[Literal["low", "high"], str] = Field(
+        default_factory=dict,
+        description="reason why values beyond an end of the range are useless, by end",
+    )
 
 
 class ProblemDesign(Titled):
     """Problem of the comparison."""
 
-    records: int = Field(ge=1, description="of all agents together")
-    horizon: int = Field(ge=1, description="iterations of methods whose horizon is not tuned")
+    records: int = Field(ge=1, description="number of records of all agents together")
+    horizon: int = Field(
+        ge=1, description="number of iterations of methods whose horizon is not tuned"
+    )
     ranges: dict[str, Limits] = Field(
-        default_factory=dict, description="instead of the ranges that the algorithms declare"
+        default_factory=dict,
+        description="search range of each tuned parameter, in place of that of the algorithm",
     )
 
 
 class MethodDesign(Strict):
     """Method that takes part in the comparison."""
 
-    title: str = Field(min_length=1)
-    observer: str = Field(default="eavesdropper", description="who must not learn a record")
-    algorithm: dict[str, Any] = Field(default_factory=dict)
+    title: str = Field(min_length=1, description="name of the method in the report")
+    observer: str = Field(
+        default="eavesdropper",
+        description="observer against whom the guarantee holds: eavesdropper, outsider, sums, "
+        "neighbour, or anyone for methods without private records",
+    )
+    algorithm: dict[str, Any] = Field(
+        default_factory=dict, description="name and fixed parameters of the algorithm"
+    )
     baseline: Literal["", "data_free", "majority", "public_minimiser"] = Field(
-        default="", description="model without privacy cost, instead of an algorithm"
+        default="", description="model without privacy cost, in place of an algorithm"
     )
     public_start: bool = Field(
-        default=True, description="whether tuning may start it at the public model"
+        default=True, description="true if tuning may start the algorithm at the public model"
     )
     ranges: dict[str, Limits] = Field(
-        default_factory=dict, description="instead of the ranges of algorithm and problem"
+        default_factory=dict,
+        description="search range of each tuned parameter, in place of the problem's range",
     )
     per_problem: dict[str, dict[str, Any]] = Field(
-        default_factory=dict, description="further parameters on a problem, or on each of a group"
+        default_factory=dict,
+        description="further parameters of the algorithm, by problem or group of problems",
     )
-    horizon: int | None = Field(default=None, ge=1, description="instead of the algorithm's")
-    tuned: bool = Field(default=True, description="whether it has parameters to tune")
+    horizon: int | None = Field(
+        default=None, ge=1, description="number of iterations; default: tuned, or the problem's"
+    )
+    tuned: bool = Field(default=True, description="true if parameters of the method are tuned")
     proven: bool = Field(
-        default=True, description="not: no guarantee; shown apart at the noise of its paper"
+        default=True,
+        description="false for a method without a proven guarantee, which has the noise of its "
+        "paper and no rank",
     )
     problems: list[str] | None = Field(
-        default=None, description="where it has a meaning, or the name of a group; all"
+        default=None,
+        description="problems that the method can solve, or the name of a group; default: all",
     )
-    because: str = Field(default="", description="which version it is, and what it is not for")
+    because: str = Field(
+        default="", description="version of the method, and reason for excluded problems"
+    )
 
     @model_validator(mode="after")
     def _is_algorithm_or_baseline(self) -> MethodDesign:
@@ -164,61 +193,69 @@ class MethodDesign(Strict):
 class Sample(Strict):
     """Space-filling sample of cells."""
 
-    cells: int = Field(ge=0, le=MOST_SAMPLED)
-    seed: int = Field(ge=0)
+    cells: int = Field(ge=0, le=MOST_SAMPLED, description="number of sampled cells")
+    seed: int = Field(ge=0, description="seed of the sample")
 
 
 class Tuning(Strict):
     """Trials that each method may make on each problem."""
 
-    trials: int = Field(ge=1)
-    seed: int = Field(ge=0)
-    public_records: int = Field(ge=1)
+    trials: int = Field(ge=1, description="number of trials per method and problem")
+    seed: int = Field(ge=0, description="seed of the search")
+    public_records: int = Field(
+        ge=1, description="number of records that no agent holds, for start and selection"
+    )
     checked: list[str] = Field(
         default_factory=list, description="methods whose tuning is compared with a fine grid"
     )
-    checked_on: str = Field(default="", description="problem of this check")
+    checked_on: str = Field(default="", description="problem on which tuning is compared")
 
 
 class Unit(Strict):
     """Neighbouring relation of the comparison."""
 
-    unit: str
-    change: str
+    unit: str = Field(description="protected unit: record or agent")
+    change: str = Field(description="difference of neighbouring data sets: replace or add_remove")
 
 
 class Reduced(Strict):
     """Design of a smaller scale."""
 
-    problems: list[str] = Field(min_length=1)
-    epsilons: list[float] = Field(min_length=1)
-    runs: int = Field(ge=1)
-    records: int | None = Field(default=None, ge=1, description="of each problem")
-    sample: int = Field(ge=0)
-    trials: int = Field(ge=1)
-    axes: Axes
+    problems: list[str] = Field(min_length=1, description="problems at this scale")
+    epsilons: list[float] = Field(min_length=1, description="total epsilons at this scale")
+    runs: int = Field(ge=1, description="number of runs per cell at this scale")
+    records: int | None = Field(
+        default=None, ge=1, description="number of records of each problem at this scale"
+    )
+    sample: int = Field(ge=0, description="number of sampled cells at this scale")
+    trials: int = Field(ge=1, description="number of tuning trials at this scale")
+    axes: Axes = Field(description="values of each axis at this scale")
 
 
 class ComparisonDesign(Strict):
     """Content of ``config/comparison.yaml``."""
 
-    delta: float = Field(gt=0, lt=1)
-    relation: Unit
-    seed: int = Field(ge=0)
-    runs: int = Field(ge=1)
-    epsilons: list[float] = Field(min_length=1)
-    axes: Axes
-    sample: Sample
-    graphs: dict[str, Titled]
-    partitions: dict[str, Titled]
-    problems: dict[str, ProblemDesign]
+    delta: float = Field(gt=0, lt=1, description="total delta of every method")
+    relation: Unit = Field(description="neighbouring relation of every guarantee")
+    seed: int = Field(ge=0, description="root seed of the random streams")
+    runs: int = Field(ge=1, description="number of runs per cell")
+    epsilons: list[float] = Field(min_length=1, description="total epsilons of the cells")
+    axes: Axes = Field(description="conditions that differ between cells")
+    sample: Sample = Field(description="cells that combine values of several axes")
+    graphs: dict[str, Titled] = Field(description="communication graphs by name")
+    partitions: dict[str, Titled] = Field(description="partitions of records to agents by name")
+    problems: dict[str, ProblemDesign] = Field(description="problems by name")
     groups: dict[str, list[str]] = Field(
-        default_factory=dict, description="names for several problems"
+        default_factory=dict, description="names of groups of problems, to which methods refer"
     )
-    tuning: Tuning
-    jobs: int = Field(default=6, ge=1, description="number of jobs that share the methods")
-    methods: dict[str, MethodDesign]
-    scales: dict[str, Reduced] = Field(default_factory=dict)
+    tuning: Tuning = Field(description="selection of the parameters of the methods")
+    jobs: int = Field(
+        default=6, ge=1, description="number of workflow jobs among which the methods are divided"
+    )
+    methods: dict[str, MethodDesign] = Field(description="compared methods by name")
+    scales: dict[str, Reduced] = Field(
+        default_factory=dict, description="reduced designs by name of the smaller scale"
+    )
 
     @model_validator(mode="before")
     @classmethod

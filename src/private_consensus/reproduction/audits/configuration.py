@@ -16,11 +16,13 @@ class AuditedCell(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    experiment: str
-    algorithm: str
-    variant: str | None = None
-    where: dict[str, Any] = {}
-    because: str = Field(default="", description="reason for the outcome, if it needs one")
+    experiment: str = Field(description="experiment with the audited settings")
+    algorithm: str = Field(description="algorithm of the experiment")
+    variant: str | None = Field(default=None, description="audited variant; default: all")
+    where: dict[str, Any] = Field(
+        default={}, description="value of each axis for which settings are audited; default: all"
+    )
+    because: str = Field(default="", description="explanation of an unexpected outcome")
 
 
 class Audits(BaseModel):
@@ -28,13 +30,20 @@ class Audits(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    level: float = Field(gt=0, lt=1, description="of the whole table")
-    confidence: float = Field(gt=0, lt=1, description="of the bounds of each audit")
-    runs: dict[str, int] = Field(description="on each of two data sets, by scale")
-    max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(
-        default_factory=dict, description="settings of a cell that are audited, by scale; else all"
+    level: float = Field(
+        gt=0, lt=1, description="probability that any result of the table of audits is wrong"
     )
-    settings: list[AuditedCell]
+    confidence: float = Field(
+        gt=0, lt=1, description="confidence level of the bounds of each single audit"
+    )
+    runs: dict[str, int] = Field(
+        description="largest number of runs on each of two neighbouring data sets, by scale"
+    )
+    max_settings: dict[str, Annotated[int, Field(ge=1)]] = Field(
+        default_factory=dict,
+        description="largest number of audited settings per cell, by scale; default: all",
+    )
+    settings: list[AuditedCell] = Field(description="settings of experiments that are audited")
 
     def entries(self) -> list[dict[str, Any]]:
         """Return the entries as plain JSON, without defaults and without reasons."""

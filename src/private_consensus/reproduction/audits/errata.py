@@ -18,22 +18,25 @@ class Erratum(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    location: str = Field(description="paper, theorem, equation")
+    location: str = Field(description="location in the paper: theorem, equation or figure")
     statements: list[str] = Field(
-        default=[], description="numbered statements of the paper, as theorems.yaml names them"
+        default=[], description="affected statements, by their names in theorems.yaml"
     )
     severity: Literal["breaks", "proof", "noise", "ambiguous", "misprint", "sound"] = Field(
-        description="consequence of the suspected error"
+        description="consequence: breaks (a guarantee is false), proof (only a proof is wrong), "
+        "noise (needlessly much noise), ambiguous, misprint, or sound (no error)"
     )
     outcome: Literal["confirmed", "in part", "refuted"] = Field(
-        description="documented outcome of the computation"
+        description="expected outcome of the computation: is the suspicion confirmed?"
     )
     statement: str = Field(description="statement of the paper, or suspected error")
-    why: str
-    repair: str
-    effect: str = Field(default="", description="effect of the correction on the paper's figure")
-    repaired: list[str] = Field(default=[], description="algorithm.variant with the correction")
-    affects: list[str] = Field(description="algorithm, or algorithm.variant")
+    why: str = Field(description="reason for the suspicion")
+    repair: str = Field(description="correction")
+    effect: str = Field(default="", description="effect of the correction on the paper's figures")
+    repaired: list[str] = Field(
+        default=[], description="variants with the correction, as algorithm.variant"
+    )
+    affects: list[str] = Field(description="affected algorithms, or variants as algorithm.variant")
 
 
 def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:

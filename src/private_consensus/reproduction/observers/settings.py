@@ -27,36 +27,45 @@ from ..experiments.schema import validate
 class Graph(Strict):
     """Fixed graph with its title."""
 
-    title: str
-    network: dict[str, Any]
+    title: str = Field(description="name of the graph in the report")
+    network: dict[str, Any] = Field(description="graph family, number of agents and weights")
 
 
 class ObservedMethod(Strict):
     """Algorithm with its parameters."""
 
-    title: str
-    algorithm: dict[str, Any]
-    problem: dict[str, Any] | None = Field(default=None, description="instead of that of all")
+    title: str = Field(description="name of the algorithm in the report")
+    algorithm: dict[str, Any] = Field(description="name and parameters of the algorithm")
+    problem: dict[str, Any] | None = Field(
+        default=None, description="problem of this algorithm; default: the common problem"
+    )
 
 
 class ReducedObservers(Strict):
     """Budgets, graphs and rounds of a smaller scale."""
 
-    epsilons: list[float] = Field(min_length=1)
-    graphs: list[str] = Field(min_length=1)
-    horizon: int | None = Field(default=None, ge=1, description="where it is shorter")
+    epsilons: list[float] = Field(min_length=1, description="total epsilons at this scale")
+    graphs: list[str] = Field(min_length=1, description="names of graphs at this scale")
+    horizon: int | None = Field(
+        default=None, ge=1, description="number of rounds at this scale; default: unchanged"
+    )
 
 
 class Observed(Strict):
     """Content of ``config/observers.yaml``."""
 
-    delta: float = Field(gt=0, lt=1)
-    horizon: int = Field(ge=1, description="rounds of messages")
-    epsilons: list[float] = Field(min_length=1, description="of the eavesdropper's account")
-    problem: dict[str, Any]
-    graphs: dict[str, Graph]
-    algorithms: dict[str, ObservedMethod]
-    scales: dict[str, ReducedObservers] = Field(default_factory=dict)
+    delta: float = Field(gt=0, lt=1, description="delta of every guarantee")
+    horizon: int = Field(ge=1, description="number of rounds of messages")
+    epsilons: list[float] = Field(
+        min_length=1,
+        description="total epsilons against the eavesdropper, for which noise is calibrated",
+    )
+    problem: dict[str, Any] = Field(description="name and parameters of the common problem")
+    graphs: dict[str, Graph] = Field(description="communication graphs by name")
+    algorithms: dict[str, ObservedMethod] = Field(description="observed algorithms by name")
+    scales: dict[str, ReducedObservers] = Field(
+        default_factory=dict, description="reductions by name of the smaller scale"
+    )
 
     @model_validator(mode="after")
     def _reduces_what_is_there(self) -> Observed:

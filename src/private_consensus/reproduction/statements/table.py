@@ -22,13 +22,17 @@ class Theorem(BaseModel):
 
     statement: str = Field(description="content of the statement, in one sentence")
     function: str = Field(
-        default="", description="module.function of private_consensus.reproduction.statements"
+        default="",
+        description="computation of the verdict: module.function in "
+        "private_consensus.reproduction.statements",
     )
-    because: str = Field(default="", description="reason why it cannot be tested")
-    errata: list[str] = Field(default=[], description="errata about the statement")
+    because: str = Field(default="", description="reason why the statement cannot be tested")
+    errata: list[str] = Field(
+        default=[], description="suspected errors of the statement, by their names in errata.yaml"
+    )
     claims: dict[str, str] = Field(
         default={},
-        description="claims about the same matter, each with the reason if its verdict is another",
+        description="claims on the same subject, each with the reason if its verdict may differ",
     )
 
     @model_validator(mode="after")
