@@ -12,7 +12,7 @@ from .families.admm import ADMMFamily
 class ADMM(ADMMFamily):
     """Decentralized ADMM without noise."""
 
-    source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; paper 004, eqs. (12)-(13)"
+    source: ClassVar[str] = "Shi, Ling, Yuan, Wu, Yin, IEEE TSP 2014; Ding, eqs. (12)-(13)"
 
 
 ALGORITHM = ADMM

@@ -1,4 +1,4 @@
-r"""Private random coordinate descent (paper 001, Appendix K).
+r"""Private random coordinate descent (Xiao et al., Appendix K).
 
 Each agent minimises its own objective and does not communicate. In iteration k + 1, it samples a
 coordinate :math:`l_{k+1}` uniformly and updates
@@ -87,7 +87,7 @@ class CoordinateDescent(Iterative):
 
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness")
     needs: ClassVar[tuple[str, ...]] = ("objective", "own_optimum", "slope_bound")
-    source: ClassVar[str] = "Paper 001, Appendix K, eqs. (72)-(74)"
+    source: ClassVar[str] = "Xiao et al., Appendix K, eqs. (72)-(74)"
     internal_outputs: ClassVar = ("internal", "gap", "bound")
     lower_bound_because: ClassVar[str] = "one sequence of messages has a known likelihood ratio"
     ranges: ClassVar = {"horizon": Range(3, 40, 20)}

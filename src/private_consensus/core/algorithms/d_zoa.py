@@ -1,4 +1,4 @@
-r"""Distributed zeroth-order ADMM, D-ZOA (paper 002, Algorithm 1).
+r"""Distributed zeroth-order ADMM, D-ZOA (Gratton et al., Algorithm 1).
 
 In each outer iteration of :mod:`.families.consensus_admm`, :math:`\beta_k` is the result of T steps
 of the two-point method on :math:`F_k`, started at 0, with J pairs of normal vectors per step
@@ -39,7 +39,7 @@ ENOUGH_SAMPLES = 30
 
 @dataclass(frozen=True, kw_only=True)
 class DZOA(ConsensusADMM):
-    r"""Distributed zeroth-order ADMM (D-ZOA), Algorithm 1 of paper 002.
+    r"""Distributed zeroth-order ADMM (D-ZOA), Algorithm 1 of Gratton et al.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class DZOA(ConsensusADMM):
 
     needs: ClassVar[tuple[str, ...]] = ("gram", "pull", "penalty")
     draws_once: ClassVar[bool] = True
-    source: ClassVar[str] = "Paper 002, Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
+    source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
         "the step length is computed from the norm of the non-private optimum (27)",
     )

@@ -2,7 +2,7 @@ r"""Decentralized gradient descent.
 
 .. math:: x_i^{k+1} = \sum_j w_{ij} x_j^k - \eta_k \nabla f_i(x_i^k), \qquad \eta_k = c\,q^k
 
-This is eq. (3) of paper 001 without noise (Nedic, Ozdaglar 2009). The sum of the geometric step
+This is eq. (3) of Xiao et al. without noise (Nedic, Ozdaglar 2009). The sum of the geometric step
 sizes is finite, so that the limit is not exactly the optimum.
 """
 
@@ -21,7 +21,7 @@ from .families.gradient_steps import GradientSteps
 class DecentralizedGradientDescent(GradientSteps):
     """Decentralized gradient descent without noise."""
 
-    source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; paper 001, eq. (3)"
+    source: ClassVar[str] = "Nedic, Ozdaglar, IEEE TAC 54(1), 2009; Xiao et al., eq. (3)"
 
     def calibrate(self, budget, problem, network, horizon):
         """Return the algorithm itself; a finite budget raises an error, since there is no noise.

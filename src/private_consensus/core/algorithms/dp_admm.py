@@ -1,4 +1,4 @@
-r"""DP-ADMM, the baseline of paper 002.
+r"""DP-ADMM, the baseline of Gratton et al.
 
 Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential
 privacy", IEEE TIFS 2020. Each agent linearises its objective at its noisy estimate, and a server
@@ -11,8 +11,8 @@ averages the estimates:
     w &\leftarrow \tfrac1n\sum_i \tilde w_i - \tfrac1{n\rho}\sum_i\gamma_i, \qquad
     \gamma_i \leftarrow \gamma_i - \rho(\tilde w_i - w), \qquad \eta_t = \eta_0/\sqrt t
 
-with :math:`f_i'` a subgradient. The budget (epsilon, delta) applies to every iteration. Paper 002
-tunes DP-ADMM, but does not state the tuned parameters or the method. Here, :math:`\rho` and
+with :math:`f_i'` a subgradient. The budget (epsilon, delta) applies to every iteration. Gratton et
+al. tune DP-ADMM, but do not state the tuned parameters or the method. Here, :math:`\rho` and
 :math:`\eta_0` are tuned.
 """
 
@@ -65,7 +65,7 @@ class DPADMM(Iterative):
     noise: Noise = noise_field()
 
     assumed_bound: ClassVar[str] = "c1"
-    source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; paper 002, section VI"
+    source: ClassVar[str] = "Huang et al., IEEE TIFS 2020; Gratton et al., section VI"
     ranges: ClassVar = {
         "rho": Range(0.1, 10.0, 1.0, CURVATURE),
         "eta_0": Range(0.05, 4.0, 0.5, STEP),

@@ -1,4 +1,4 @@
-r"""DP-CI, private consensus + innovations (paper 003, eq. (3)).
+r"""DP-CI, private consensus + innovations (Wang et al., eq. (3)).
 
 .. math::
     \tilde x_i(t) &= x_i(t) + n_i(t), \qquad n_i(t) \sim \mathrm{Lap}(0, \sigma_t)
@@ -55,7 +55,7 @@ class DPCIDraw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DPCI(Iterative):
-    r"""DP-CI, private consensus + innovations, with both noise schedules of paper 003.
+    r"""DP-CI, private consensus + innovations, with both noise schedules of Wang et al.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DPCI(Iterative):
     calibration: str = one_of("budget", CALIBRATIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("observation_noise", "data", "gram", "largest_row_norm")
-    source: ClassVar[str] = "Paper 003, eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
+    source: ClassVar[str] = "Wang et al., eqs. (1)-(4), Theorems 4.5, 4.11-4.17"
     lower_bound_because: ClassVar[str] = (
         "one measurement changes one message, by exactly the stated sensitivity"
     )

@@ -1,4 +1,4 @@
-r"""Decentralized SGD, the baseline without privacy (dissertation 4.5).
+r"""Decentralized SGD, the baseline without privacy (Ding, section 4.5).
 
 .. math:: x_i \leftarrow \sum_j w_{ij} x_j - \alpha\,g_i
 
@@ -41,7 +41,7 @@ class DSGD(DecentralizedSGD):
     alpha: float = positive(0.2)
     gradients: str = one_of("plain", GRADIENTS)
 
-    source: ClassVar[str] = "Dissertation 4.5, Decentralized SGD"
+    source: ClassVar[str] = "Ding, section 4.5, Decentralized SGD"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
     lower_bound_because: ClassVar[str] = (
         "two records with opposite gradients of norm K change a sampled mean by the sensitivity"

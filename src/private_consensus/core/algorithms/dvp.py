@@ -1,4 +1,4 @@
-r"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017), reference [42] of paper 001.
+r"""Dual variable perturbation (Zhang, Zhu, IEEE TIFS 2017).
 
 An agent adds the noise :math:`b_i` to its dual and sends the exact minimiser
 :math:`\hat x_i = \arg\min f_i(x) + (a_i + b_i)^Tx + \frac{D_i}{2}\|x-c_i\|^2`.
@@ -24,8 +24,8 @@ class DualVariablePerturbation(ObjectivePerturbed):
     ----------
     unit : {"dual", "x"}
         Unit of ``noise``: the scale of :math:`b_i`, or that of the resulting change of x, so that
-        the scale of :math:`b_i` is :math:`D_i` times ``noise``. Paper 001 has one scale for all of
-        its algorithms; only in the unit ``x`` are they comparable.
+        the scale of :math:`b_i` is :math:`D_i` times ``noise``. Xiao et al. state one scale for all
+        algorithms; only in the unit ``x`` are the noises comparable.
     jacobian_terms : {1, 2}
         Number of Jacobian terms J in the privacy loss of an iteration. The authors bound the
         removed record and the added one separately, which gives :math:`2\ln(1+\kappa)`: 2 terms

@@ -1,4 +1,4 @@
-r"""ADMM with exact primal updates and explicit Gaussian noise: the model (15) of D-ZOA (paper 002).
+r"""ADMM with exact primal updates and Gaussian noise: the model (15) of D-ZOA (Gratton et al.).
 
 .. math:: \beta_k = \arg\min F_k + \xi_k, \qquad \xi_k \sim N(0, \sigma_k^2 I)
 
@@ -49,7 +49,7 @@ class ExactADMM(ConsensusADMM):
     calibration: str = one_of("paper", CALIBRATIONS, calibration=True)
 
     needs: ClassVar[tuple[str, ...]] = ("proximal",)
-    source: ClassVar[str] = "Paper 002, eqs. (15), (17)-(20), (24), (25)"
+    source: ClassVar[str] = "Gratton et al., eqs. (15), (17)-(20), (24), (25)"
     lower_bound_because: ClassVar[str] = (
         "records with distant responses change the minimiser by the attained fraction"
     )

@@ -1,4 +1,4 @@
-r"""Private and fair classification by the functional mechanism (paper 004, Algorithms 6 to 8).
+r"""Private and fair classification by the functional mechanism (Ding, Algorithms 6 to 8).
 
 .. math:: \hat w = \arg\min_w \sum_{\phi} \hat\lambda_\phi\, \phi(w), \quad
     \hat\lambda_\phi = \sum_i \bar\lambda_{\phi t_i} + \text{noise}
@@ -73,7 +73,7 @@ class FairClassification(FunctionalMechanism):
     noise_selected: Noise = noise_field("coefficients", law=None)
     noise_rest: Noise = noise_field("coefficients", law=None)
 
-    source: ClassVar[str] = "Paper 004, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
+    source: ClassVar[str] = "Ding, sections 5-6: Algorithms 6-8, Lemmas 21-24, Theorems 18-20"
     lower_bound_because: ClassVar[str] = (
         "two stated records change the coefficients by the stated lengths before noise is added"
     )

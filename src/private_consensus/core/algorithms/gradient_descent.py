@@ -1,4 +1,4 @@
-r"""Private consensus gradient descent (paper 000, Algorithm 1).
+r"""Private consensus gradient descent (Showkatbakhsh et al., Algorithm 1).
 
 .. math::
     z_i(t) &= \mathrm{Proj}\Bigl(\sum_j w_{ij}\, y_j(t)\Bigr) \quad (9) \\
@@ -88,7 +88,7 @@ class GradientDescent(Iterative):
 
     privacy_depends_on: ClassVar[str] = NOTHING
     uses: ClassVar[tuple[str, ...]] = ("strong_convexity", "smoothness", "lipschitz")
-    source: ClassVar[str] = "Paper 000, Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
+    source: ClassVar[str] = "Showkatbakhsh et al., Algorithm 1, eqs. (8)-(12), Theorems 1 and 2"
     internal_outputs: ClassVar = ("internal", "reconstruction", "bound", "expected")
     ranges: ClassVar = {"decay": Range(0.5, 0.95, 0.75), "horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (

@@ -1,4 +1,4 @@
-r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (paper 004, Algorithm 3).
+r"""IPP-ADMM: transmit an iterate only if a noisy test finds progress (Ding, Algorithm 3).
 
 The iteration is that of PP-ADMM, except that an agent sends :math:`\hat x_i + b_{i2}` only if
 
@@ -92,7 +92,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
 
     hidden_sampling: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("proximal", "clipped_loss")
-    source: ClassVar[str] = "Paper 004, section 3.5, Algorithm 3, Theorem 10"
+    source: ClassVar[str] = "Ding, section 3.5, Algorithm 3, Theorem 10"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes each minimiser, and the tests have at most the stated loss"
     )

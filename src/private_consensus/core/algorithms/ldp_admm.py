@@ -1,4 +1,4 @@
-r"""Private ADMM with random penalties (paper 001, Algorithm 1).
+r"""Private ADMM with random penalties (Xiao et al., Algorithm 1).
 
 .. math::
     x_i^{k+1} &= w_i^{k+1} x_i^k + (1-w_i^{k+1})\,\bar x_i^k
@@ -60,7 +60,7 @@ class LocallyPrivateADMM(ADMMFamily):
     dual: str = one_of("resolved", SIGNS)
     exchange: str = one_of("plain", EXCHANGES)
 
-    source: ClassVar[str] = "Paper 001, Algorithm 1, eqs. (6), (12), (13)"
+    source: ClassVar[str] = "Xiao et al., Algorithm 1, eqs. (6), (12), (13)"
     where: ClassVar[str] = "output"
     internal_outputs: ClassVar = ("internal", *random_weights.ANALYSES)
     ranges: ClassVar = {

@@ -1,4 +1,4 @@
-r"""Private gradient descent with random aggregates (paper 001, Algorithms 2 and 2*).
+r"""Private gradient descent with random aggregates (Xiao et al., Algorithms 2 and 2*).
 
 Let :math:`S_i` be agent i and its neighbours, and
 :math:`(a, b) = \arg\max_{S_i\times S_i}\|x_a-x_b\|_1`. Algorithm 2 is
@@ -39,7 +39,7 @@ class LocallyPrivateGradientDescent(RandomAggregates):
     aggregator: str = one_of("pair", AGGREGATORS)
     own_value: bool = True
 
-    source: ClassVar[str] = "Paper 001, Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
+    source: ClassVar[str] = "Xiao et al., Algorithm 2, eq. (7); Algorithm 2*, eq. (28)"
     lower_bound_because: ClassVar[str] = (
         "at distant points, a changed label changes the gradient by the attained fraction"
     )

@@ -1,4 +1,4 @@
-r"""Algorithm 2 of paper 001 for convex functions with bounded subgradients (Theorem 3.4).
+r"""Algorithm 2 of Xiao et al. for convex functions with bounded subgradients (Theorem 3.4).
 
 .. math:: x_i^{k+1} = m_i + (2w-1)\frac{x_a-x_b}{|S_i|} - \frac{1}{c\sqrt{k+1}}\nabla f_i(m_i)
     + \Delta_i, \qquad \tilde x^{K-1} = \frac1K\sum_{k=0}^{K-1}\bar x^k
@@ -46,7 +46,7 @@ class LocallyPrivateSubgradient(RandomAggregates):
     decay: float = only(1.0, "step sizes are proportional to 1/sqrt(k)")
     exchange: str = one_of("plain", EXCHANGES)
 
-    source: ClassVar[str] = "Paper 001, Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
+    source: ClassVar[str] = "Xiao et al., Algorithm 2, Theorem 3.4; Appendix J, Algorithm 3"
     ranges: ClassVar = {"eta": Range(0.05, 4.0, 1.0, STEP), "horizon": Range(3, 40, 20)}
     lower_bound_because: ClassVar[str] = (
         "at distant points, a changed label changes the gradient by the attained fraction"

@@ -1,4 +1,4 @@
-r"""Logistic regression without privacy and without fairness (paper 004, section 6.3.1: LR).
+r"""Logistic regression without privacy and without fairness (Ding, section 6.3.1: LR).
 
 .. math:: \min_w \sum_i \bigl[\ln(1 + e^{x_i^T w}) - y_i\, x_i^T w\bigr] +
     \tfrac{\lambda}{2}\|w\|_2^2 \quad (97)
@@ -38,7 +38,7 @@ class Logistic(Algorithm):
 
     ridge: float = positive(1e-2)
 
-    source: ClassVar[str] = "Paper 004, eq. (97) and section 6.3.1"
+    source: ClassVar[str] = "Ding, eq. (97) and section 6.3.1"
 
     needs: ClassVar[tuple[str, ...]] = ("features", "labels", "in_training")
 

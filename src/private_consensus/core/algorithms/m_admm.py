@@ -1,4 +1,4 @@
-r"""ADMM with perturbed and increasing penalty (Zhang, Khalili, Liu, ICML 2018), [43] of paper 001.
+r"""M-ADMM: ADMM with perturbed and increasing penalties (Zhang, Khalili, Liu, ICML 2018).
 
 .. math:: \hat x_i = \arg\min f_i(x) + a_i^Tx + \tfrac{D_i^t}{2}\|x - c_i - b_i\|^2,
     \qquad D_i^t = 2\eta\,\theta^{t-t_0}\,|N_i|
@@ -19,13 +19,13 @@ from .families.objective_perturbation import ObjectivePerturbed
 class PenaltyPerturbation(ObjectivePerturbed):
     r"""ADMM with perturbed and increasing penalties (M-ADMM).
 
-    The parameter ``penalty_growth`` is :math:`\theta`, 1.02 in paper 001.
+    The parameter ``penalty_growth`` is :math:`\theta`, 1.02 in the paper of Xiao et al.
 
     Parameters
     ----------
     t_0 : int
-        Iteration :math:`t_0` whose penalty is :math:`2\eta|N_i|`: 0 in paper 001, and 1, the first
-        iteration, in paper 004.
+        Iteration :math:`t_0` whose penalty is :math:`2\eta|N_i|`: 0 for Xiao et al., and 1, the
+        first iteration, for Ding.
     """
 
     t_0: int = 0

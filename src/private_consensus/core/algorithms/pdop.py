@@ -1,4 +1,4 @@
-r"""Private distributed optimisation (Huang, Mitra, Vaidya, ICDCN 2015), [45] of paper 001.
+r"""Private distributed optimisation (Huang, Mitra, Vaidya, ICDCN 2015).
 
 .. math::
     z_i(t) &= \sum_j w_{ij} y_j(t) \\

@@ -1,7 +1,7 @@
 r"""Reconstruction of PFLR*: private and fair logistic regression by a shifted mean.
 
-Paper 004 compares its methods with PFLR* of Xu, Yuan and Wu (WWW 2019 companion). It describes
-PFLR* in one sentence: Laplace noise with a shifted mean is added to the objective with the fairness
+Ding compares methods with PFLR* of Xu, Yuan and Wu (WWW 2019 companion), and describes PFLR* in
+one sentence: Laplace noise with a shifted mean is added to the objective with the fairness
 constraint. The reconstruction is
 
 .. math::
@@ -59,7 +59,7 @@ class Pflr(FunctionalMechanism):
     noise_objective: Noise = noise_field("objective", law=None)
     noise_fairness: Noise = noise_field("fairness", law=None)
 
-    source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from paper 004, section 6.3.1"
+    source: ClassVar[str] = "Reconstruction of Xu, Yuan and Wu (2019) from Ding, section 6.3.1"
     lower_bound_because: ClassVar[str] = (
         "two stated records change both sums by the stated lengths before noise is added"
     )

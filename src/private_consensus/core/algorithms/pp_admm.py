@@ -1,4 +1,4 @@
-r"""PP-ADMM: private ADMM with approximate local minimisations (paper 004, section 3.4).
+r"""PP-ADMM: private ADMM with approximate local minimisations (Ding, section 3.4).
 
 .. math::
     \hat x_i &\approx \arg\min_x f_i(x) + (a_i + b_{i1})^Tx + \tfrac{D_i}2\|x - c_i\|_2^2,
@@ -34,7 +34,7 @@ from .families.approximate_admm import ApproximateADMM
 class PlausiblyPrivateADMM(ApproximateADMM):
     """Plausibly private ADMM (PP-ADMM), with one message per iteration at equal privacy cost."""
 
-    source: ClassVar[str] = "Paper 004, section 3.4, Algorithm 2, Theorem 6"
+    source: ClassVar[str] = "Ding, section 3.4, Algorithm 2, Theorem 6"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes each minimiser by the attained fraction, minus 2 beta"
     )

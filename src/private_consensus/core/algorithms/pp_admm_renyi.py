@@ -2,7 +2,7 @@ r"""PP-ADMM as published, with a proven privacy bound.
 
 The algorithm is PP-ADMM with both noises. Its noise is set by Renyi divergences of the perturbed
 objective, which are proven for generalised linear models
-(:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of paper 004 does
+(:mod:`private_consensus.privacy.objective_perturbation`). The proof of Theorem 6 of Ding does
 not cover that the shift of the noise depends on the output (errata E4.3). An iteration releases the
 exact minimiser for the sampled noise and, given this minimiser, the output of a Gaussian mechanism:
 on both data sets, the approximate solution has a distance of at most :math:`\beta/m` from it.
@@ -30,7 +30,7 @@ class RenyiAccountedPPADMM(ApproximateADMM):
     calibration: str = "accountant"
     rho_conversion: str | None = "safe"
 
-    source: ClassVar[str] = "Paper 004, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
+    source: ClassVar[str] = "Ding, Algorithm 2; Redberg, Koskela, Wang, NeurIPS 2023"
     lower_bound_because: ClassVar[str] = (
         "a changed label shifts a message, whose two noises are jointly Gaussian"
     )

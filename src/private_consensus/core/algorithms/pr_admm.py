@@ -1,6 +1,6 @@
 r"""PR-ADMM: output perturbation with decaying noise and a threshold on received values.
 
-Paper 004, section 3.3. The exact minimiser is sent with Gaussian noise of variance
+In section 3.3 of Ding, an agent sends its exact minimiser with Gaussian noise of variance
 
 .. math::
     (s^2)^{t+1} &= s_1^2\,R_P^{\lfloor t/T_p\rfloor} && \text{periodic} \\
@@ -81,7 +81,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
     sums: str = one_of("direct", SUMS, calibration=True)
     rho_conversion: str | None = "safe"
 
-    source: ClassVar[str] = "Paper 004, section 3.3, Theorems 2 and 3"
+    source: ClassVar[str] = "Ding, section 3.3, Theorems 2 and 3"
     where: ClassVar[str] = "output"
     V: ClassVar[float] = 1.0
     lower_bound_because: ClassVar[str] = (

@@ -1,4 +1,4 @@
-r"""Q-DPSGD-1: noisy gradients, quantised models and a deadline (dissertation 4.4.1, Algorithm 4).
+r"""Q-DPSGD-1: noisy gradients, quantised models and a deadline (Ding, section 4.4.1, Algorithm 4).
 
 .. math:: z_j = Q(x_j), \qquad
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,(g_i + \zeta_i), \qquad
@@ -28,7 +28,9 @@ from .families.q_dpsgd import QDPSGD
 class QDPSGD1(QDPSGD):
     """Q-DPSGD-1: noisy gradients and quantised models, Algorithm 4."""
 
-    source: ClassVar[str] = "Dissertation 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
+    source: ClassVar[str] = (
+        "Ding, section 4.4.1, Algorithm 4, eqs. (26), (27), Theorem 11, Remark 6"
+    )
     lower_bound_because: ClassVar[str] = (
         "records with gradients of norm K change a sampled mean by the stated sensitivity"
     )

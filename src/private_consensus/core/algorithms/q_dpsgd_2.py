@@ -1,4 +1,4 @@
-r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (dissertation 4.4.2, Algorithm 5).
+r"""Q-DPSGD-2: quantised models, then discrete Gaussian noise (Ding, section 4.4.2, Algorithm 5).
 
 .. math:: z_j = Q(x_j) + \zeta_j, \quad \zeta_j \sim N_{\eta Z}(0, \sigma^2K^2 I), \qquad
     x_i \leftarrow (1-e+e w_{ii})x_i + e\sum_{j\ne i} w_{ij} z_j - a e\,g_i \quad (28)
@@ -68,7 +68,7 @@ class QDPSGD2(QDPSGD):
     own: str = one_of("exact", OWN)
 
     noised_messages: ClassVar[bool] = True
-    source: ClassVar[str] = "Dissertation 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
+    source: ClassVar[str] = "Ding, section 4.4.2, Algorithm 5, eq. (28), Theorem 15, Remark 10"
 
     def _message(self, problem, horizon) -> dict[str, float]:
         a, e = self.steps(float(horizon))

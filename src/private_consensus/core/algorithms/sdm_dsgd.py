@@ -4,8 +4,8 @@ r"""SDM-DSGD: sparse differential Gaussian masking (Zhang, Fang, Liu, Zhu, MobiH
           x_i \leftarrow x_i + S(y_i - x_i), \qquad
           S(d)_k = \begin{cases} d_k/c & \text{with probability } c \\ 0 & \text{else}\end{cases}
 
-as described in section 4.5 of the dissertation, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. All
-agents store equal copies of all :math:`x_i`, which start from a common point. A round takes
+as described by Ding, section 4.5, with :math:`\zeta_i \sim N(0,\sigma^2K^2I)`. All agents store
+equal copies of all :math:`x_i`, which start from a common point. A round takes
 :math:`\max_i B/V_i + c\,T_c` seconds. The sparsification S multiplies the variance of the noise by
 1/c as well.
 
@@ -52,7 +52,7 @@ class SDMDSGD(DecentralizedSGD):
     theta: float = up_to_one(0.6)
     c: float = up_to_one(0.3)
 
-    source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in dissertation 4.5"
+    source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}
     lower_bound_because: ClassVar[str] = (
         "two records with opposite gradients of norm K change a sampled mean by the sensitivity"

@@ -1,4 +1,4 @@
-r"""Common base of the consensus ADMM methods of Gratton et al. (paper 002): the outer loop.
+r"""Common base of the consensus ADMM methods of Gratton et al.: the outer loop.
 
 Let :math:`N_k` be agent k and its neighbours. Outer iteration m is
 

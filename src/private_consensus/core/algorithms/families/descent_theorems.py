@@ -1,4 +1,4 @@
-r"""Theorems 1 and 2 of Showkatbakhsh et al. (paper 000), and other privacy conditions on the noise.
+r"""Theorems 1 and 2 of Showkatbakhsh et al., and other privacy conditions on the noise.
 
 Step t of T noisy gradient steps has the sensitivity :math:`\Delta_t` and Gaussian noise of
 standard deviation :math:`M_t`. A privacy condition bounds :math:`\sum_t \Delta_t^2/M_t^2`.
