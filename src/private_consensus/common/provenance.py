@@ -264,7 +264,7 @@ def syntax_of(text: str) -> _Syntax:
     with _without_garbage_collection():
         tree = ast.parse(text)
     imports = [node for node in _statements(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
-    return _Syntax(_dumped(_without_docstrings(tree)), tuple(imports))
+    return _Syntax(ast.dump(_without_docstrings(tree)), tuple(imports))
 
 
 @contextmanager
@@ -277,22 +277,6 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         if collects:
             gc.enable()
-
-
-def _dumped(node: Any) -> str:
-    """Return the output of :func:`ast.dump` of Python 3.11, in every version of Python."""
-    if isinstance(node, list):
-        return f"[{', '.join(map(_dumped, node))}]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    kind = type(node)
-    fields = ((name, getattr(node, name, None)) for name in kind._fields)
-    texts = (
-        f"{name}={_dumped(value)}"
-        for name, value in fields
-        if value is not None or getattr(kind, name, ...) is not None
-    )
-    return f"{kind.__name__}({', '.join(texts)})"
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:
