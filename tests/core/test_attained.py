@@ -375,7 +375,7 @@ def test_two_records_of_one_row_change_one_column(fair):
     assert tight.same_row_l2 <= tight.l2 * (1 + 1e-12)
     noises = (0.5, 2.0, 1)
     worst = tight.gaussian_loss(*noises)
-    known = FairClassification(mechanism="gaussian", fair=fair)._known(tight, noises, worst, 3)
+    known = FairClassification(mechanism="gaussian", fair=fair)._attained(tight, noises, worst, 3)
     assert known["attained"] * worst == pytest.approx(max(changes) / 0.5)
 
 

@@ -65,7 +65,7 @@ GRAPH, DEGREES, NOTHING = "graph", "degrees", "nothing"
 GIVEN = "given"
 """Calibration rule of an algorithm whose noise does not depend on the budget."""
 
-ASSUMED = "no record's gradient is longer than c1 (assumed)"
+ASSUMED = "the norm of each record's gradient is assumed to be at most c1"
 
 METHOD, AUDIT, ANALYSIS = "method", "audit", "analysis"
 """Kinds of computation in a cell: a method, an attack on it, or an analysis of it."""
@@ -183,7 +183,7 @@ class Algorithm(ABC):
         """
         if np.isfinite(budget.epsilon):
             raise InvalidInput(
-                "budget.epsilon", budget.epsilon, "inf: this algorithm is not private"
+                "budget.epsilon", budget.epsilon, "inf, since this algorithm is not private"
             )
         return self
 

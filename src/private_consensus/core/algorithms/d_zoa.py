@@ -65,7 +65,7 @@ class DZOA(ConsensusADMM):
     draws_once: ClassVar[bool] = True
     source: ClassVar[str] = "Gratton et al., Algorithm 1, eqs. (7)-(13), (20), (25), (27), (29)"
     oracles: ClassVar[tuple[str, ...]] = (
-        "the step length is computed from the norm of the non-private optimum (27)",
+        "the step size is computed from the norm of the non-private optimum (27)",
     )
     lower_bound_because: ClassVar[str] = "messages are affine in responses, which have no bound"
 

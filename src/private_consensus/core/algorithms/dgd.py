@@ -42,7 +42,7 @@ class DecentralizedGradientDescent(GradientSteps):
         Algorithm
             The algorithm itself.
         """
-        expected = "inf: this algorithm is not private"
+        expected = "inf, since this algorithm is not private"
         require(not budget.private, "budget.epsilon", budget.epsilon, expected)
         return self
 

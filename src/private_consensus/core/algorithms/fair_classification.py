@@ -119,7 +119,7 @@ class FairClassification(FunctionalMechanism):
     def _columns(self, problem) -> int:
         """Return the number of selected columns, k."""
         count = len(problem.columns_of(self.selected))
-        expected = "a part of the attributes, not all"
+        expected = "some of the attributes, but not all"
         require(count < problem.dim, "algorithm.selected", self.selected, expected)
         return count
 

@@ -116,9 +116,8 @@ class GradientDescent(Iterative):
         """
         if np.isinf(budget.epsilon):
             return replace(self, noise=0.0)
-        require(
-            budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it"
-        )
+        expected = "in (0, 1), since Gaussian noise requires a positive delta"
+        require(budget.delta > 0, "budget.delta", budget.delta, expected)
         allowed = allowance(self.calibration, budget.epsilon, budget.delta, horizon)
         noise = self._assumed_change(problem) * np.sqrt(self._squared_ratios(horizon) / allowed)
         return replace(self, noise=noise)

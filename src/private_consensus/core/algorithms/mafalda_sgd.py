@@ -267,7 +267,7 @@ def batch_of(problem: Any, t: int, batches: Any):
         Problem whose weight per record is multiplied by the number of batches.
     """
     counts = np.unique(batches)
-    require(len(counts) == 1, "algorithm.batches", counts, "one number for all settings")
+    require(len(counts) == 1, "algorithm.batches", counts, "an equal number for all settings")
     b = int(counts[0])
     if b == 1:
         return problem

@@ -1,4 +1,4 @@
-r"""ADMM with output perturbation (Ding, Gong, Pan, Han, arXiv 1901.02094).
+r"""ADMM with output perturbation (Ding, Gong, Zhang, Pan, Han, arXiv 1901.02094).
 
 An agent sends its exact minimiser with noise. Later iterations use the noisy value only.
 """

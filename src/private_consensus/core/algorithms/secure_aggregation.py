@@ -32,7 +32,7 @@ class SecureAggregation(WithoutNeighbours):
     The parameter ``noise`` is the standard deviation :math:`\sigma` of the noise of the sum.
     """
 
-    source: ClassVar[str] = "Bonawitz et al., CCS 2017, for the sum; noise as in central descent"
+    source: ClassVar[str] = "Bonawitz et al., CCS 2017 (secure sum); noisy gradient descent"
     lower_bound_because: ClassVar[str] = (
         "a changed label changes the noisy sum by half of the bound at every point"
     )

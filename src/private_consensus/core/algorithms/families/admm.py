@@ -427,7 +427,7 @@ class ADMMFamily(Iterative):
             return self
         if not budget.private:
             return self.without_noise()
-        expected = "inf: this algorithm is not private"
+        expected = "inf, since this algorithm is not private"
         require(bool(self.where), "budget.epsilon", budget.epsilon, expected)
         return self.with_noise_for(budget, problem, network, horizon)
 

@@ -60,7 +60,7 @@ class ApproximateADMM(ADMMFamily):
     rho_conversion: str | None = "shortcut"
     beta: float = positive(10.0**-3.5)
     splits: float = fraction(0.001)
-    e3: float = fraction(0.99, expected="above 0 and below 1: epsilon_i3 < epsilon_i1")
+    e3: float = fraction(0.99, expected="in (0, 1), since epsilon_i3 < epsilon_i1")
     lam_rule: str = one_of("sharp", RULES)
     delta_1: float = fraction(1e-4)
     perturbed: str = one_of("objective", PRIVACY_COSTS)

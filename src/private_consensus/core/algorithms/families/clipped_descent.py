@@ -233,7 +233,8 @@ class WithoutNeighbours(ClippedDescent):
 
 def mu_of(budget) -> float:
     """Return the largest mu of Gaussian differential privacy that meets a budget."""
-    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+    expected = "in (0, 1), since Gaussian noise requires a positive delta"
+    require(budget.delta > 0, "budget.delta", budget.delta, expected)
     return float(gaussian_mu(budget.epsilon, budget.delta))
 
 

@@ -254,7 +254,8 @@ class ConsensusADMM(Iterative):
 def check_budget(budget) -> None:
     """Raise an error unless epsilon is in (0, 1] and delta is positive, as Theorem 1 requires."""
     require(budget.epsilon <= 1, "budget.epsilon", budget.epsilon, "in (0, 1] (Theorem 1)")
-    require(budget.delta > 0, "budget.delta", budget.delta, "in (0, 1): Gaussian noise needs it")
+    expected = "in (0, 1), since Gaussian noise requires a positive delta"
+    require(budget.delta > 0, "budget.delta", budget.delta, expected)
 
 
 def gaussian_release(
