@@ -2,8 +2,8 @@
 Compare methods at one budget
 =============================
 
-Three methods estimate the same mean with the same budget. The figure shows the error of the
-released values against the iteration, as a mean over 20 runs.
+Ten agents on a ring estimate a mean by three methods with the same budget. The figure shows the
+error of the released values against the iteration, as a mean over 20 runs.
 """
 
 import altair as alt
