@@ -24,7 +24,7 @@ from private_consensus.reproduction.plotting.drawings import (
     save,
 )
 from private_consensus.reproduction.plotting.printing import main as print_figures
-from private_consensus.reproduction.plotting.printing import measured, sized
+from private_consensus.reproduction.plotting.printing import sized, width_of
 from private_consensus.reproduction.plotting.repairs import draw as draw_repairs
 from private_consensus.reproduction.plotting.specifications import named_data
 from private_consensus.reproduction.plotting.theme import ALARM
@@ -307,7 +307,7 @@ def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inc
     shown = pl.concat([frame.with_columns(panel=pl.lit(t)) for t in "ab"])
     figure = {"title": "A figure", "panels": [panel(title=t) for t in "ab"]}
     made = sized(plotting.draw("none", "nobody", shown, figure, STYLES), inches)
-    assert abs(measured(made) - 72 * inches) < 1.0
+    assert abs(width_of(made) - 72 * inches) < 1.0
     assert made["columns"] == columns and "title" not in made
     sizes = set(map(int, re.findall(r'[fF]ontSize": (\d+)', json.dumps(made))))
     assert sizes == {8}
@@ -339,7 +339,7 @@ def test_no_name_or_title_makes_a_figure_for_print_wider(names, titles):
     words = {word for title in titles for name in names(title) for word in name.split()}
     for inches in (3.3, 6.8):
         made = sized(screen, inches)
-        assert measured(made) < 72 * inches + 1.0
+        assert width_of(made) < 72 * inches + 1.0
         shown = json.dumps(made, ensure_ascii=False)
         assert all(word in shown for word in words)
 
@@ -363,8 +363,8 @@ def test_colours_and_numbers_of_places_fit_in_print(inches):
         "hconcat": [dict(panel, title=name) for name in ("one", "two", "three")],
         "resolve": {"scale": {"color": "independent"}},
     }  # fmt: skip
-    assert measured(figure) > 72 * 6.8
-    assert abs(measured(sized(figure, inches)) - 72 * inches) < 2.0
+    assert width_of(figure) > 72 * 6.8
+    assert abs(width_of(sized(figure, inches)) - 72 * inches) < 2.0
 
 
 def test_titles_of_panels_stand_at_one_height_whatever_their_axes_say():
@@ -447,6 +447,6 @@ def test_a_drawing_above_nine_inches_is_not_printed(tmp_path, capsys):
 
 def test_a_figure_is_as_wide_with_one_panel_as_with_two_or_three():
     """Pictures that fill a column then have text of one size."""
-    widths = [measured(named_figure(lambda title: ["one", "two"], titles))
+    widths = [width_of(named_figure(lambda title: ["one", "two"], titles))
               for titles in ("a", "ab", "abc")]  # fmt: skip
     assert max(widths) - min(widths) < 0.03 * max(widths)

@@ -1,4 +1,4 @@
-"""Figures: one theme, curves from tables of points, and modules with drawings of single papers."""
+"""Draw figures as Vega-Lite charts: curves, and drawings of single papers, in one theme."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SHARED = {
     "axes", "captions", "coinciding", "curves", "drawings", "figure_styles", "panels", "printing",
     "repairs", "specifications", "theme",
 }  # fmt: skip
-"""Modules of all papers."""
+"""Modules that the drawings of all papers use."""
 
 
 def module_of(paper: str) -> str | None:
-    """Return the name of the module with drawings of a paper, or None."""
+    """Return the name of the module with the drawings of a paper; None if it has only curves."""
     modules = {module.name for module in pkgutil.iter_modules(__path__)} - SHARED
     return f"{__name__}.{paper}" if paper in modules else None
 
@@ -30,7 +30,10 @@ def draw(
     figure: Mapping[str, Any],
     styles: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, Any]:
-    """Draw a figure by the paper's function of that name, or as curves if there is none.
+    """Draw a figure.
+
+    The module of the paper may have a function with the name of the figure. Otherwise the figure
+    consists of curves.
 
     Parameters
     ----------
@@ -50,13 +53,13 @@ def draw(
     dict
         Vega-Lite specification.
     """
-    # Imported here, since the workflow only needs the name of a module.
+    # Imported here, because the workflow imports this module only for ``module_of``.
     from altair.utils.schemapi import debug_mode
 
     from .curves import curves
 
     module = module_of(paper)
     drawings = vars(import_module(module)) if module else {}
-    # A chart is validated once, when it is finished.
+    # Without validation of parts; the finished chart is validated.
     with debug_mode(False):
         return drawings.get(name, curves)(numbers, figure, styles)

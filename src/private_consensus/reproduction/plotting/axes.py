@@ -1,4 +1,4 @@
-"""Ranges, ticks and labels of axes."""
+"""Ranges, ticks and tick labels of axes."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from typing import Any
 
 from private_consensus.common.symbols import power_of_ten
 
-FEW = 9
-"""Largest number of computed values that each get a tick."""
-ROOM = 0.04
-"""Margin of an axis beyond its points, as a fraction of its length."""
+MAX_POINT_TICKS = 9
+"""Largest number of computed points for which each point has a tick."""
+MARGIN = 0.04
+"""Margin of an axis beyond its smallest and largest point, as a fraction of its length."""
 STRIP = 0.11
-"""Length of a strip for infinity, or for zero on a logarithmic axis, as a fraction of the axis."""
-SHORT = (1e-2, 1e4)
-"""Numbers within these bounds are written without a power of ten."""
-APART = 4
+"""Length of the strip beyond an axis that shows infinity, or zero on a logarithmic axis, as a
+fraction of the length of the axis."""
+DECIMAL_RANGE = (1e-2, 1e4)
+"""Range of absolute values that are written without a power of ten."""
+LABEL_DISTANCE = 4
 """Smallest distance between two labels in pixels."""
 LETTER = 0.025
 """Width of a letter of a label, as a fraction of the length of the axis."""
-ALIKE = 0.4
+MIN_COMMON_FRACTION = 0.4
 """Smallest fraction of a common axis that each of its panels has to fill."""
 
 
@@ -32,8 +33,12 @@ class Extent:
 
     Attributes
     ----------
+    low, high : float
+        Ends of the axis.
+    log : bool
+        True for a logarithmic axis.
     above, below : bool
-        Whether there is a strip for values beyond the upper and the lower end.
+        True if there is a strip beyond the upper end, or beyond the lower end.
     """
 
     low: float
@@ -42,23 +47,26 @@ class Extent:
     above: bool = False
     below: bool = False
 
-    def at(self, share: float) -> float:
-        """Return the value at a fraction of the length of the axis, possibly beyond its ends."""
+    def at(self, fraction: float) -> float:
+        """Return the value at a fraction of the length of the axis; below 0 or above 1, the value
+        is beyond its ends.
+        """
         if self.log:
-            return 10 ** (log10(self.low) + share * (log10(self.high) - log10(self.low)))
-        return self.low + share * (self.high - self.low)
+            return 10 ** (log10(self.low) + fraction * (log10(self.high) - log10(self.low)))
+        return self.low + fraction * (self.high - self.low)
 
-    def share(self, extent: Extent) -> float:
-        """Length of another extent, in lengths of this one."""
+    def relative_length(self, extent: Extent) -> float:
+        """Return the length of another range, divided by the length of this range."""
         scale = log10 if self.log else float
         return (scale(extent.high) - scale(extent.low)) / (scale(self.high) - scale(self.low))
 
     @property
     def domain(self) -> list[float]:
-        """Ends of the scale, with the strips."""
+        """Ends of the scale, including the strips."""
         return [self.at(-STRIP if self.below else 0.0), self.at(1 + STRIP if self.above else 1.0)]
 
     def scale(self) -> dict[str, Any]:
+        """Return the scale of the axis as Vega-Lite options."""
         if self.log:
             return {"type": "log", "domain": self.domain, "nice": False}
         return {"type": "linear", "domain": self.domain, "nice": False, "zero": False}
@@ -66,15 +74,14 @@ class Extent:
     def axis(
         self, values: Sequence[float] = (), strip_labels: tuple[str, str] = ("", "")
     ) -> dict[str, Any]:
-        """Return the axis with its ticks and labels, as Vega-Lite options.
+        """Return the ticks and labels of the axis as Vega-Lite options.
 
-        Ticks are the given values if these are few and the axis is logarithmic; otherwise they are
-        regular.
+        A logarithmic axis with few points has one tick per point; other axes have regular ticks.
 
         Parameters
         ----------
         values : sequence of float
-            Values of the computed points.
+            Coordinates of the points.
         strip_labels : tuple of str
             Labels of the strips above and below the axis.
 
@@ -82,27 +89,27 @@ class Extent:
         -------
         dict
         """
-        few = self.log and 0 < len(set(values)) <= FEW
-        ticks = sorted(set(values)) if few else []
+        tick_per_point = self.log and 0 < len(set(values)) <= MAX_POINT_TICKS
+        ticks = sorted(set(values)) if tick_per_point else []
         ticks = ticks or (log_ticks if self.log else linear_ticks)(self.low, self.high)
         names = dict(zip(ticks, labels(ticks, log=self.log), strict=True))
-        names = self._spaced(names) if few else names
+        names = self._spaced(names) if tick_per_point else names
         upper = {self.at(1 + STRIP / 2): strip_labels[0]} if self.above else {}
         lower = {self.at(-STRIP / 2): strip_labels[1]} if self.below else {}
         if upper:
-            # The renderer omits the later of two overlapping labels, which would be the strip's.
+            # Of two overlapping labels, the renderer omits the later one, here that of the strip.
             names = {value: name for value, name in names.items() if self.place(value) < 1 - STRIP}
         names = {**lower, **names, **upper}
         keyed = {_key(value): name for value, name in names.items()}
         looked_up = f"{json.dumps(keyed, ensure_ascii=False)}[format(datum.value, '.6e')]"
-        # Labels of strips are always shown; other labels are omitted where they would overlap.
+        # Labels of strips are always shown; overlapping labels of other ticks are omitted.
         overlap = False if upper and lower else "greedy"
         return {
             "values": list(names),
             "labelExpr": looked_up,
             "tickCount": len(names),
             "labelOverlap": overlap,
-            "labelSeparation": APART,
+            "labelSeparation": LABEL_DISTANCE,
         }
 
     def place(self, value: float) -> float:
@@ -122,20 +129,21 @@ class Extent:
 
 
 def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None = None) -> Extent:
-    """Compute the range of an axis: the requested ends, or all finite values with a margin.
+    """Compute the range of an axis that covers all finite values, with a margin.
 
     Parameters
     ----------
     values : iterable of float
-        Values to cover; on a logarithmic axis only positive values count.
+        Coordinates of the points; a logarithmic axis ignores values that are not positive.
     log : bool
         True for a logarithmic axis.
     ends : sequence of float, optional
-        Lowest and highest value of the axis.
+        Ends of the axis, which then replace those of the values.
 
     Returns
     -------
     Extent
+        Range of the axis, without strips.
     """
     if ends is not None:
         return Extent(low=float(ends[0]), high=float(ends[1]), log=log)
@@ -144,16 +152,18 @@ def extent(values: Iterable[float], *, log: bool, ends: Sequence[float] | None =
     if low == high:
         low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
     tight = Extent(low=low, high=high, log=log)
-    return Extent(low=tight.at(-ROOM), high=tight.at(1 + ROOM), log=log)
+    return Extent(low=tight.at(-MARGIN), high=tight.at(1 + MARGIN), log=log)
 
 
 def common(extents: Sequence[Extent]) -> list[Extent]:
-    """Return one range for panels that are compared, unless a panel would be unreadable in it."""
+    """Return the common range of compared axes, or their own ranges if one would be too short in
+    the common range.
+    """
     union = replace(
         extents[0], low=min(e.low for e in extents), high=max(e.high for e in extents),
         above=any(e.above for e in extents), below=any(e.below for e in extents),
     )  # fmt: skip
-    if all(union.share(panel_extent) >= ALIKE for panel_extent in extents):
+    if all(union.relative_length(panel_extent) >= MIN_COMMON_FRACTION for panel_extent in extents):
         return [union] * len(extents)
     return list(extents)
 
@@ -214,7 +224,7 @@ def linear_ticks(low: float, high: float, max_count: int = 7) -> list[float]:
 
 
 def _short(value: float) -> bool:
-    return SHORT[0] <= abs(value) < SHORT[1]
+    return DECIMAL_RANGE[0] <= abs(value) < DECIMAL_RANGE[1]
 
 
 def short(value: float) -> str:
@@ -223,14 +233,14 @@ def short(value: float) -> str:
 
 
 def written(value: float) -> str:
-    """Format the number of a tick, with separators of thousands."""
+    """Format the number of a tick, with thousands separators."""
     if abs(value) >= 1e6:
         return _power(value)
     return f"{value:{',.0f' if abs(value) >= 1000 else '.3g'}}".replace("-", "−")
 
 
 def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
-    """Format ticks uniformly: all as multiples of powers of ten, or none.
+    """Format the labels of ticks: all of them with powers of ten, or none.
 
     Parameters
     ----------

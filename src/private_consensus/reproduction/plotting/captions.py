@@ -1,4 +1,4 @@
-"""Text below the title of a figure: data source, conditions, explanation of the dagger."""
+"""Texts below the title of a figure: data source, conditions, explanation of the dagger."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from private_consensus.common.symbols import typeset
 from ..datasets.catalogue import DATA_SETS, entry
 from ..experiments.numbers import UNPROVEN
 
-UNPROVEN_NOTE = "† no guarantee is proven at the ε that is claimed"
+UNPROVEN_NOTE = "† no guarantee is proven at the claimed ε"
 
 
 def facts(figure: Mapping[str, Any]) -> str:
@@ -32,12 +32,12 @@ def facts(figure: Mapping[str, Any]) -> str:
 
 
 def marks(numbers: pl.DataFrame) -> str:
-    """Return the explanation of the dagger if the figure has one."""
+    """Return the explanation of the dagger if a curve of the figure has it; else an empty text."""
     return UNPROVEN_NOTE if (numbers["guarantee"] == UNPROVEN).any() else ""
 
 
 def data_of(source: str) -> str:
-    """Describe data sets with their versions and origins."""
+    """Describe the data sets of a figure with their versions and sources."""
     return "; ".join(_data(origin) for origin in source.split("; "))
 
 

@@ -1,4 +1,4 @@
-"""Note on curves that are indistinguishable in the figure."""
+"""Note below a figure that names coinciding curves."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from .axes import Extent
 if TYPE_CHECKING:
     from .curves import Panel
 
-CLOSE = 0.004
-"""Fraction of an axis that is less than the width of a line."""
-MOST = 2
+MAX_DISTANCE = 0.004
+"""Largest distance of coinciding curves, as a fraction of the axis: less than the line width."""
+MAX_GROUPS = 2
 """Largest number of groups in the note."""
 
 
 def coinciding(panels: Sequence[Panel]) -> str:
-    """Name the curves of a figure that are indistinguishable; empty if there are none."""
+    """Return the note that names coinciding curves; empty if there are none."""
     panels_of_group: dict[tuple[str, ...], list[str]] = {}
     for panel in panels:
-        for group in together(panel):
+        for group in coinciding_groups(panel):
             panels_of_group.setdefault(tuple(group), []).append(typeset(panel.spec["title"]))
-    clauses = [_said(group, titles, len(panels)) for group, titles in panels_of_group.items()]
-    omitted = f"; and {len(clauses) - MOST} more" if len(clauses) > MOST else ""
-    return f"coinciding curves: {'; '.join(clauses[:MOST])}{omitted}" if clauses else ""
+    clauses = [_clause(group, titles, len(panels)) for group, titles in panels_of_group.items()]
+    omitted = f"; and {len(clauses) - MAX_GROUPS} more" if len(clauses) > MAX_GROUPS else ""
+    return f"coinciding curves: {'; '.join(clauses[:MAX_GROUPS])}{omitted}" if clauses else ""
 
 
-def _said(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
+def _clause(group: Sequence[str], titles: Sequence[str], panels: int) -> str:
     names = " and ".join(group) if len(group) < 4 else f"{group[0]} and {len(group) - 1} others"
-    where = titles[0] if len(titles) == 1 and panels > 1 else ""
-    return f"{names} ({where})" if where else names
+    panel_title = titles[0] if len(titles) == 1 and panels > 1 else ""
+    return f"{names} ({panel_title})" if panel_title else names
 
 
-def together(panel: Panel) -> list[list[str]]:
+def coinciding_groups(panel: Panel) -> list[list[str]]:
     """Group the curves whose points are closer than the width of a line."""
     lines = {
         str(name[0]): dict(zip(curve["x"], curve["dot"], strict=True))
@@ -62,4 +62,4 @@ def _close(first: dict[float, float], second: dict[float, float], y: Extent) -> 
     ends = np.array([y.low, y.high])
     if y.log:
         a, b, ends = np.log10(a), np.log10(b), np.log10(ends)
-    return bool(np.max(np.abs(a - b)) <= CLOSE * (ends[1] - ends[0]))
+    return bool(np.max(np.abs(a - b)) <= MAX_DISTANCE * (ends[1] - ends[0]))

@@ -1,4 +1,4 @@
-"""Figures of curves with bands, in one or several panels."""
+"""Draw figures of curves with bands, in one or several panels."""
 
 from __future__ import annotations
 
@@ -25,29 +25,45 @@ CROWDED = 40
 """Number of points per curve above which points have tooltips but are not drawn."""
 
 LETTER, SYMBOL = 5.8, 44
-"""Pixels of a letter of the legend, and of the symbol before a name."""
+"""Width of a letter of the legend, and of the symbol before a name, in pixels."""
 
-NOTHING = 1e-9
-"""Fraction of the lower end of a logarithmic axis below which a value counts as zero."""
+ZERO_FRACTION = 1e-9
+"""Fraction of the lower end of a logarithmic axis below which a value is labelled as zero."""
 
 SIDE, GAP = 62, 34
-"""Pixels for the axis of a panel, and between panels."""
+"""Width of the axis of a panel, and distance between panels, in pixels."""
 
 MAX_COLUMNS = 2
 """Largest number of panels per row."""
-ALONE = (2 * WIDTH + SIDE, 300)
-"""Width and height of a single panel: the drawing is as wide as one of two panels, so that text has
-one size in all figures."""
+SINGLE_PANEL_SIZE = (2 * WIDTH + SIDE, 300)
+"""Width and height of a single panel in pixels. A drawing with one panel is as wide as one with two
+panels, so that text has the same size in all figures."""
 
 SHOWN, SWITCHED = "shown", "first"
-"""Names of the selection of curves, and of the layer that holds it."""
+"""Names of the selection of curves by the legend, and of the layer that defines it."""
 
 Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Panel:
-    """Content of a panel: points, styles and ranges of the axes."""
+    """Panel of curves.
+
+    Attributes
+    ----------
+    spec : mapping
+        Specification of the panel.
+    points : DataFrame
+        Points of its curves.
+    styles : CurveStyles
+        Styles of all curves of the figure.
+    names : list of str
+        Names of all curves of the figure.
+    x, y : Extent
+        Ranges of the axes.
+    size : (int, int)
+        Width and height in pixels.
+    """
 
     spec: Spec
     points: pl.DataFrame
@@ -79,11 +95,11 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     panels = [
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]
-    panels = _compared(panels, figure.get("columns") or len(panels))
+    panels = _with_common_axes(panels, figure.get("columns") or len(panels))
     shared = curve_styles(points, styles)
     names = list(shared.colour)
     columns = min(figure.get("columns") or len(panels), MAX_COLUMNS, len(panels))
-    size = ALONE if len(panels) == 1 else (WIDTH, HEIGHT)
+    size = SINGLE_PANEL_SIZE if len(panels) == 1 else (WIDTH, HEIGHT)
     legend = legend_of(names, columns * (size[0] + SIDE))
     charts = [
         panel_chart(replace(panel, styles=shared, names=names, size=size), legend)
@@ -95,12 +111,12 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
 
 
 def arranged(panels: Sequence[dict[str, Any]], columns: int | None = None) -> dict[str, Any]:
-    """Arrange panels in rows.
+    """Arrange the charts of panels in rows.
 
     Parameters
     ----------
     panels : sequence of dict
-        Charts of the panels.
+        Chart of each panel.
     columns : int, optional
         Panels per row; all in one row by default.
 
@@ -116,7 +132,7 @@ def arranged(panels: Sequence[dict[str, Any]], columns: int | None = None) -> di
 
 
 def switched(chart: dict[str, Any], first: dict[str, Any]) -> dict[str, Any]:
-    """Add one selection by the legend, defined in the first panel and used by all panels.
+    """Add a selection of curves by the legend, which the first panel defines and all panels use.
 
     Parameters
     ----------
@@ -161,7 +177,7 @@ def legend_of(names: Sequence[str], width: float) -> dict[str, Any]:
 
 
 def thinned(points: pl.DataFrame) -> pl.DataFrame:
-    """Keep every k-th point of long curves."""
+    """Reduce curves to at most :data:`MOST_POINTS` points, evenly spaced along the curve."""
     rank = pl.int_range(pl.len()).over("panel", "curve")
     stride = ((pl.len().over("panel", "curve") - 1) // MOST_POINTS + 1).clip(lower_bound=1)
     return points.filter(rank % stride == 0)
@@ -171,7 +187,7 @@ def _panel(points: pl.DataFrame, spec: Spec) -> Panel:
     log = spec["log_y"]
     values = [v for c in ("y", "low", "high") for v in points[c].cast(float).to_list()]
     if spec["y_domain"] is None and log:
-        # A band may reach to zero; the axis is that of the curves and of what is above them.
+        # A band may reach zero; the axis covers the curves and the upper ends of bands.
         values = [*points["y"].cast(float), *points["high"].cast(float)]
     y = extent(values, log=log, ends=spec["y_domain"])
     x = extent(points["x"].cast(float), log=spec["log_x"])
@@ -185,9 +201,9 @@ ON, ABOVE, BELOW = "on the axis", "above the axis", "below the axis"
 
 
 def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Add the columns that place points on the axis, above it or below it.
+    """Add columns that state whether a point lies on the axis, above it or below it.
 
-    Lines and bands contain only finite values, because a specification cannot hold infinity.
+    Values that are not finite become null, because a Vega-Lite specification cannot contain them.
 
     Parameters
     ----------
@@ -199,7 +215,9 @@ def on_axis(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Points with ``place``, ``exact``, ``infinite``, ``beyond`` and ``dot``.
+        Points with ``place`` (on, above or below the axis), ``exact`` (the finite value),
+        ``infinite`` (True for infinity), ``dot`` (the value of a point on the axis) and ``beyond``
+        (the position of other points in their strip).
     """
     value = pl.col("y").cast(float)
     position = pl.when(value < y.low).then(pl.lit(BELOW)).when(value > y.high).then(pl.lit(ABOVE))
@@ -232,12 +250,13 @@ def _finite(column: str) -> pl.Expr:
     return pl.when(value.is_finite()).then(value)
 
 
-def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
-    """Give panels of one quantity, or those of one row, a common axis unless a panel would be
-    unreadable.
+def _with_common_axes(panels: Sequence[Panel], columns: int) -> list[Panel]:
+    """Set a common y axis for panels of one quantity, or for those in one row.
+
+    Panels whose curves would be too small on the common axis keep their own.
     """
     compared = list(panels)
-    for indices in _alike(panels):
+    for indices in _groups_by_quantity(panels):
         shared = common([panels[i].y for i in indices])
         if shared[0] is not shared[-1]:
             rows = [[i for i in indices if i // columns == row] for row in range(len(panels))]
@@ -247,8 +266,10 @@ def _compared(panels: Sequence[Panel], columns: int) -> list[Panel]:
     return compared
 
 
-def _alike(panels: Sequence[Panel]) -> list[list[int]]:
-    """Group panels with equal titles and kinds of axes whose range is not configured."""
+def _groups_by_quantity(panels: Sequence[Panel]) -> list[list[int]]:
+    """Group the panels with the same title and kind of y axis, except those whose range is
+    configured.
+    """
     groups: dict[tuple, list[int]] = {}
     for index, panel in enumerate(panels):
         spec = panel.spec
@@ -258,7 +279,7 @@ def _alike(panels: Sequence[Panel]) -> list[list[int]]:
 
 
 def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
-    """Add the column ``beyond``: the position in its strip of a point off the axis.
+    """Add the column ``beyond``: the position in the strip of each point beyond the axis.
 
     Parameters
     ----------
@@ -270,7 +291,7 @@ def marked_beyond(points: pl.DataFrame, y: Extent) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Points on the axis have null; curves have different heights.
+        Points on the axis have null. Each curve has its own height in the strip.
     """
     off = points.filter(pl.col("place") != ON)["curve"].unique(maintain_order=True).to_list()
     lines = {name: (i + 1) / (len(off) + 1) for i, name in enumerate(off)}
@@ -293,7 +314,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     panel : Panel
-        Points, axes, styles and specification of the panel.
+        Content of the panel.
     legend : dict
         Options of the shared legend.
 
@@ -309,12 +330,12 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
               axis=panel.x.axis(points["x"].to_list()))  # fmt: skip
     y_scale = panel.y.scale()
     y = field("y", title=typeset(spec["y_title"]), scale=y_scale,
-              axis=panel.y.axis(strip_labels=_said(panel)))  # fmt: skip
+              axis=panel.y.axis(strip_labels=_strip_labels(panel)))  # fmt: skip
     colour = field("curve", "nominal", legend=legend, scale={"domain": names, "range": colours})
     dash = field("curve", "nominal", legend=legend, scale={"domain": names, "range": dashes})
     base, data = {"x": x, "color": colour}, _columns(points)
 
-    def seen(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
+    def opacity_of(opacity: float, hidden: float = 0.08) -> dict[str, Any]:
         return {"condition": [{"param": SHOWN, "value": opacity}], "value": hidden}
 
     def layer(mark: dict[str, Any], **channels: Any) -> dict[str, Any]:
@@ -325,16 +346,16 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
         *_strips(panel),
         layer(
             {"type": "area", "clip": True},
-            y=field("low", scale=y_scale), y2={"field": "high"}, opacity=seen(0.18, 0.0),
+            y=field("low", scale=y_scale), y2={"field": "high"}, opacity=opacity_of(0.18, 0.0),
         ),
         layer(
             {"type": "line", "clip": True, "strokeWidth": 1.8},
-            y=y, strokeDash=dash, opacity=seen(1.0),
+            y=y, strokeDash=dash, opacity=opacity_of(1.0),
         ),
         layer(
             {"type": "point", "filled": True, "size": 26},
             y=field(_value("dot", points), scale=y_scale), tooltip=tooltip,
-            opacity=seen(1.0) if _dotted(points) else {"value": 0.0},
+            opacity=opacity_of(1.0) if _dotted(points) else {"value": 0.0},
         ),
     ]  # fmt: skip
     if _leaves_axis(points):
@@ -342,7 +363,7 @@ def panel_chart(panel: Panel, legend: dict[str, Any]) -> dict[str, Any]:
         layers.append(
             layer(
                 {"type": "point", "filled": True, "size": 45},
-                y=field("beyond", scale=y_scale), tooltip=tooltip, opacity=seen(1.0),
+                y=field("beyond", scale=y_scale), tooltip=tooltip, opacity=opacity_of(1.0),
                 shape=field("place", "nominal", legend=None, scale=shapes),
             )
         )  # fmt: skip
@@ -365,7 +386,7 @@ def _leaves_axis(points: pl.DataFrame) -> bool:
 
 
 def _value(column: str, points: pl.DataFrame) -> str:
-    """Return the column of a value; ``y`` if all points are on the axis, since all are equal."""
+    """Return the column to draw: ``y`` if all points are on the axis, where both are equal."""
     return column if _leaves_axis(points) else "y"
 
 
@@ -384,12 +405,12 @@ def _tooltip(spec: Spec, points: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _dotted(points: pl.DataFrame) -> bool:
-    """Return True if points are drawn: only if there are few."""
+    """Return True if the curves have so few points that these are drawn as dots."""
     return points.group_by("curve").len()["len"].max() <= CROWDED
 
 
 def _strips(panel: Panel) -> list[dict[str, Any]]:
-    """Grey strips beyond the ends of the axis."""
+    """Return grey rectangles for the strips beyond the ends of the axis."""
     y, (bottom, top) = panel.y, panel.y.domain
     strips = [(y.high, top)] * y.above + [(bottom, y.low)] * y.below
     return [
@@ -405,10 +426,10 @@ def _strips(panel: Panel) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _said(panel: Panel) -> tuple[str, str]:
+def _strip_labels(panel: Panel) -> tuple[str, str]:
     """Return the labels of the strips above and below the axis."""
     below = panel.points.filter(pl.col("place") == BELOW)["exact"].drop_nulls()
-    zero = panel.y.log and all(value < NOTHING * panel.y.low for value in below)
+    zero = panel.y.log and all(value < ZERO_FRACTION * panel.y.low for value in below)
     infinite = panel.points["infinite"].any()
     never = "not reached" if panel.spec.get("goals") else "∞"
     return never if infinite else "above", "0" if zero else "below"

@@ -1,4 +1,4 @@
-"""Drawings of the data themselves: what each agent holds."""
+"""Drawing of data partitions: the records that each agent holds."""
 
 from __future__ import annotations
 

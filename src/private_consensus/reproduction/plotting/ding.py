@@ -1,4 +1,4 @@
-"""Drawings of paper 004: its graph; all else are curves."""
+"""Drawing of the graph of Ding (2022); its other figures are curves."""
 
 from __future__ import annotations
 

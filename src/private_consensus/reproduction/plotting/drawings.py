@@ -1,4 +1,4 @@
-"""Files of a figure: specification, SVG, PNG and PDF."""
+"""Write the files of a figure: Vega-Lite specification, SVG, PNG and PDF."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from private_consensus.common.provenance import atomic_write
 
 DIGITS = 6
 """Significant digits of numbers in a specification."""
-PIXELS, LEAST_SCALE = 1600, 1.5
-"""Width of a PNG in pixels, and its smallest number of pixels per unit of the drawing."""
+PIXELS, MIN_SCALE = 1600, 1.5
+"""Width of a PNG in pixels, and smallest number of pixels per unit of the drawing."""
 COLOURS = 256
-"""Colours of a PNG; a chart has few."""
+"""Number of colours of a PNG; a chart has few."""
 PAGE = """#set document(date: none)
 #set page(width: auto, height: auto, margin: 0pt)
 #image("drawing.svg")"""
-"""Typst document without a date, with a page that is as large as the drawing."""
+"""Typst document without a date, whose page has the size of the drawing."""
 
 WIDTH = re.compile(r'width="([\d.]+)"')
 HIDDEN = re.compile(r'<(path|rect|line|text|circle)\b[^>]*? opacity="0"[^>]*?(?:/>|>[^<]*</\1>)')
-"""Marks that only a pointer finds. The points of long curves are two thirds of a drawing."""
+"""Invisible marks, which only show tooltips. They would be two thirds of the size of a drawing."""
 FOR_SCREEN_READERS = re.compile(r' (?:role|aria-[a-z]+|pointer-events)="[^"]*"')
-"""Attributes of single marks; a page has one alternative text per figure instead."""
+"""Accessibility attributes of single marks. Pages have one alternative text per figure instead."""
 POSITIONS = re.compile(r' (?:d|transform)="[^"]*"')
 LONG = re.compile(r"-?\d+\.\d{2,}")
 OPAQUE = ' opacity="1"'
@@ -38,7 +38,7 @@ def save(
     chart: Mapping[str, Any], *, json_path: Path, svg: Path, png: Path, pdf: Path,
     png_scale: float = 2,
 ) -> None:  # fmt: skip
-    """Write a chart in four formats, each of them atomically.
+    """Write a chart in four formats; each file is written atomically.
 
     Parameters
     ----------
@@ -53,13 +53,14 @@ def save(
     pdf : Path
         Target of the PDF.
     png_scale : float, default 2
-        Pixels per unit if less than ``LEAST_SCALE``; else the PNG is ``PIXELS`` wide or wider.
+        Pixels per unit of the drawing, if below ``MIN_SCALE``. Otherwise the PNG is at least
+        ``PIXELS`` wide.
     """
     specification = json.dumps(rounded(chart), sort_keys=True, separators=(",", ":"))
-    drawing = drawn(specification)
+    drawing = svg_of(specification)
     scale = png_scale
-    if scale >= LEAST_SCALE:
-        scale = max(LEAST_SCALE, PIXELS / float(WIDTH.search(drawing)[1]))
+    if scale >= MIN_SCALE:
+        scale = max(MIN_SCALE, PIXELS / float(WIDTH.search(drawing)[1]))
     for path, content in (
         (json_path, specification.encode()),
         (svg, drawing.encode()),
@@ -70,18 +71,18 @@ def save(
             temporary.write_bytes(content)
 
 
-def drawn(specification: str) -> str:
-    """Draw a Vega-Lite specification as SVG, without invisible marks."""
+def svg_of(specification: str) -> str:
+    """Convert a Vega-Lite specification to SVG without invisible marks."""
     import vl_convert
 
     svg = HIDDEN.sub("", _renumbered(vl_convert.vegalite_to_svg(specification)))
-    # The opacity of a whole mark would be a group of its own in a PDF.
+    # The attribute ``opacity`` would create a separate group for each mark of the PDF.
     transparent = r'\1 fill-opacity="\2" stroke-opacity="\2"'
     return small_svg(OPACITY.sub(transparent, svg.replace(OPAQUE, "")))
 
 
 def small_svg(svg: str) -> str:
-    """Round positions to a tenth of a pixel and remove what marks tell a screen reader."""
+    """Round positions to a tenth of a pixel, and remove accessibility attributes of marks."""
     placed = POSITIONS.sub(
         lambda attribute: (
             attribute[0] if "scale" in attribute[0] else LONG.sub(_tenths, attribute[0])
@@ -96,7 +97,7 @@ def _tenths(number: re.Match[str]) -> str:
 
 
 def _renumbered(svg: str) -> str:
-    """Number clip paths and gradients from 0; the renderer counts on from chart to chart."""
+    """Number clip paths and gradients from 0; the renderer's numbers depend on earlier charts."""
     order: dict[str, str] = {}
     for kind in ("clip", "gradient_"):
         names = dict.fromkeys(re.findall(rf'id="({kind}\d+)"', svg))
@@ -105,7 +106,7 @@ def _renumbered(svg: str) -> str:
 
 
 def png_of(svg: str, scale: float) -> bytes:
-    """Convert an SVG to a PNG on white with a palette of colours.
+    """Convert an SVG to a PNG with a white background and a colour palette.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ def png_of(svg: str, scale: float) -> bytes:
 
 
 def pdf_of(svg: str) -> bytes:
-    """Convert an SVG to a PDF of its size, with byte-identical output every time."""
+    """Convert an SVG to a PDF of the same size; the output is reproducible byte by byte."""
     import typst
 
     with TemporaryDirectory() as folder:
@@ -141,7 +142,7 @@ def pdf_of(svg: str) -> bytes:
 
 
 def rounded(specification: Mapping[str, Any]) -> dict[str, Any]:
-    """Round the data of a Vega-Lite specification to six significant digits."""
+    """Round the numbers in the data of a Vega-Lite specification to six significant digits."""
     data = {
         name: [{key: _rounded(value) for key, value in row.items()} for row in rows]
         for name, rows in specification.get("datasets", {}).items()

@@ -1,4 +1,4 @@
-"""Label, colour and dash of every curve, equal for a method in all figures."""
+"""Assign label, colour and dash to curves, such that a method has the same style in all figures."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from private_consensus.common.symbols import typeset
 from ..experiments.numbers import UNPROVEN
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
-"""Eight colours that readers with any colour vision tell apart."""
+"""Eight colours that can be distinguished with colour-vision deficiency."""
 
 RAMP = ("#440154", "#472D7B", "#3B528B", "#2C728E", "#21918C", "#28AE80", "#5EB83A", "#C9A500",
         "#E06A1B")  # fmt: skip
-"""Values along an axis: from dark to bright, all legible on white."""
+"""Colours of curves by value of an axis, from dark to bright, all legible on white."""
 
 DASHES = ((1, 0), (6, 3), (2, 2), (9, 3, 2, 3))
 """Solid, dashed, dotted, and dash-dotted lines."""
 
 MARK = " †"
 VALUE = re.compile(r"^(.*?)([^,=]+ = [-+.\w]+)$")
-"""Name of a curve that ends in the value of an axis: its stem, and the value."""
+"""Name of a curve that ends with the value of an axis, such as "noise, T = 10": text and value."""
 
 Styles = Mapping[str, Mapping[str, Any]]
 
 
 @dataclass
 class CurveStyles:
-    """Names of curves in the order of the legend, each with its colour and dash."""
+    """Colour and dash of each curve, in the order of the legend."""
 
     colour: dict[str, str] = field(default_factory=dict)
     dash: dict[str, list[int]] = field(default_factory=dict)
@@ -54,16 +54,16 @@ class CurveStyles:
         self.dash.setdefault(name, list(dash) or [1, 0])
 
     def of(self, names) -> tuple[list[str], list[str], list[list[int]]]:
-        """Return those names that are in the legend, with their colours and dashes."""
+        """Return the given names in the order of the legend, with their colours and dashes."""
         listed = [name for name in self.colour if name in set(names)]
         return listed, [self.colour[n] for n in listed], [self.dash[n] for n in listed]
 
 
 def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
-    """Add the columns ``style``, ``name`` and ``curve``, the displayed name.
+    """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.
 
-    A curve has the label of its style, or the name of its series. It is marked if its guarantee is
-    unproven at any of its points.
+    The name of a curve is its series, or else the label of its style. A dagger marks curves whose
+    guarantee is not proven at one of their points.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
 
 
 def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
-    """Choose colour and dash of the curves of a figure.
+    """Assign colour and dash to the curves of a figure.
 
-    A curve with the label of its style, or the only curve of its style, has exactly that style in
-    every figure. Two curves of one style (on test and training data, at two budgets) share its
-    colour and differ in dash. Curves along an axis have the colours of a ramp, from the smallest
-    value to the largest.
+    A curve with the label of its style, or the only curve of its style, has this style in every
+    figure. Two curves of one style (on test and training data, or at two budgets) have its colour
+    and different dashes. Curves for values of an axis have colours from dark to bright, from the
+    smallest value to the largest.
 
     Parameters
     ----------
@@ -115,20 +115,22 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
         if name not in of_style[style]:
             of_style[style].append(name)
     unnamed = [style for style in of_style if style not in styles]
-    of_style = {style: _first(labels.get(style), names) for style, names in of_style.items()}
-    values = _along({name: series for _, name, _, series in pairs if series})
+    of_style = {
+        style: _preferred_first(labels.get(style), names) for style, names in of_style.items()
+    }
+    values = _ranks_along_axis({name: series for _, name, _, series in pairs if series})
     for style, name, curve, _ in pairs:
         base = styles.get(style, {})
-        # A curve that only has a name takes the next colour.
-        spare = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
-        base_colour, siblings = base.get("colour", spare), of_style[style]
+        # A curve without a configured style has the next colour.
+        next_colour = OKABE_ITO[unnamed.index(style) % len(OKABE_ITO)] if style in unnamed else None
+        base_colour, siblings = base.get("colour", next_colour), of_style[style]
         if name == labels.get(style) or (len(siblings) == 1 and name not in values):
             curve_looks.add(curve, base_colour, base.get("dash", ()))
         elif name in values:
             rank, count, dash = values[name]
             curve_looks.add(curve, RAMP[round(rank * (len(RAMP) - 1) / max(count - 1, 1))], dash)
         elif len(siblings) == 2:
-            curve_looks.add(curve, base_colour, DASHES[_second(name, siblings)])
+            curve_looks.add(curve, base_colour, DASHES[_dash_index(name, siblings)])
         else:
             index = siblings.index(name)
             require(
@@ -140,21 +142,24 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     return curve_looks
 
 
-def _first(preferred: str | None, names: list[str]) -> list[str]:
+def _preferred_first(preferred: str | None, names: list[str]) -> list[str]:
     """Sort names with the preferred name first."""
     return sorted(names, key=lambda name: name != preferred)
 
 
-def _second(name: str, siblings: list[str]) -> int:
-    """Return the curve of a style that is dashed: the one on training data, else the second."""
+def _dash_index(name: str, siblings: list[str]) -> int:
+    """Return 1 for the dashed one of two curves of a style, on training data or else the second,
+    and 0 for the other.
+    """
     training = [sibling.endswith("training") for sibling in siblings]
     return int(name.endswith("training")) if any(training) else siblings.index(name)
 
 
-def _along(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
-    """Return rank, number of values and dash of curves along an axis with at least three values.
+def _ranks_along_axis(series: Mapping[str, str]) -> dict[str, tuple[int, int, tuple[int, ...]]]:
+    """Return rank, number of values and dash of curves for values of an axis.
 
-    Names are read as the configuration writes them, not as ``10⁻³``.
+    The result is empty for fewer than three values. ``series`` maps the displayed names to the
+    names in the configuration, which contain numbers such as 0.001 instead of ``10⁻³``.
     """
     matches = {name: VALUE.match(typed) for name, typed in series.items()}
     values = sorted({match[2].strip() for match in matches.values() if match}, key=_number)

@@ -1,4 +1,4 @@
-"""Drawings of paper 002: its graph; all else are curves."""
+"""Drawing of the graph of Gratton et al. (2020); its other figures are curves."""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
-"""Drawings of what observers learn: maps beside the graph, pairs by distance, kinds by rounds,
-coalitions by size."""
+"""Drawings of the privacy loss to observers.
+
+They show the loss on the graph and for all pairs of agents, by distance, by number of rounds, and
+by size of a coalition.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +25,12 @@ EPSILON = alt.Tooltip("y:Q", title="ε", format=".3~g")
 FLOOR = 1e-3
 """Epsilon below which a map has one colour, and an axis ends."""
 NO_BOUND = "sum of single messages, no bound"
-EVERYTHING = "every message, the eavesdropper"
-DASHED = {NO_BOUND: [5, 4], EVERYTHING: [5, 4]}
+EAVESDROPPER = "every message, the eavesdropper"
+DASHED = {NO_BOUND: [5, 4], EAVESDROPPER: [5, 4]}
 COLOURS = {
     "pairs": "#BBBBBB",
     "median pair": OKABE_ITO[0],
-    EVERYTHING: OKABE_ITO[7],
+    EAVESDROPPER: OKABE_ITO[7],
     "a server's sum": OKABE_ITO[2],
     "any convex smooth loss (F1)": OKABE_ITO[1],
     "any loss (F0)": OKABE_ITO[5],
@@ -42,9 +45,10 @@ KINDS = {
     "last models": OKABE_ITO[6],
     "a server's sum: mu as the root of T": GREY,
 }
-"""Colours of the drawn observers, and of the reference line; others are in the numbers only."""
+"""Colours of the drawn kinds of observers and of the reference line. Other kinds are only in the
+numbers of the figure."""
 DASHES = {"a server's sum: mu as the root of T": [2, 3]}
-TOGETHER = {
+COALITIONS = {
     "nearest to it": OKABE_ITO[5],
     "random, the median": OKABE_ITO[0],
     "farthest from it": OKABE_ITO[2],
@@ -52,7 +56,7 @@ TOGETHER = {
 
 
 def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw, per algorithm, the graph with one agent's view and the map of all pairs.
+    """Draw the privacy loss to one agent on the graph, and the map of all pairs, per algorithm.
 
     Parameters
     ----------
@@ -82,7 +86,7 @@ def observers_extra_map(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> di
 
 
 def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw pairs as dots over their distance, with the median and the central 80 %.
+    """Draw the privacy loss of pairs of agents against their distance, with median and 80 % band.
 
     Parameters
     ----------
@@ -102,7 +106,7 @@ def observers_extra_distance(numbers: pl.DataFrame, figure: Spec, styles: Spec) 
 
 
 def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw one line per kind of observer over the number of rounds.
+    """Draw the privacy loss to each kind of observer against the number of rounds.
 
     Parameters
     ----------
@@ -122,7 +126,7 @@ def observers_extra_rounds(numbers: pl.DataFrame, figure: Spec, styles: Spec) ->
 
 
 def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw one line per way to choose a coalition, over its size.
+    """Draw the privacy loss to nearest, random and farthest coalitions against their size.
 
     Parameters
     ----------
@@ -138,7 +142,7 @@ def observers_extra_coalitions(numbers: pl.DataFrame, figure: Spec, styles: Spec
     dict
         Vega-Lite specification.
     """
-    return _lines(_together, numbers, figure, 10 * FLOOR)
+    return _lines(_coalitions, numbers, figure, 10 * FLOOR)
 
 
 def _lines(
@@ -152,7 +156,7 @@ def _lines(
 
 
 def _drawable(points: pl.DataFrame) -> pl.DataFrame:
-    """Add ``shown``: epsilon within the range of the colours; 10^6 stands for infinity."""
+    """Add the column ``shown``: epsilon clipped to the colour range, and 10^6 for infinity."""
     epsilon = pl.col("epsilon")
     clipped = pl.when(epsilon.is_finite()).then(epsilon.clip(FLOOR)).otherwise(
         pl.when(epsilon.is_not_null()).then(1e6)
@@ -172,7 +176,7 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     tooltip = [
         alt.Tooltip("target_agent:O", title="data of agent"),
         alt.Tooltip("observer:O", title="to agent"),
-        alt.Tooltip("distance:Q", title="links between them"),
+        alt.Tooltip("distance:Q", title="edges between them"),
         alt.Tooltip("epsilon:Q", format=".3~g"),
         alt.Tooltip("label:N", title="holds"),
     ]
@@ -189,24 +193,24 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
     nodes = points.filter(pl.col("kind") == "node").select(
         "x", "y", "node", "distance", "epsilon", "shown"
     )
-    watcher = nodes.filter(pl.col("node") == panel["privacy_loss"]["agent"])
-    links = alt.Chart(edges).mark_rule(color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
+    observing_agent = nodes.filter(pl.col("node") == panel["privacy_loss"]["agent"])
+    edge_lines = alt.Chart(edges).mark_rule(color="#AAAAAA").encode(x, y, x2="x_end", y2="y_end")
     tooltip = [
         alt.Tooltip("node:O", title="agent"),
-        alt.Tooltip("distance:Q", title="links to the one who watches"),
+        alt.Tooltip("distance:Q", title="edges to the observing agent"),
         alt.Tooltip("epsilon:Q", format=".3~g"),
     ]
     dots = alt.Chart(nodes).mark_point(filled=True, size=210, opacity=1, stroke=INK).encode(
         x, y, color=colour, tooltip=tooltip
     )  # fmt: skip
-    marked = alt.Chart(watcher).mark_point(
+    marked = alt.Chart(observing_agent).mark_point(
         filled=True, size=260, opacity=1, color=OKABE_ITO[5], shape="square"
     ).encode(x, y, tooltip=tooltip)  # fmt: skip
     names = alt.Chart(nodes).mark_text(fontSize=9).encode(
         alt.X("label_x:Q").scale(scale).axis(None), alt.Y("label_y:Q").scale(scale).axis(None),
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
-    return titled([links, dots, marked, names], panel, SIDE, SIDE)
+    return titled([edge_lines, dots, marked, names], panel, SIDE, SIDE)
 
 
 def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
@@ -243,14 +247,14 @@ def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     return titled([line, *_mark(points, x)], panel, *SIZE)
 
 
-def _together(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
+def _coalitions(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     lines = points.filter((pl.col("kind") == "line") & pl.col("y").is_finite()).select(
         "x", "y", "low", "high", "series"
     )
     scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
     x, y = axes(panel, _counts(lines), ("y:Q", scale, alt.Axis(format="~g")))
-    colour = by_series(TOGETHER)
-    median = alt.FieldOneOfPredicate("series", list(TOGETHER)[1:2])
+    colour = by_series(COALITIONS)
+    median = alt.FieldOneOfPredicate("series", list(COALITIONS)[1:2])
     line = _line(lines, 22).encode(x, y, color=colour, tooltip=["series:N", "x:Q", EPSILON])
     return titled([_band(lines, median, x, scale, colour), line, *_mark(points, x)], panel, *SIZE)
 
@@ -260,13 +264,13 @@ def _line(points: pl.DataFrame, size: int) -> alt.Chart:
 
 
 def _band(points: pl.DataFrame, series: Any, x: alt.X, scale: Any, colour: alt.Color) -> alt.Chart:
-    """Draw the central 80 % of one series."""
+    """Draw the band with the central 80 % of one series."""
     area = alt.Chart(points).transform_filter(series).mark_area(opacity=0.15)
     return area.encode(x, alt.Y("low:Q").scale(scale), alt.Y2("high:Q"), color=colour)
 
 
 def _counts(points: pl.DataFrame) -> tuple[str, alt.Scale, alt.Axis]:
-    """Return column, scale and ticks of an axis of counts from 1."""
+    """Return column, scale and ticks of an axis with whole numbers from 1."""
     largest = int(points["x"].max())
     scale = alt.Scale(domain=[0.7, largest + 0.3], nice=False)
     return "x:Q", scale, alt.Axis(values=list(range(1, largest + 1)), format="d")
@@ -278,7 +282,7 @@ def _present(colours: Mapping[str, str], points: pl.DataFrame) -> dict[str, str]
 
 
 def _mark(points: pl.DataFrame, x: alt.X) -> list[alt.Chart]:
-    """Draw vertical lines with labels, if the panel has any."""
+    """Draw the vertical lines with labels of a panel; empty if there are none."""
     marks = points.filter(pl.col("kind") == "mark").select("x", "series")
     if marks.is_empty():
         return []

@@ -1,4 +1,4 @@
-"""Panels made of Altair charts, in the way that the drawings of all papers share."""
+"""Functions for panels of Altair charts, which the drawings of several papers use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def side_by_side(
     draw: Callable[[pl.DataFrame, Spec], alt.TopLevelMixin], numbers: pl.DataFrame, figure: Spec,
     *notes: str, columns: int = 2, spacing: Any = GAPS,
 ) -> dict[str, Any]:  # fmt: skip
-    """Draw the panels of a figure in rows, and add title, data source and conditions.
+    """Draw the panels of a figure in rows, with title, data source and conditions.
 
     Parameters
     ----------
@@ -53,35 +53,35 @@ def side_by_side(
 def axes(
     panel: Spec, x: tuple[str, Any, Any], y: tuple[str, Any, Any], *, title: str | None = None
 ) -> tuple[alt.X, alt.Y]:
-    """Return the axes of a panel with its titles.
+    """Return the x axis and the y axis of a panel, with their titles.
 
     Parameters
     ----------
     panel : mapping
         Specification of the panel, with the titles of its axes.
     x, y : tuple
-        Column with its type, scale, and ticks of each axis.
+        Column with its type, scale, and ticks of the axis.
     title : str, optional
-        Title of the vertical axis, if it is not that of the panel.
+        Title of the y axis; default: that of the specification.
 
     Returns
     -------
     tuple of altair.X and altair.Y
     """
-    (column, scale, ticks), (y_column, height, levels) = x, y
+    (x_column, x_scale, x_ticks), (y_column, y_scale, y_ticks) = x, y
     return (
-        alt.X(column).title(typeset(panel["x_title"])).scale(scale).axis(ticks),
-        alt.Y(y_column).title(typeset(title or panel["y_title"])).scale(height).axis(levels),
+        alt.X(x_column).title(typeset(panel["x_title"])).scale(x_scale).axis(x_ticks),
+        alt.Y(y_column).title(typeset(title or panel["y_title"])).scale(y_scale).axis(y_ticks),
     )
 
 
 def titled(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> alt.LayerChart:
-    """Lay charts on each other, with the title of the panel above them.
+    """Combine charts to the layers of a panel, with the title of the panel.
 
     Parameters
     ----------
     layers : sequence of altair.Chart
-        Charts, the lowest first.
+        Charts, the bottom layer first.
     panel : mapping
         Specification of the panel.
     width, height : float
@@ -95,7 +95,7 @@ def titled(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float
 
 
 def by_series(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None = None) -> Any:
-    """Return colours of series, or colours and dashes.
+    """Return the colour channel of the column ``series``, or the channels for colour and dash.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def by_series(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None
 
 
 def table(points: pl.DataFrame, *columns: str) -> alt.Chart:
-    """Return a chart of some columns; those without any value are omitted.
+    """Return a chart whose data are some columns of the points, except columns without values.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Figures for print: as wide as a column or a page, with text of eight points, without heading."""
+"""Write figures for print as PDF: in the width of a column or a page, with 8-point text."""
 
 from __future__ import annotations
 
@@ -17,35 +17,37 @@ from .theme import FONT
 
 POINTS_PER_INCH = 72
 TEXT = 8
-"""Points."""
+"""Size of text in points."""
 WIDTHS = {"column": 3.3, "page": 6.8}
-"""Inches."""
+"""Width of the drawings in inches."""
 LINE = 10
-"""Points from a line of text to the next."""
+"""Distance of lines of text in points."""
 HEIGHT = 0.62
 """Smallest height of a panel, as a fraction of its width."""
 LETTER, SYMBOL, AXIS = 4.7, 22, 45
-"""Points of a letter of the legend, of the symbol before a name, and left of a panel."""
+"""Width of a letter of the legend, of the symbol before a name, and of the axis left of a panel, in
+points."""
 GRADIENT = 0.8
-"""Length of a legend of colours, as a fraction of the available width."""
+"""Length of a colour gradient in the legend, as a fraction of the available width."""
 MARK = "†"
 MAX_HEIGHT = 9.0
-"""Inches of the tallest drawing that is written."""
-ROUNDS = 5
-"""Number of corrections of the width; labels keep their size, so that each comes closer."""
+"""Largest height of a drawing that is written, in inches."""
+CORRECTIONS = 5
+"""Number of corrections of the panel width. Labels have a fixed size, so that the width of the
+drawing is not proportional to that of its panels."""
 _WIDTH = re.compile(r'width="([\d.]+)"')
 _HEIGHT = re.compile(r'height="([\d.]+)"')
 
 
 def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
-    """Return a specification that is drawn as wide as requested, without title and source.
+    """Return a chart with a given width, without title and data source.
 
     Parameters
     ----------
     specification : dict
         Vega-Lite specification that :func:`.drawings.save` wrote as JSON.
     inches : float
-        Width of the whole drawing.
+        Width of the drawing.
 
     Returns
     -------
@@ -62,13 +64,13 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
     width = target / columns - AXIS
     _titles(spec, width)
     spec |= _explained_marks(heading, target)
-    room = target - AXIS if _one_legend(spec) else width
-    for _ in range(ROUNDS):
+    available_width = target - AXIS if _one_legend(spec) else width
+    for _ in range(CORRECTIONS):
         for unit, ratio in zip(units, ratios, strict=True):
             unit["width"] = round(width, 1)
             unit["height"] = round(width * max(min(ratio, 1.0), HEIGHT), 1)
-        _texts(spec, target, room)
-        excess = measured(spec) - target
+        _texts(spec, target, available_width)
+        excess = width_of(spec) - target
         if abs(excess) < 1.0:
             break
         width = max(width - excess / columns, 60.0)
@@ -76,7 +78,7 @@ def sized(specification: dict[str, Any], inches: float) -> dict[str, Any]:
 
 
 def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
-    """Return the explanations of marks of a heading as a title below the drawing."""
+    """Return the explanations of marks (†) in a heading as a title below the drawing."""
     notes = [line for line in heading.get("subtitle", []) if line.startswith(MARK)]
     if not notes:
         return {}
@@ -85,7 +87,7 @@ def _explained_marks(heading: dict[str, Any], target: float) -> dict[str, Any]:
     return {"title": {"text": text, **look}}
 
 
-def measured(specification: dict[str, Any]) -> float:
+def width_of(specification: dict[str, Any]) -> float:
     """Return the width of a drawing in points."""
     return float(_WIDTH.search(_svg(specification))[1])
 
@@ -113,7 +115,7 @@ def _config(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_columns(spec: dict[str, Any], inches: float) -> int:
-    """Arrange panels in one column, or in two or three on a page; return the number."""
+    """Arrange panels in one column, or on a page in up to three; return the number of columns."""
     for several in ("concat", "hconcat"):
         if several in spec:
             spec["concat"] = spec.pop(several)
@@ -125,7 +127,7 @@ def _in_columns(spec: dict[str, Any], inches: float) -> int:
 
 
 def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the views that have a size."""
+    """Yield the charts inside a specification that have a width and a height."""
     if isinstance(view.get("width"), int | float) and isinstance(view.get("height"), int | float):
         yield view
     for several in ("concat", "hconcat", "vconcat"):
@@ -134,7 +136,7 @@ def _units(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _field(layer: dict[str, Any], channel: str) -> str | None:
-    """Return the field that a channel of a layer shows."""
+    """Return the column that a channel of a layer encodes, or None."""
     return layer.get("encoding", {}).get(channel, {}).get("field")
 
 
@@ -143,11 +145,11 @@ def _one_legend(spec: dict[str, Any]) -> bool:
     return spec.get("resolve", {}).get("scale", {}).get("color") != "independent"
 
 
-def _texts(element: Any, target: float, room: float) -> None:
-    """Set text of eight points, and arrange legends in as many columns as fit."""
+def _texts(element: Any, target: float, available_width: float) -> None:
+    """Set the text size to eight points, and arrange legends in as many columns as fit."""
     if isinstance(element, list):
         for child in element:
-            _texts(child, target, room)
+            _texts(child, target, available_width)
     elif isinstance(element, dict):
         if element.get("type") == "text":
             element |= {"fontSize": TEXT, "limit": round(target)}
@@ -155,35 +157,38 @@ def _texts(element: Any, target: float, room: float) -> None:
             element.get("scale", {}).get("domain", ()) if element.get("type") == "nominal" else ()
         )
         if names and isinstance(element.get("legend"), dict):
-            lines = {name: _lines(name, room - SYMBOL) for name in names}
+            lines = {name: _lines(name, available_width - SYMBOL) for name in names}
             longest = max(len(line) for name_lines in lines.values() for line in name_lines)
-            columns = max(1, int(room / (LETTER * longest + SYMBOL)))
+            columns = max(1, int(available_width / (LETTER * longest + SYMBOL)))
             element["legend"] |= {
                 "columns": columns,
                 "labelExpr": f"{json.dumps(lines, ensure_ascii=False)}[datum.label]",
             }
         if "gradientLength" in element:
-            element |= {"gradientLength": round(GRADIENT * room), "titleLimit": round(room)}
+            element |= {
+                "gradientLength": round(GRADIENT * available_width),
+                "titleLimit": round(available_width),
+            }
         for key in set(element) - {"datasets", "data"}:
-            _texts(element[key], target, room)
+            _texts(element[key], target, available_width)
 
 
-def _titles(spec: dict[str, Any], room: float) -> None:
+def _titles(spec: dict[str, Any], available_width: float) -> None:
     """Wrap the titles of panels to the width of a panel."""
     for panel in spec.get("concat", ()):
         for layer in panel.get("layer", ()):
             if _field(layer, "text") == "title":
                 (row,) = spec["datasets"][layer["data"]["name"]]
-                lines = _lines(row["title"], room)
+                lines = _lines(row["title"], available_width)
                 row["title"] = "\n".join(lines)
                 layer["mark"]["dy"] -= LINE * (len(lines) - 1)
-                layer["mark"]["lineBreak"] = "\n"  # a mark of numbers has none to split
+                layer["mark"]["lineBreak"] = "\n"
     for view in _titled(spec):
-        view["title"] = _lines(view["title"], room)
+        view["title"] = _lines(view["title"], available_width)
 
 
 def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the views with a title."""
+    """Yield the charts inside a specification that have a title."""
     if view.get("title"):
         yield view
     for several in ("concat", "hconcat", "vconcat"):
@@ -191,12 +196,12 @@ def _titled(view: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield from _titled(inner)
 
 
-def _lines(text: str, room: float) -> list[str]:
-    return wrap(text, max(int(room / LETTER), 8))
+def _lines(text: str, available_width: float) -> list[str]:
+    return wrap(text, max(int(available_width / LETTER), 8))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """``python -m private_consensus.reproduction.plotting.printing FIGURES OUT``"""
+    """Run ``python -m private_consensus.reproduction.plotting.printing FIGURES OUT``."""
     parser = argparse.ArgumentParser(description="Figures as PDF, 3.3 and 6.8 inches wide.")
     parser.add_argument("figures", type=Path, help="folder with the specifications, *.json")
     parser.add_argument("out", type=Path, help="folder for the PDFs")

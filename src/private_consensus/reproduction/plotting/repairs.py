@@ -1,4 +1,4 @@
-"""Figure of corrected variants: true epsilon before and after, one row per method."""
+"""Draw the cost of corrections: true epsilon as published and as corrected, one row per method."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ TITLE = "Cost of corrections: true epsilon and utility, as published and as corr
 NOTE = "bar: claimed ε; ∞: the accountant finds no finite ε"
 
 ARROW_SHORT = 0.012
-"""Share of the axis between an arrow's head and the point that it is for."""
+"""Distance between the head of an arrow and its point, as a fraction of the axis."""
 
 
 def draw(
     rows: pl.DataFrame, source: str, names: Mapping[tuple[str, str], str] | None = None
 ) -> dict[str, Any]:
-    """Draw one arrow per pair, from the true epsilon as published to that of the correction.
+    """Draw one arrow per pair, from the true epsilon as published to the true epsilon as corrected.
 
-    Each pair shows the setting whose claimed epsilon is closest to 1, with finite means if
-    possible. A label states the change of the mean.
+    The setting of each pair is the one whose claimed epsilon is closest to 1, if possible with
+    finite means. A label states the means before and after the correction.
 
     Parameters
     ----------
@@ -99,14 +99,14 @@ def _ends(row: Mapping[str, Any], x: Extent, names: Mapping) -> Iterable[dict[st
     for side, (label, _) in SIDES.items():
         epsilon, value = row[f"epsilon_{side}"], row[f"value_{side}"]
         yield {
-            "name": _name(row, names), "side": label, "epsilon": _placed(epsilon, x),
+            "name": _name(row, names), "side": label, "epsilon": _position(epsilon, x),
             "exact": epsilon if isfinite(epsilon) else None, "claimed": row["epsilon_claimed"],
             "value": value if isfinite(value) else None,
         }  # fmt: skip
 
 
 def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
-    start, end = (_placed(row[f"epsilon_{side}"], x) for side in SIDES)
+    start, end = (_position(row[f"epsilon_{side}"], x) for side in SIDES)
     right = end > start
     head = end / (x.high / x.low) ** (ARROW_SHORT if right else -ARROW_SHORT)
     return {
@@ -115,8 +115,8 @@ def _arrow(row: Mapping[str, Any], x: Extent, names: Mapping) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _placed(epsilon: float, x: Extent) -> float:
-    """Return the position of an epsilon: infinite values in the strip, 0 at the end of the axis."""
+def _position(epsilon: float, x: Extent) -> float:
+    """Return the position of an epsilon: infinity in the strip, small values at the axis' end."""
     return max(epsilon, x.low) if isfinite(epsilon) else x.at(1 + STRIP / 2)
 
 

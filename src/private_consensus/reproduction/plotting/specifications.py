@@ -1,7 +1,7 @@
-"""Vega-Lite specifications as dictionaries, which most figures use.
+"""Functions for Vega-Lite specifications as dictionaries, which most figures use.
 
-Objects of Altair copy their content with each change and take longer than the drawing. Drawings of
-single papers use them where that is shorter.
+Altair's objects copy their content at each change, which takes longer than the drawing itself.
+Drawings of single papers use them if the code is shorter.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def field(name: str, kind: str = "quantitative", **options: Any) -> dict[str, An
 
 
 def named_data(chart: Mapping[str, Any]) -> dict[str, Any]:
-    """Store each table of a chart once, under a name that is the hash of its content."""
+    """Replace each data frame in a chart by a reference; store its rows once, by their hash."""
     names_by_table: dict[int, tuple[pl.DataFrame, str]] = {}
     datasets: dict[str, list[dict[str, Any]]] = {}
 
@@ -48,11 +48,13 @@ def named_data(chart: Mapping[str, Any]) -> dict[str, Any]:
             datasets[names_by_table[id(table)][1]] = rows
         return names_by_table[id(table)][1]
 
-    def told(element: Any) -> Any:
+    def with_references(element: Any) -> Any:
         if isinstance(element, pl.DataFrame):
             return {"name": name(element)}
         if isinstance(element, Mapping):
-            return {key: told(value) for key, value in element.items()}
-        return [told(value) for value in element] if isinstance(element, list) else element
+            return {key: with_references(value) for key, value in element.items()}
+        return (
+            [with_references(value) for value in element] if isinstance(element, list) else element
+        )
 
-    return {**told(chart), "datasets": datasets, "$schema": SCHEMA}
+    return {**with_references(chart), "datasets": datasets, "$schema": SCHEMA}

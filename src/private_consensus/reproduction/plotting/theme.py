@@ -1,4 +1,4 @@
-"""Appearance of all figures."""
+"""Theme of all figures: colours, fonts, sizes and headings."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 INK, GREY, ALARM = "#222222", "#666666", "#B00020"
 FONT = "DejaVu Sans, Verdana, Arial, sans-serif"
-"""The first font has sub- and superscripts; without one, a renderer changes the font of a line."""
+"""Fonts in order of preference. The first contains sub- and superscripts."""
 WIDTH, HEIGHT = 360, 220
+"""Size of a panel in pixels."""
 LINE, TITLE_LINE = 110, 98
-"""Letters of a line below a title, and of a title."""
+"""Number of letters in a line below the title, and in a line of the title."""
 
 CONFIG = {
     "background": "white",
@@ -58,7 +59,7 @@ CONFIG = {
 
 
 def source_note(source: str) -> tuple[str, str]:
-    """Return text and colour of the note on the data source; surrogates stand out."""
+    """Return text and colour of the note on the data source; red if the data are a surrogate."""
     if "surrogate" in source:
         return f"SURROGATE DATA, not the real data set ({source})", ALARM
     return f"data: {data_of(source)}", GREY
@@ -69,7 +70,7 @@ def finish(
 ) -> dict[str, Any]:
     """Add title, data source, notes and theme to a chart.
 
-    Charts of the drawing library are validated against the Vega-Lite schema here.
+    Altair charts are validated against the Vega-Lite schema.
 
     Parameters
     ----------
@@ -104,6 +105,6 @@ def finish(
 
 
 def _lines(text: str, letters: int) -> str | list[str]:
-    """Return a text that fits into a line, or its lines."""
+    """Return a text that fits into one line, or the list of its lines."""
     lines = wrap(text, letters)
     return lines if len(lines) > 1 else text

@@ -1,4 +1,4 @@
-"""Drawings of paper 003: its graph, trajectories in two views, error curves with exact lines."""
+"""Drawings of Wang et al. (2022): graph, trajectories of estimates, errors with exact values."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from .panels import axes, by_series, side_by_side, table, titled
 from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)
-"""Estimates that the lower view of a trajectory shows, as the paper's figures do."""
+"""Range of estimates in the lower view of a trajectory, as in the figures of the paper."""
 
 SYMLOG = [-1000, -100, -10, -1, 1, 10, 100, 1000]
+"""Ticks of the upper view of a trajectory."""
 EARLY = 60
-"""Iterations that the upper view shows."""
+"""Number of iterations in the upper view."""
 
 AGENTS = (*OKABE_ITO[:4], OKABE_ITO[5])
 EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
@@ -29,13 +30,13 @@ EPSILONS = ("#440154", "#3B528B", "#21918C", "#3FA655", "#C9A500", "#E06A1B")
 
 DRAWN = ("series", "variant", "x", "y", "low", "high", "runs")
 EDGE = ("x", "y", "x_end", "y_end", "edge_from", "edge_to")
-"""Columns of errors, and of edges."""
+"""Columns of drawn errors, and of edges."""
 
 Spec = Mapping[str, Any]
 
 
 def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw the nodes and edges of the communication graph.
+    """Draw the communication graph.
 
     Parameters
     ----------
@@ -67,13 +68,13 @@ def wang_fig1(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, An
         nodes.mark_circle(size=900, color=OKABE_ITO[0], opacity=1.0).encode(tooltip=["node:Q"]),
         nodes.mark_text(color="white", fontSize=15, fontWeight="bold").encode(text="node:Q"),
     )
-    # The title of the panel says "assumed" where the paper's text does not describe the graph.
+    # The title of the panel contains "assumed" if the paper does not describe the graph.
     panel = chart.properties(width=260, height=250, title=typeset(figure["panels"][0]["title"]))
     return finish(alt.hconcat(panel), figure["title"], numbers["source"][0], facts(figure))
 
 
 def wang_fig2(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw the trajectories of the agents' estimates, two panels per row, each in two views.
+    """Draw the trajectories of the agents' estimates, two panels per row.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ wang_extra_fig2_before_noise = wang_fig2
 
 
 def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[str, Any]:
-    """Draw mean square errors, exact as lines and measured as points, with the theorem's slope.
+    """Draw mean square errors: exact as lines, measured as points, and the slope of the theorem.
 
     Parameters
     ----------
@@ -132,8 +133,9 @@ def wang_extra_mse(numbers: pl.DataFrame, figure: Spec, styles: Spec) -> dict[st
 
 
 def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.LayerChart:
-    """Draw the trajectories near the limit, and above them the first iterations if their range
-    is larger.
+    """Draw the trajectories near their limit.
+
+    If their range is larger, a view of the first iterations is added above.
     """
     points = points.with_columns(exact=pl.col("y"))
     lines = points.filter(pl.col("series").str.starts_with("agent"))
@@ -146,7 +148,7 @@ def _trajectories(points: pl.DataFrame, panel: Spec) -> alt.VConcatChart | alt.L
 
 
 def _within(points: pl.DataFrame) -> pl.DataFrame:
-    """Remove points outside the view, since clipped marks are slow in a PNG."""
+    """Remove points outside the range of the lower view; clipping them would make PNGs slow."""
     return points.with_columns(
         pl.col("low", "high").clip(*ZOOM),
         y=pl.when(pl.col("y").is_between(*ZOOM)).then(pl.col("y")),
@@ -207,7 +209,10 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:
-    """Return a line of slope -gamma (default -1) over the last decade, above the highest curve."""
+    """Return two points of a line with slope -gamma over the last decade, above the highest curve.
+
+    The default of gamma is 1.
+    """
     top = points.filter(pl.col("epsilon") == points["epsilon"].min(), pl.col("variant") == "exact")
     end = top.sort("x").tail(1)
     gamma = end["gamma"][0] if "gamma" in end.columns and end["gamma"][0] is not None else 1.0

@@ -1,4 +1,4 @@
-"""Drawings of paper 001: Figure 1 as heat maps, Figure A as the messages of Algorithm 3."""
+"""Drawings of Xiao et al. (2019): Figure 1 as heat maps, Figure A as messages of Algorithm 3."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from .theme import GREY, INK, finish
 SIDE = (250, 230)
 PROTOCOL = (350, 330)
 """Width and height of a panel that shows messages."""
-REACH = 1.75
-"""Distance from the centre of a panel of messages to its sides."""
-BESIDE = 0.07
-"""Distance of an arrow from the line between its agents, which leaves space for the reply."""
+HALF_SIDE = 1.75
+"""Half the side length of a panel that shows messages, in units of the drawing."""
+ARROW_OFFSET = 0.07
+"""Distance of an arrow from the line between its agents; the reply is on the other side."""
 SHARES = "format(datum.value, '.1f')"
 THOUSANDTHS = "datum.value == 0 ? '0' : format(1000 * datum.value, '.0f') + '×10⁻³'"
-"""Formats of the numbers in the legend of colours."""
+"""Vega expressions that format the labels of colour legends."""
 
 
 def xiao_fig1(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Draw heat maps of bound, expectation and difference.
+    """Draw heat maps of the bound, the expectation and their difference.
 
-    Bound and expectation share a colour scale. In the scale of the difference, zero is white.
+    Bound and expectation have a common colour scale. In the scale of the difference, zero is white.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def xiao_fig1(
 def xiao_figA(
     numbers: pl.DataFrame, figure: Mapping[str, Any], styles: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """Draw the shares that agents exchange and the sums that they broadcast or relay.
+    """Draw the secret shares that agents exchange, and the messages that they broadcast or relay.
 
     Parameters
     ----------
@@ -96,7 +96,10 @@ def xiao_figA(
 
 
 def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
-    """Agents at their places, an arrow for each share, and what each splits and sums."""
+    """Return nodes, arrows and texts of the direct exchange of shares.
+
+    There is one arrow per share. The texts state how each agent splits its value and sums shares.
+    """
     at = {row["node"]: (row["x"], row["y"]) for row in nodes.to_dicts()}
     arrows = [_arrow(at[i], at[j], f"s{i}{j}") for i in at for j in at if i != j]
     texts = [
@@ -114,7 +117,7 @@ def _exchanged(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]
 
 
 def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
-    """Agents in a row, each of which passes on what is not for itself."""
+    """Return nodes, arrows and texts of the exchange along a path, whose agents relay shares."""
     names = nodes["node"].to_list()
     at = {i: (1.35 * (2 * index / (len(names) - 1) - 1), 0.35) for index, i in enumerate(names)}
     arrows = []
@@ -132,24 +135,26 @@ def _relayed(nodes: pl.DataFrame) -> tuple[list[dict], list[dict], list[dict]]:
 
 
 def _arrow(begin: tuple[float, float], end: tuple[float, float], text: str) -> dict[str, Any]:
-    """Draw an arrow between two agents, on its left side, with a label."""
+    """Return the position and label of an arrow, on the left of the line between two agents."""
     (x, y), (x_end, y_end) = begin, end
     length = math.hypot(x_end - x, y_end - y)
     along = (x_end - x) / length, (y_end - y) / length
     normal = -along[1], along[0]
 
-    def place(share: float, aside: float) -> tuple[float, float]:
-        return x + share * along[0] + aside * normal[0], y + share * along[1] + aside * normal[1]
+    def position(along_arrow: float, aside: float) -> tuple[float, float]:
+        return x + along_arrow * along[0] + aside * normal[0], y + along_arrow * along[
+            1
+        ] + aside * normal[1]
 
-    tail, head = place(0.24, BESIDE), place(length - 0.27, BESIDE)
-    label = place(length / 2, BESIDE + (0.2 if along[1] else 0.16))
+    tail, head = position(0.24, ARROW_OFFSET), position(length - 0.27, ARROW_OFFSET)
+    label = position(length / 2, ARROW_OFFSET + (0.2 if along[1] else 0.16))
     return {"x": tail[0], "y": tail[1], "x_end": head[0], "y_end": head[1], "text": text,
             "angle": math.degrees(math.atan2(along[0], along[1])),
             "label_x": label[0], "label_y": label[1]}  # fmt: skip
 
 
 def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dict]) -> alt.Chart:
-    """Circles, arrows and lines of text, with digits after a letter below the line."""
+    """Draw agents as circles, messages as arrows, and lines of text, with indices as subscripts."""
 
     def rows(elements: list[dict]) -> Any:
         return pl.DataFrame(
@@ -160,7 +165,7 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dic
         ).to_pandas()
 
     def axes(x: str = "x", y: str = "y") -> dict[str, Any]:
-        scale = alt.Scale(domain=[-REACH, REACH], nice=False)
+        scale = alt.Scale(domain=[-HALF_SIDE, HALF_SIDE], nice=False)
         return {"x": alt.X(f"{x}:Q").axis(None).scale(scale),
                 "y": alt.Y(f"{y}:Q").axis(None).scale(scale)}  # fmt: skip
 
@@ -182,7 +187,7 @@ def _protocol(title: str, nodes: list[dict], arrows: list[dict], texts: list[dic
 
 
 def _indexed(text: str) -> str:
-    """Letters with their indices below the line: s12 as s₁₂, sij as sᵢⱼ."""
+    """Typeset indices as subscripts: s12 as s₁₂, sij as sᵢⱼ."""
     lowered = re.sub(r"(?<=[a-zŝ])\d+", lambda match: match[0].translate(LOWERED), text)
     return lowered.replace("sij", "sᵢⱼ").replace("vi ", "vᵢ ").replace("vj", "vⱼ")
 
@@ -225,7 +230,7 @@ def _heat_map(points: pl.DataFrame, panel, scale: alt.Scale, label: str) -> alt.
 
 
 def _step(values: pl.Series) -> float:
-    """Distance of neighbouring values of a regular grid."""
+    """Return the distance of neighbouring values of a regular grid."""
     return float(values.unique().sort().diff().min() or 1.0)
 
 
