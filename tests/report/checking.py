@@ -37,7 +37,7 @@ SMALLEST_TEXT = 9.0
 """Pixels of a drawing that is shown at its own size."""
 TOUCH = 1.5
 """Pixels by which the boxes of two texts may overlap: they are higher than their letters."""
-ICONS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
+WINDOWS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
 MARK = " †"
 
 PATIENCE = 300.0
@@ -221,13 +221,13 @@ def check(results: Path, *, some: bool = False) -> list[str]:
     report = results / "report"
     pages = sorted(report.rglob("*.html"))
     figures = sorted(file for file in (report / "figures").glob("*.svg"))
-    looks = ICONS
+    looks = WINDOWS
     if some:
         # The shortest of each kind.
         smallest = sorted(pages, key=lambda page: -page.stat().st_size)
         pages = [*{page.parent: page for page in smallest}.values(), report / "index.html"]
         first = {file.stem.partition("_")[0]: file for file in reversed(figures)}
-        figures, looks = list(first.values()), ICONS[1:2]
+        figures, looks = list(first.values()), WINDOWS[1:2]
     found = list(sizes(report))
     if chromium.find() is None:
         print(WITHOUT_BROWSER, file=sys.stderr)

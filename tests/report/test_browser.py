@@ -14,7 +14,7 @@ pytestmark = [
     pytest.mark.skipif(chromium.find() is None, reason="no browser is installed"),
 ]
 
-ICONS = [(1280, 900, "light"), (1280, 900, "dark"), (375, 812, "light"), (375, 812, "dark")]
+WINDOWS = [(1280, 900, "light"), (1280, 900, "dark"), (375, 812, "light"), (375, 812, "dark")]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def see_all_charts(tab) -> int:
     return count
 
 
-@pytest.mark.parametrize(("width", "height", "scheme"), ICONS)
+@pytest.mark.parametrize(("width", "height", "scheme"), WINDOWS)
 def test_page_in_a_window(tab, site, tmp_path, width, height, scheme):
     tab.look(width, height, scheme)
     tab.open(site)
