@@ -581,7 +581,7 @@ class Iterative(Algorithm):
 
     @final
     def select(self, mask: np.ndarray) -> Self:
-        """Return the batch restricted to some of its settings."""
+        """Return a batch with the settings for which the mask is True."""
         values = parameters(self).items()
         batched = {name: value[mask] for name, value in values if isinstance(value, np.ndarray)}
         return replace(self, **batched)

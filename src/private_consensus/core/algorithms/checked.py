@@ -46,13 +46,13 @@ def _counts_agents(value: Any) -> bool:
 
 
 def _problem(key: str, value: Any) -> None:
-    """Accept problems, and wrappers of problems, with which audits record evaluations."""
+    """Raise an error for anything but a problem, or a wrapper of one as audits use it."""
     is_problem = isinstance(value, Problem) or (_counts_agents(value) and hasattr(value, "dim"))
     require(is_problem, key, value, "a Problem")
 
 
 def _network(key: str, value: Any) -> None:
-    """Accept networks of all kinds, including networks that lose messages."""
+    """Raise an error for anything but a network; networks may lose messages."""
     require(_counts_agents(value) and hasattr(value, "lossless"), key, value, "a Network")
 
 
@@ -62,7 +62,7 @@ def _streams(key: str, value: Any) -> None:
 
 
 def _horizons(key: str, value: Any) -> None:
-    """Accept only a list or a one-dimensional array of whole numbers >= 1."""
+    """Raise an error for anything but a list or a flat array of whole numbers >= 1."""
     expected = "one whole number >= 1 per setting"
     is_flat = value.ndim == 1 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
     require(is_flat and len(value) > 0, "horizon", value, expected)
@@ -71,7 +71,7 @@ def _horizons(key: str, value: Any) -> None:
 
 
 def _observer(key: str, value: Any) -> None:
-    """Accept only a function of three arguments."""
+    """Raise an error for anything but a function of three arguments."""
     arguments.function(key, value)
     expected = "a function of the iteration, the active settings and the observables"
     try:

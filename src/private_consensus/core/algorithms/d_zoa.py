@@ -184,7 +184,9 @@ class DZOA(ConsensusADMM):
 
 
 def step_sum(T, dim: int):
-    r"""Return :math:`S = s_1(1+\ln P) + s_2`, with :math:`s_1=\sum 1/t`, :math:`s_2=\sum t^{-1.5}`.
+    r"""Return the sum of step sizes :math:`S = s_1(1+\ln P) + s_2` in (27).
+
+    It has the sums :math:`s_1 = \sum_t 1/t` and :math:`s_2 = \sum_t t^{-1.5}` over the inner steps.
 
     Parameters
     ----------

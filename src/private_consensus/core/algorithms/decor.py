@@ -72,7 +72,10 @@ class DECOR(ClippedDescent):
     )
 
     def pair_ratio(self, network) -> Any:
-        """Return :math:`s_{pair}/s_{ind}`, broadcastable to [settings, runs, agents, dim]."""
+        """Return the ratio of pair noise to individual noise, :math:`s_{pair}/s_{ind}`.
+
+        It broadcasts to [settings, runs, agents, dim].
+        """
         if self.ratio is not None:
             return column(self.ratio)
         if isinstance(network, SparseNetwork):

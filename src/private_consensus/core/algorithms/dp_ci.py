@@ -421,7 +421,9 @@ ALGORITHM = DPCI
 
 
 def _dominating(losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return losses that dominate those of every agent, and those of the agent with the most.
+    """Return losses that dominate those of all agents, and the losses of one agent.
+
+    This agent has the largest sum of losses.
 
     The argument has shape [times, agents], both results [times]. The first result dominates at
     every delta. Composition does not depend on the order of the losses, and a mechanism with some
@@ -480,7 +482,9 @@ def coupled(problem, network, t: float, x: np.ndarray) -> np.ndarray:
 
 
 def coupling(problem, network, t: float) -> np.ndarray:
-    r"""Return the matrix :math:`L \otimes I_n + H(t) H(t)^\top`, with the graph Laplacian L.
+    r"""Return the matrix of consensus and innovation, :math:`L \otimes I_n + H(t) H(t)^\top`.
+
+    L is the Laplacian of the graph.
 
     Parameters
     ----------
@@ -502,7 +506,7 @@ def coupling(problem, network, t: float) -> np.ndarray:
 
 @lru_cache(maxsize=4)
 def _spread_laplacian(adjacency: bytes, shape: tuple[int, ...], dim: int) -> np.ndarray:
-    r"""Return :math:`L \otimes I_n` of one graph or of one graph per run."""
+    r"""Return the Laplacian of all coordinates, :math:`L \otimes I_n`, of one or several graphs."""
     lap = laplacian(np.frombuffer(adjacency, dtype=bool).reshape(shape))
     size = shape[-1] * dim
     blocks = lap[..., :, None, :, None] * np.eye(dim)[:, None, :]

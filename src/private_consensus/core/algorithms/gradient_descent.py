@@ -128,7 +128,7 @@ class GradientDescent(Iterative):
         return problem.record_gradient_change
 
     def _squared_ratios(self, horizon: int) -> float:
-        r"""Return :math:`\sum_t (\eta_t/M_t)^2` in units of :math:`1/m^2`."""
+        r"""Return the sum of squared steps over noise, :math:`m^2\sum_t(\eta_t/M_t)^2`."""
         if self.spending == "theorem_2" and self.decay == 0.75 and self.shift == 0:
             return 2.0 * np.sqrt(horizon)
         return float((self._steps_to_noise(horizon) ** 2).sum())

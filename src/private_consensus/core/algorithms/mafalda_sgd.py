@@ -138,7 +138,7 @@ class MAFALDASGD(ClippedDescent):
         return np.array([self.change(problem) * np.sqrt(squared) * (1 + 1e-9)])
 
     def filter_of(self, horizon: int) -> np.ndarray:
-        """Return :math:`C^{-1}` for the first ``horizon`` rounds.
+        """Return the matrix :math:`C^{-1}` that correlates the noise of the first rounds.
 
         The noise of rounds beyond the filter is independent.
         """

@@ -58,7 +58,7 @@ class RenyiAccountedPPADMM(ApproximateADMM):
         super().check(problem, network)
 
     def curvature_share(self, problem, network) -> float:
-        r"""Return :math:`\kappa`, the curvature of a record over the smallest total curvature.
+        r"""Return the ratio :math:`\kappa` of a record's curvature to the smallest total curvature.
 
         Parameters
         ----------

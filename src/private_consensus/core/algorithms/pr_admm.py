@@ -155,7 +155,7 @@ class PeriodicallyReducedADMM(ADMMFamily):
         return state._replace(**received._asdict())
 
     def disagreement(self, network, x, received):
-        r"""Return :math:`\sum_{j\in N_i}(x_i - x_j)`, the direction of the dual step.
+        r"""Return the direction of the dual step, :math:`\sum_{j\in N_i}(x_i - x_j)`.
 
         With a ``literal`` threshold, it has all values as received.
 

@@ -199,7 +199,7 @@ class ADMMFamily(Iterative):
         return Noises(**{self.where: self.scale(t) * unit})
 
     def added_curvature(self, problem) -> Any:
-        r"""Return :math:`\Phi_i` of an additional term :math:`\frac{\Phi_i}2\|x\|_2^2`, or None."""
+        r"""Return the curvature :math:`\Phi_i` added to each local objective, or None."""
         return None
 
     @property
@@ -283,7 +283,7 @@ class ADMMFamily(Iterative):
         return state._replace(received_sum=network.neighbour_sum(state.x))
 
     def disagreement(self, network, x: np.ndarray, received: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_{j\in N_i}(x_i - x_j)`, the direction of the dual step.
+        r"""Return the direction of the dual step, :math:`\sum_{j\in N_i}(x_i - x_j)`.
 
         Parameters
         ----------

@@ -57,11 +57,14 @@ class MessagePrivacyCost(ABC):
 
     @abstractmethod
     def noise_for(self, rho: float) -> MessageNoise:
-        """Return the noise and the ridge that meet a budget of one message, rho in zCDP."""
+        """Return the noise and the ridge with which one message meets a zCDP budget rho."""
 
     @abstractmethod
     def rhos(self) -> tuple[Any, Any]:
-        r"""Return :math:`\rho_1` and :math:`\rho_2` at the current noise, broadcastable."""
+        r"""Return the published privacy losses of a message in zCDP, :math:`\rho_1, \rho_2`.
+
+        They are those of the data and of the approximation, at the current noise.
+        """
 
     @abstractmethod
     def releases(self, count: int) -> list[Release]:
@@ -156,7 +159,7 @@ class BothNoises(MessagePrivacyCost):
         return np.sqrt(2.0 * np.log(1.25 / column(self.algorithm.delta_1)))
 
     def _ridge(self, epsilon_difference: float) -> float:
-        r"""Return the :math:`\hat\lambda/N` that :math:`\epsilon_1 - \epsilon_3` requires."""
+        r"""Return the ridge that the difference :math:`\epsilon_1 - \epsilon_3` requires."""
         required = 2.8 * self.problem.record_curvature / epsilon_difference
         if self.algorithm.lam_rule == "sharp":
             required -= float(self.penalty)

@@ -173,7 +173,7 @@ class ConsensusADMM(Iterative):
         return ConsensusState(zero, zero)
 
     def step(self, state, problem, network, draw, t):
-        """Update the multipliers by (20) and then the estimates.
+        """Return the state after an outer iteration: new multipliers (20), then new estimates.
 
         Parameters
         ----------

@@ -187,7 +187,9 @@ class ObjectivePerturbed(ADMMFamily):
         return [self.noise.site(scale, moved, "minimisation")]
 
     def loss_by_formula(self, problem, network, t):
-        r"""Return the loss per coordinate :math:`\mathcal B_\infty/s + 2.8 w/D_i` of Xiao et al.
+        r"""Return the privacy loss of iteration t per coordinate, by the formula of Xiao et al.
+
+        It is :math:`\mathcal B_\infty/s + 2.8 w/D_i`.
 
         Parameters
         ----------
@@ -212,7 +214,7 @@ class ObjectivePerturbed(ADMMFamily):
         return np.arange(1, horizon + 1)
 
     def losses(self, problem, network, horizon):
-        r"""Return :math:`\Delta`, and s and J of the iterations that use private data.
+        r"""Return sensitivity, noise scales and Jacobian terms of iterations that use private data.
 
         Parameters
         ----------
@@ -226,7 +228,7 @@ class ObjectivePerturbed(ADMMFamily):
         Returns
         -------
         float
-            :math:`\Delta` in the norm of the noise.
+            Sensitivity :math:`\Delta` of the gradient, in the norm of the noise.
         ndarray
             Smallest scale s of any agent, per iteration.
         ndarray

@@ -177,7 +177,7 @@ class ProgressTests:
         return np.where(is_new, before, state.loss), after
 
     def noise_for(self, rho: float) -> SparseVectorNoise:
-        """Return the published noise of the tests for a budget of all tests, rho in zCDP."""
+        """Return the published noise with which all tests meet a zCDP budget rho."""
         algorithm, sensitivity = self.algorithm, 2.0 * self.algorithm.C_loss
         if algorithm.svt_sensitivity == "per_sample":
             sensitivity = 2.0 * self.problem.clipped_loss_change(algorithm.C_loss)
