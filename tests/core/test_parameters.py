@@ -18,9 +18,9 @@ from private_consensus.core.algorithms.parameters import (
     one_of,
     only,
     positive,
+    positive_integer,
     rules,
-    up_to_one,
-    whole,
+    unit_interval,
 )
 from private_consensus.privacy import account
 
@@ -29,9 +29,9 @@ TAKEN = [
     (nonnegative(1.0), (0.0, 3), (-1e-300, np.nan)),
     (fraction(0.5), (0.5,), (0.0, 1.0, np.nan)),
     (fraction(None, below=0.5), (None, 0.4), (0.5, 0.7)),
-    (up_to_one(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
-    (whole(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),
-    (whole(1, max_value=2), (1, np.array([1, 2])), (3, np.array([2, 3]))),
+    (unit_interval(0.5), (0.5, 1.0), (0.0, 1.0 + 1e-9)),
+    (positive_integer(1), (1, 3.0), (0, 1.5, np.array([1, 2.5]))),
+    (positive_integer(1, max_value=2), (1, np.array([1, 2])), (3, np.array([2, 3]))),
     (only(1.0), (1.0, np.ones(3)), (1.0 + 1e-9, np.array([1.0, 2.0]))),
     (one_of("a", ("a", "b")), ("a", "b"), ("c", None)),
 ]

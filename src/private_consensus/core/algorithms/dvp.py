@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from .families.admm import Noises
 from .families.objective_perturbation import ObjectivePerturbed
-from .parameters import one_of, whole
+from .parameters import one_of, positive_integer
 
 UNITS = ("dual", "x")
 
@@ -35,7 +35,7 @@ class DualVariablePerturbation(ObjectivePerturbed):
     """
 
     unit: str = one_of("dual", UNITS)
-    jacobian_terms: int = whole(1, max_value=2, calibration=True)
+    jacobian_terms: int = positive_integer(1, max_value=2, calibration=True)
 
     source: ClassVar[str] = "Zhang, Zhu, IEEE TIFS 12(1), 2017, Algorithm 2 (DVP)"
     where: ClassVar[str] = "dual"

@@ -36,7 +36,7 @@ from .families import admm, progress_tests
 from .families.approximate_admm import ApproximateADMM
 from .families.progress_tests import ProgressTests, ProgressTestsDraw, ThresholdState
 from .noise import Noise
-from .parameters import fraction, noise_field, nonnegative, one_of, positive, whole
+from .parameters import fraction, noise_field, nonnegative, one_of, positive, positive_integer
 
 IPPADMMState = namedtuple("IPPADMMState", (*admm.ADMMState._fields, *ThresholdState._fields))
 """State of ADMM, with the fields of the progress tests."""
@@ -77,7 +77,7 @@ class ImprovedPlausiblyPrivateADMM(ApproximateADMM):
         Privacy loss of the tests, :math:`\epsilon_1 + \epsilon_2`.
     """
 
-    c: int = whole(15)
+    c: int = positive_integer(15)
     C_loss: float = positive(2.0)
     alpha: float = 1e-3
     share: float = fraction(0.1)

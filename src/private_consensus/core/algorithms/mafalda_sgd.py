@@ -31,7 +31,7 @@ from private_consensus.privacy.observers.temporal import cyclic_factor, error_gr
 from ..networks import SparseNetwork
 from .base import DRAW, origin
 from .families.clipped_descent import ClippedDescent
-from .parameters import one_of, whole
+from .parameters import one_of, positive_integer
 
 CORRELATIONS = ("optimal", "independent", "anti_pgd")
 
@@ -61,7 +61,7 @@ class MAFALDASGD(ClippedDescent):
         Matrix :math:`C^{-1}`, which :meth:`calibrate` sets for the horizon and the graph.
     """
 
-    batches: int = whole(1)
+    batches: int = positive_integer(1)
     correlation: str = one_of("optimal", CORRELATIONS)
     filter: tuple[tuple[float, ...], ...] | None = None
 

@@ -22,7 +22,7 @@ import numpy as np
 from .base import NOTHING, column, origin
 from .families.clipped_descent import ClippedDescent
 from .muffliato import ACCELERATIONS, MuffliatoState, gossip
-from .parameters import one_of, whole
+from .parameters import one_of, positive_integer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class MuffliatoGD(ClippedDescent):
         Recursion of the gossip, without or with Chebyshev acceleration.
     """
 
-    rounds: int = whole(1)
+    rounds: int = positive_integer(1)
     acceleration: str = one_of("none", ACCELERATIONS)
 
     privacy_depends_on: ClassVar[str] = NOTHING

@@ -154,12 +154,12 @@ def fraction(
     return _field(default, Rule(_all(lambda v: (v > 0) & (v < below)), expected), calibration)
 
 
-def up_to_one(default: Any) -> Any:
+def unit_interval(default: Any) -> Any:
     """Declare a number above 0 and at most 1."""
     return _field(default, Rule(_all(lambda v: (v > 0) & (v <= 1)), "a number in (0, 1]"), False)
 
 
-def whole(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
+def positive_integer(default: Any, *, max_value: float = np.inf, calibration: bool = False) -> Any:
     """Declare a whole number of at least 1.
 
     Parameters

@@ -26,7 +26,7 @@ from .base import column
 from .families import admm
 from .families.admm import ADMMFamily
 from .families.received_threshold import no_distance, received_within
-from .parameters import one_of, only, positive, up_to_one, whole
+from .parameters import one_of, only, positive, positive_integer, unit_interval
 
 SCHEDULES = ("periodic", "iteration")
 THRESHOLDS = ("literal", "consistent", "none")
@@ -72,8 +72,8 @@ class PeriodicallyReducedADMM(ADMMFamily):
     law: str = one_of("gaussian", ("gaussian",))
     growth: float = only(1.0, "schedule sets the decay of the noise")
     schedule: str = one_of("periodic", SCHEDULES)
-    T_p: int = whole(1)
-    R_P: float = up_to_one(0.925)
+    T_p: int = positive_integer(1)
+    R_P: float = unit_interval(0.925)
     R_T: float = positive(0.015)
     threshold: str = one_of("literal", THRESHOLDS)
     U: float = positive(0.1, expected="above 0")

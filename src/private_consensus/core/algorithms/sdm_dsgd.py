@@ -27,7 +27,7 @@ from ..kernels.messages import sparsify
 from ..kernels.rounds import Sparse, keys, mix_and_step, steps_of
 from .base import Range
 from .families.decentralized_sgd import FULL_BITS, BatchModels, DecentralizedSGD, SampledRound, at
-from .parameters import positive, up_to_one
+from .parameters import positive, unit_interval
 
 MISSED = 1e-12
 """Probability that a round sends fewer coordinates than the attack assumes."""
@@ -49,8 +49,8 @@ class SDMDSGD(DecentralizedSGD):
     """
 
     alpha: float = positive(0.2)
-    theta: float = up_to_one(0.6)
-    c: float = up_to_one(0.3)
+    theta: float = unit_interval(0.6)
+    c: float = unit_interval(0.3)
 
     source: ClassVar[str] = "SDM-DSGD (MobiHoc 2020) as described in Ding, section 4.5"
     ranges: ClassVar = {**DecentralizedSGD.ranges, "alpha": Range(0.05, 2.0, 0.3)}

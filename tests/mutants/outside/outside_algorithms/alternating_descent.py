@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 
 from private_consensus.core.algorithms.base import column
-from private_consensus.core.algorithms.parameters import whole
+from private_consensus.core.algorithms.parameters import positive_integer
 
 from ._common import State
 from .round_noise_descent import RoundNoiseDescent
@@ -27,7 +27,7 @@ class AlternatingDescent(RoundNoiseDescent):
         Number of rounds from one gradient step of an agent to the next.
     """
 
-    period: int = whole(3)
+    period: int = positive_integer(3)
 
     def count(self, horizon):
         return ceil(horizon / self.period)

@@ -13,7 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.core.algorithms.base import column
-from private_consensus.core.algorithms.parameters import positive, whole
+from private_consensus.core.algorithms.parameters import positive, positive_integer
 from private_consensus.privacy import fixed_batches, noisy_mean
 
 from ._common import GaussianSeries, State, clipped, record_gradients
@@ -42,7 +42,7 @@ class FixedBatchDescent(GaussianSeries):
 
     eta: float = positive(0.2)
     clip: float = positive(0.1)
-    parts: int = whole(5)
+    parts: int = positive_integer(5)
 
     needs: ClassVar[tuple[str, ...]] = ("features",)
 

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from private_consensus.core.algorithms.base import column
-from private_consensus.core.algorithms.parameters import positive, up_to_one
+from private_consensus.core.algorithms.parameters import positive, unit_interval
 from private_consensus.privacy import Relation, Release, Sampling
 from private_consensus.privacy import calibrate as calibrate_scale
 
@@ -45,7 +45,7 @@ class PoissonDescent(GaussianSeries):
 
     eta: float = positive(0.02)
     clip: float = positive(0.1)
-    rate: float = up_to_one(0.2)
+    rate: float = unit_interval(0.2)
 
     relation: ClassVar[Relation] = Relation("record", "add_remove")
     needs: ClassVar[tuple[str, ...]] = ("features",)

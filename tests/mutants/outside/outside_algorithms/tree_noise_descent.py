@@ -18,7 +18,7 @@ import numpy as np
 
 from private_consensus.common.errors import require
 from private_consensus.core.algorithms.base import column, origin
-from private_consensus.core.algorithms.parameters import positive, whole
+from private_consensus.core.algorithms.parameters import positive, positive_integer
 
 from ._common import GaussianSeries, clipped, record_gradients
 
@@ -51,7 +51,7 @@ class TreeNoiseDescent(GaussianSeries):
 
     eta: float = positive(1.0)
     clip: float = positive(0.2)
-    rounds: int = whole(1)
+    rounds: int = positive_integer(1)
 
     needs: ClassVar[tuple[str, ...]] = ("features",)
 

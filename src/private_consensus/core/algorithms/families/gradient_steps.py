@@ -15,7 +15,7 @@ import numpy as np
 
 from ..base import NOTHING, STEP, Iterative, Range, column, normal_start
 from ..noise import SCALED, Noise
-from ..parameters import noise_field, nonnegative, one_of, positive, up_to_one
+from ..parameters import noise_field, nonnegative, one_of, positive, unit_interval
 from .spending import CALIBRATIONS, add_loss, calibrated, largest_sum, published_change
 
 
@@ -51,7 +51,7 @@ class GradientSteps(Iterative):
     growth: float = positive(1.0)
     calibration: str = one_of("accountant", CALIBRATIONS, calibration=True)
     eta: float = positive(1.0)
-    decay: float = up_to_one(0.9)
+    decay: float = unit_interval(0.9)
     init_std: float = nonnegative(1.0)
 
     privacy_depends_on: ClassVar[str] = NOTHING
