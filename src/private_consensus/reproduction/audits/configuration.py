@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..experiments.references import unknown_run
+from ..experiments.references import unknown_variant
 from ..experiments.schema import ConfigurationError, validate
 
 
@@ -128,7 +128,7 @@ def validate_audit_entries(
     lines = [
         line
         for entry in configured
-        for line in unknown_run(
+        for line in unknown_variant(
             f"audits.{entry['experiment']}", entry["algorithm"], entry.get("variant"),
             experiments[entry["experiment"]],
         )

@@ -1,4 +1,4 @@
-"""Citations of papers by authors and year."""
+"""Cite papers by authors and year."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ def cited(paper: Mapping[str, Any]) -> str:
     Parameters
     ----------
     paper : mapping
-        Authors, place of publication with the year, and title, as ``PaperInfo`` dumps them.
+        Authors, venue with the year, and titles, as :class:`.schema.PaperInfo` serializes them.
 
     Returns
     -------
     str
+        Citation without the title of the paper.
     """
     names = [author.split()[-1] for author in paper["authors"]]
     if not names:

@@ -1,4 +1,4 @@
-"""Shell commands of targets, and the commit of the repository."""
+"""Shell commands that build targets, and a description of the commit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def command(target: str, scale: str, *, force: bool = False) -> str:
 
 
 def described_commit(folder: str | Path) -> str:
-    """Return ``git describe`` of a folder, or ``unknown`` without git or commits."""
+    """Describe the commit of a repository (``git describe``); ``unknown`` without a commit."""
     call = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
     try:
         done = subprocess.run(call, capture_output=True, text=True, timeout=10, check=True)

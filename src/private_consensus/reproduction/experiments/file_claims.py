@@ -1,4 +1,4 @@
-"""Expand claims: merge common keys of variants and tests; form products of series and axes."""
+"""Expand the claims of a file: merge the common keys of tests, and form products of lists."""
 
 from __future__ import annotations
 
@@ -8,25 +8,28 @@ from typing import Any
 
 from ..claims import Claim, Series, Test
 from .file_figures import points
-from .merging import chosen, named, refined, without, wrong
+from .merging import configuration_error, look_up, omit, override, select
 
-MANY = ("experiment", "method", "variant", "measure", "against", "goal", "grid")
-"""Keys under which a test may list several values; the first written key varies slowest."""
+LISTABLE = ("experiment", "method", "variant", "measure", "against", "goal", "grid")
+"""Keys of a test that may have lists; there is one test per combination. The first key in the file
+varies slowest."""
 TESTED = ("test", "tests", "series", "variants")
-"""Keys of a test; a claim without any of them cannot be tested."""
+"""Keys of a claim that define tests; a claim without any of them is not tested."""
 
 ONLY_VARIANT = "resolved"
-"""Name of the only variant of a claim that names none."""
+"""Name of the variant of a claim without ``variants``."""
 
 
-def claims(file: Mapping[str, Any], runs: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
+def claims(
+    file: Mapping[str, Any], experiments: Mapping[str, Any], key: str
+) -> dict[str, dict[str, Any]]:
     """Expand all claims of a file.
 
     Parameters
     ----------
     file : mapping
         Contents of the file.
-    runs : mapping
+    experiments : mapping
         Complete experiments of the file, by name.
     key : str
         Key of the paper, with which error lines start.
@@ -37,24 +40,24 @@ def claims(file: Mapping[str, Any], runs: Mapping[str, Any], key: str) -> dict[s
         Complete claims, by name.
     """
     return {
-        name: _claim(claim, file, runs, f"{key}.claims.{name}")
+        name: _claim(claim, file, experiments, f"{key}.claims.{name}")
         for name, claim in file.get("claims", {}).items()
     }
 
 
-def _claim(claim, file, runs, where: str) -> dict[str, Any]:
+def _claim(claim, file, experiments, where: str) -> dict[str, Any]:
     variants = _variants(claim, file.get("claim_variants", {}), where)
-    common = _flat({**claim.get("test", {}), **chosen(claim, ("series", "against", "tests"))})
-    if claim["figure"] in runs:
+    common = _flat({**claim.get("test", {}), **select(claim, ("series", "against", "tests"))})
+    if claim["figure"] in experiments:
         common.setdefault("experiment", claim["figure"])
     expanded = {
         "primary_variant": next(iter(variants), ONLY_VARIANT),
-        **chosen(claim, Claim.model_fields),
+        **select(claim, Claim.model_fields),
     }
     expanded["variants"] = {
         name: {
-            **chosen(variant, ("interpretation", "claim")),
-            "tests": list(_tests(_over(common, variant), f"{where}.variants.{name}")),
+            **select(variant, ("interpretation", "claim")),
+            "tests": list(_tests(_override_test(common, variant), f"{where}.variants.{name}")),
         }
         for name, variant in variants.items()
     }
@@ -62,9 +65,9 @@ def _claim(claim, file, runs, where: str) -> dict[str, Any]:
 
 
 def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the variants of a claim by name.
+    """Return the changes of each variant of a claim, by name.
 
-    A claim without variants has one variant, named by ``primary_variant``, that changes nothing.
+    A claim without ``variants`` has one variant without changes, whose name is ``primary_variant``.
     """
     if claim.get("untestable") and not {*TESTED} & claim.keys():
         return {}
@@ -72,19 +75,19 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     for key, members in sets.items():
         if any(member and "for_each_variant_of" in member for member in members.values()):
             location = f"{where.split('.')[0]}.claim_variants.{key}"
-            raise wrong(location, "for_each_variant_of", "variants themselves")
+            raise configuration_error(location, "for_each_variant_of", "variants without this key")
     if isinstance(entries, str):
-        return {name: v or {} for name, v in named(sets, entries, f"{where}.variants").items()}
+        return {name: v or {} for name, v in look_up(sets, entries, f"{where}.variants").items()}
     expanded = {}
     for name, variant in (entries or {claim.get("primary_variant", ONLY_VARIANT): {}}).items():
         if variant is None and name in sets:
             expanded |= {member_name: member or {} for member_name, member in sets[name].items()}
         elif variant and "for_each_variant_of" in variant:
             location = f"{where}.variants.{name}.for_each_variant_of"
-            members = named(sets, variant["for_each_variant_of"], location)
-            changes = without(variant, {"for_each_variant_of"})
+            members = look_up(sets, variant["for_each_variant_of"], location)
+            changes = omit(variant, {"for_each_variant_of"})
             expanded |= {
-                f"{member_name}_{name}": _over(member or {}, changes)
+                f"{member_name}_{name}": _override_test(member or {}, changes)
                 for member_name, member in members.items()
             }
         else:
@@ -92,27 +95,27 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     return expanded
 
 
-def _flat(block: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Replace the key ``series`` by its contents."""
     flat = {}
-    for key, value in block.items():
+    for key, value in entry.items():
         flat |= value if key == "series" else {key: value}
     return flat
 
 
-def _over(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge ``changes`` over ``base``; the axis values in ``where`` are merged individually."""
+def _override_test(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Override the keys of a test; in ``where``, axes are overridden individually."""
     changes = _flat(changes)
     merged = {**base, **changes}
     if "where" in base and "where" in changes:
-        merged["where"] = refined(base["where"], changes["where"])
+        merged["where"] = override(base["where"], changes["where"])
     return merged
 
 
 def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    common = without(block, {"tests", "interpretation", "claim"})
+    common = omit(block, {"tests", "interpretation", "claim"})
     for entry in block.get("tests", [{}]):
-        for single_test in _products(_over(common, entry)):
+        for single_test in _products(_override_test(common, entry)):
             yield _test(single_test, where)
 
 
@@ -120,7 +123,7 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     several = {
         key: list(points(value)) if key == "grid" else value
         for key, value in test.items()
-        if key in MANY and (key == "grid" or isinstance(value, list))
+        if key in LISTABLE and (key == "grid" or isinstance(value, list))
     }
     for point in product(*several.values()):
         single_test = {**test, **dict(zip(several, point, strict=True))}
@@ -132,22 +135,22 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
     if "kind" not in test:
-        raise wrong(f"{where}.kind", None, "a kind of test")
-    expanded = {**chosen(test, Test.model_fields), "series": _series(test, where)}
+        raise configuration_error(f"{where}.kind", None, "a kind of test")
+    expanded = {**select(test, Test.model_fields), "series": _series(test, where)}
     if "against" in test:
-        expanded["against"] = _series(_other(test), where)
+        expanded["against"] = _series(_second_series(test), where)
     return expanded
 
 
-def _other(test: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the second series: the first series, changed by the keys of ``against``."""
+def _second_series(test: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the second series: the first series, overridden by the keys of ``against``."""
     against = test["against"]
     second = {"method": against} if isinstance(against, str) else against
-    base = chosen(test, (*Series.model_fields, "kind"))
+    base = select(test, (*Series.model_fields, "kind"))
     if "method" in second and "." not in second["method"] and "variant" not in second:
-        # Another algorithm, the variant of the first.
+        # The variant of the first series, if only another algorithm is given.
         second = {**second, "variant": _variant_of(test)}
-    return _over(base, second)
+    return _override_test(base, second)
 
 
 def _variant_of(test: Mapping[str, Any]) -> str | None:
@@ -158,9 +161,9 @@ def _series(test: Mapping[str, Any], where: str) -> dict[str, Any]:
     algorithm, _, variant = test.get("method", "").partition(".")
     variant = variant or test.get("variant")
     if not (algorithm and variant):
-        raise wrong(f"{where}.method", test.get("method"), "algorithm.variant")
+        raise configuration_error(f"{where}.method", test.get("method"), "algorithm.variant")
     if "experiment" not in test:
-        raise wrong(f"{where}.experiment", None, "an experiment")
+        raise configuration_error(f"{where}.experiment", None, "an experiment")
     if "measure" not in test and test["kind"] not in ("private", "tight"):
-        raise wrong(f"{where}.measure", None, "quantity.metric")
-    return {**chosen(test, Series.model_fields), "method": algorithm, "variant": variant}
+        raise configuration_error(f"{where}.measure", None, "quantity.metric")
+    return {**select(test, Series.model_fields), "method": algorithm, "variant": variant}

@@ -1,18 +1,18 @@
-"""Expand experiments: resolve defaults and the names of grids, variants and unspecified details."""
+"""Expand the experiments of a file: apply defaults, and replace names by what they refer to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from .merging import chosen, named, refined, renamed, without, wrong
+from .merging import configuration_error, look_up, omit, override, override_object, select
 
 DESCRIPTION = {"extends", "title", "location", "unspecified_details"}
-"""Keys of an experiment that an extending experiment does not inherit."""
+"""Keys that an experiment does not inherit from the experiment that it extends."""
 GRID = ("values", "because")
-"""Keys of an axis that are replaced together, since other values have other reasons."""
+"""Keys of an axis that are overridden together, because the reason refers to the values."""
 VARIANT = ("extends", "interpretation", "because", "set", "tuned")
-"""Keys of a variant; all others are parameters of the algorithm."""
+"""Keys of a variant that are not parameters of the algorithm."""
 
 
 def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
@@ -37,12 +37,12 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
         where = f"{key}.experiments.{name}"
         base = default
         if "extends" in experiment:
-            model = named(entries, experiment["extends"], f"{where}.extends")
+            model = look_up(entries, experiment["extends"], f"{where}.extends")
             if "extends" in model:
                 expected = "an experiment that extends no other"
-                raise wrong(f"{where}.extends", experiment["extends"], expected)
-            base = without(_merged(default, model), DESCRIPTION)
-        expanded[name] = _resolved(_merged(base, without(experiment, {"extends"})), file, where)
+                raise configuration_error(f"{where}.extends", experiment["extends"], expected)
+            base = omit(_merged(default, model), DESCRIPTION)
+        expanded[name] = _resolved(_merged(base, omit(experiment, {"extends"})), file, where)
     return expanded
 
 
@@ -50,7 +50,7 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     merged = {**base, **changes}
     for section in ("problem", "network", "budget", "shared_streams"):
         if section in base and section in changes:
-            merged[section] = renamed(base[section], changes[section])
+            merged[section] = override_object(base[section], changes[section])
     if "scales" in base and "scales" in changes:
         merged["scales"] = {
             name: {**base["scales"].get(name, {}), **changes["scales"].get(name, {})}
@@ -69,7 +69,7 @@ def _resolved(experiment: dict[str, Any], file: Mapping[str, Any], where: str) -
     if "unspecified_details" in experiment:
         file_details = file.get("unspecified_details", {})
         experiment["unspecified_details"] = {
-            topic: detail or named(file_details, topic, f"{where}.unspecified_details")
+            topic: detail or look_up(file_details, topic, f"{where}.unspecified_details")
             for topic, detail in _by_name(experiment["unspecified_details"]).items()
         }
     if "algorithms" in experiment:
@@ -87,7 +87,7 @@ def _iterations(entry: int | Mapping[str, int]) -> list[int]:
 
 
 def _by_name(names_or_entries: list[str] | Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert a list of names to a mapping without contents; names refer to entries of the file."""
+    """Convert a list of names to a mapping to None, which stands for the entry of the file."""
     return (
         names_or_entries
         if isinstance(names_or_entries, Mapping)
@@ -100,9 +100,9 @@ def _axes(entries: list[str] | Mapping[str, Any], file_axes: Mapping[str, Any], 
     for name, axis in _by_name(entries).items():
         if axis:
             base = file_axes.get(name, {})
-            axis = {**(without(base, GRID) if "values" in axis else base), **axis}
+            axis = {**(omit(base, GRID) if "values" in axis else base), **axis}
         else:
-            axis = named(file_axes, name, where)
+            axis = look_up(file_axes, name, where)
         expanded[name] = dict(axis)
     return expanded
 
@@ -114,29 +114,29 @@ def _variants(
     local_variants = {name: variant for name, variant in _by_name(entries).items() if variant}
     expanded = {}
     for name, variant in _by_name(entries).items():
-        # `extends` names a variant of the file or, if the file has none of that name, a neighbour.
-        near = {
+        # `extends` refers to a variant of the file, or else to a variant of the same experiment.
+        extensible = {
             **file_variants,
-            algorithm: without(local_variants, {name}) | file_variants.get(algorithm, {}),
+            algorithm: omit(local_variants, {name}) | file_variants.get(algorithm, {}),
         }
         expanded[name] = _complete(
-            _variant(algorithm, variant, near, f"{where}.{name}", ())
+            _variant(algorithm, variant, extensible, f"{where}.{name}", ())
             if variant
-            else _of(name, algorithm, file_variants, where, ())
+            else _referred_variant(name, algorithm, file_variants, where, ())
         )
     return expanded
 
 
-def _of(
+def _referred_variant(
     name: str, algorithm: str, variants: Mapping[str, Any], where: str, visited: tuple[str, ...]
 ) -> dict[str, Any]:
-    """Return the variant with a name: ``algorithm.variant``, or a variant of the same algorithm."""
+    """Return the variant that ``algorithm.variant``, or the name of a variant, refers to."""
     first, dot, last = name.rpartition(".")
     algorithm = first if dot else algorithm
     full = f"{algorithm}.{last}"
     if full in visited:
-        raise wrong(where, name, "a variant that does not change itself")
-    variant = named(variants.get(algorithm, {}), last, where)
+        raise configuration_error(where, name, "a variant that does not extend itself")
+    variant = look_up(variants.get(algorithm, {}), last, where)
     return _variant(algorithm, variant, variants, f"variants.{full}", (*visited, full))
 
 
@@ -149,24 +149,28 @@ def _variant(
 ) -> dict[str, Any]:
     base = {}
     if "extends" in changes:
-        base = _of(changes["extends"], algorithm, variants, f"{where}.extends", visited)
+        base = _referred_variant(
+            changes["extends"], algorithm, variants, f"{where}.extends", visited
+        )
     for key, value in changes.items():
         if value is None and key not in base:
-            raise wrong(f"{where}.{key}", value, "a value, since there is none to remove")
+            raise configuration_error(
+                f"{where}.{key}", value, "a value, since there is none to remove"
+            )
     if "extends" not in changes:
         return dict(changes)
-    merged = refined({**base, "interpretation": "ablation"}, without(changes, {"extends"}))
+    merged = override({**base, "interpretation": "ablation"}, omit(changes, {"extends"}))
     for section in ("set", "tuned"):
         if section in base and section in changes:
-            merged[section] = refined(base[section], changes[section])
+            merged[section] = override(base[section], changes[section])
     return merged
 
 
 def _complete(variant: Mapping[str, Any]) -> dict[str, Any]:
-    """Move the parameters of the algorithm to ``set``, and state the default interpretation."""
+    """Move the parameters of the algorithm to ``set``, and add the default interpretation."""
     parameters = {f"algorithm.{key}": v for key, v in variant.items() if key not in VARIANT}
     return {
         "interpretation": "resolved",
-        **chosen(variant, ("interpretation", "because", "tuned")),
+        **select(variant, ("interpretation", "because", "tuned")),
         "set": {**parameters, **variant.get("set", {})},
     }

@@ -1,4 +1,4 @@
-"""Expand figures and tables: one panel per point of a grid, curves by the names of sets."""
+"""Expand the figures and tables of a file: panels per point of a grid, and sets of curves."""
 
 from __future__ import annotations
 
@@ -6,28 +6,30 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from .merging import chosen, named, shown, without, wrong
+from .merging import configuration_error, format_value, look_up, omit, select
 from .schema import Curve, CurveKeys, FigureFields, FigurePanel, split_measure
 
-OF_CURVES = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
-"""Keys of a panel that apply to all of its curves."""
+CURVE_KEYS = {*CurveKeys.model_fields, "quantity", "metric"} - {"experiment"}
+"""Keys of a panel that all of its curves inherit."""
 DESCRIPTION = {"extends", "title", "caption", "note"}
-"""Keys of a figure that an extending figure does not inherit."""
-FIGURE = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
-OF_PANELS = {*FigurePanel.model_fields} - {"graph", "partition", "privacy_loss", "curves"}
+"""Keys that a figure does not inherit from the figure that it extends."""
+FIGURE_KEYS = {"title", "caption", "note", "columns", "panel_title", "panels", "extends"}
+PANEL_KEYS = {*FigurePanel.model_fields} - {"graph", "partition", "privacy_loss", "curves"}
 ADDED = "_extra_"
-"""In the name of a figure that is ours, not one of the paper's."""
-Runs = Mapping[str, Mapping[str, Any]]
+"""Part of the name of figures that are not figures of the paper."""
+Experiments = Mapping[str, Mapping[str, Any]]
 
 
-def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str, Any]]:
+def figures(
+    file: Mapping[str, Any], experiments: Experiments, key: str
+) -> dict[str, dict[str, Any]]:
     """Expand all figures of a file.
 
     Parameters
     ----------
     file : mapping
         Contents of the file.
-    runs : mapping
+    experiments : mapping
         Complete experiments of the file, by name.
     key : str
         Key of the paper, with which error lines start.
@@ -44,19 +46,21 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
         where = f"{key}.figures.{name}"
         if "extends" in figure:
             base = figure["extends"]
-            model = named(entries, base, f"{where}.extends")
+            model = look_up(entries, base, f"{where}.extends")
             if "extends" in model:
-                raise wrong(f"{where}.extends", base, "a figure that extends no other")
-            # An extending figure shows the experiment of the figure that it extends.
-            inherited = without(model, DESCRIPTION)
-            if base in runs:
+                raise configuration_error(
+                    f"{where}.extends", base, "a figure that extends no other"
+                )
+            # By default, the extending figure shows the experiment of the extended figure.
+            inherited = omit(model, DESCRIPTION)
+            if base in experiments:
                 inherited = {"experiment": base, **inherited}
             figure = {**inherited, **figure}
-        elif name in runs:
+        elif name in experiments:
             figure = {"experiment": name, **figure}
-        panels = _Panels(file, runs, default, where).of(figure)
+        panels = _Panels(file, experiments, default, where).of(figure)
         expanded[name] = {
-            **chosen(figure, FigureFields.model_fields),
+            **select(figure, FigureFields.model_fields),
             "added": ADDED in name,
             "panels": list(panels),
         }
@@ -64,30 +68,48 @@ def figures(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str
 
 
 def points(grid: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a grid; the last axis varies fastest."""
+    """Yield every combination of axis values of a grid; the last axis varies fastest."""
     for point in product(*grid.values()):
         yield dict(zip(grid, point, strict=True))
 
 
 class _Panels:
-    """Expansion of the panels of one figure, with the parts of the file that it needs."""
+    """Expansion of the panels of one figure.
 
-    def __init__(self, file: Mapping[str, Any], runs: Runs, default: Mapping[str, Any], where: str):
+    Parameters
+    ----------
+    file : mapping
+        Content of the file, with its sets of curves and titles.
+    experiments : mapping
+        Complete experiments of the file, by name.
+    default : mapping
+        Default keys of panels.
+    where : str
+        Key of the figure, with which error lines start.
+    """
+
+    def __init__(
+        self,
+        file: Mapping[str, Any],
+        experiments: Experiments,
+        default: Mapping[str, Any],
+        where: str,
+    ):
         self.sets = file.get("curves", {})
         self.titles = file.get("titles", {})
-        self.runs = runs
+        self.experiments = experiments
         self.default = default
         self.where = where
 
     def of(self, figure: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the complete panels of a figure, one per point of its grids."""
-        common = without(figure, FIGURE)
+        common = omit(figure, FIGURE_KEYS)
         outer = common.pop("grid", {})
         for point in points(outer):
             for panel_entry in figure.get("panels", [{}]):
                 for inner in points(panel_entry.get("grid", {})):
                     coordinates = {**point, **inner}
-                    panel = {**common, **without(panel_entry, {"grid"})}
+                    panel = {**common, **omit(panel_entry, {"grid"})}
                     panel["where"] = {
                         **common.get("where", {}),
                         **coordinates,
@@ -103,13 +125,13 @@ class _Panels:
 
     def _panel(self, panel: dict[str, Any]) -> dict[str, Any]:
         if panel.get("graph"):
-            return chosen(panel, ("title", "experiment", "graph"))
+            return select(panel, ("title", "experiment", "graph"))
         if "partition" in panel:
-            return chosen(panel, ("title", "x_title", "y_title", "partition"))
+            return select(panel, ("title", "x_title", "y_title", "partition"))
         if "privacy_loss" in panel:
-            return chosen(panel, ("title", "x_title", "y_title", "privacy_loss"))
+            return select(panel, ("title", "x_title", "y_title", "privacy_loss"))
         panel = {**self.default, **panel}
-        expanded = chosen(panel, OF_PANELS)
+        expanded = select(panel, PANEL_KEYS)
         expanded.setdefault("x_title", self.titles.get(panel.get("x"), panel.get("x", "")))
         if panel.get("measure") in self.titles:
             expanded.setdefault("y_title", self.titles[panel["measure"]])
@@ -119,10 +141,10 @@ class _Panels:
         return expanded
 
     def _chosen(self, panel: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield the curves of a panel; names of sets are replaced by their curves."""
+        """Yield the curves of a panel, with names of sets replaced by their curves."""
         for entry in _listed(panel.get("curves", [])):
             for curve in self._named(entry):
-                # A set may name curves, and no other set.
+                # Sets are not nested: a set may contain names of curves, but not of sets.
                 for member in self._named(curve):
                     yield {"method": member} if isinstance(member, str) else member
 
@@ -130,15 +152,17 @@ class _Panels:
         return _listed(self.sets.get(entry, entry) if isinstance(entry, str) else entry)
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
-        merged = {**chosen(panel, OF_CURVES), **curve}
+        merged = {**select(panel, CURVE_KEYS), **curve}
         where = f"{self.where}.curves"
         algorithm, _, variant = merged["method"].partition(".")
         variant = variant or merged.get("variant")
         if not variant:
             expected = f"algorithm.variant, or one of {', '.join(self.sets)}"
-            raise wrong(where, merged["method"], expected)
+            raise configuration_error(where, merged["method"], expected)
         if "measure" not in merged:
-            raise wrong(f"{where}.{merged['method']}.measure", None, "quantity.metric")
+            raise configuration_error(
+                f"{where}.{merged['method']}.measure", None, "quantity.metric"
+            )
         if "measure" not in curve:
             quantity, metric = split_measure(merged["measure"])
             measure = merged.get("quantity", quantity), merged.get("metric", metric)
@@ -147,16 +171,16 @@ class _Panels:
         merged |= {"method": algorithm, "variant": variant, "experiment": experiment}
         merged.setdefault("style", variant)
         if "interpretation" not in merged:
-            runs = self.runs.get(experiment or panel.get("experiment", ""), {})
-            merged["interpretation"] = _interpretation(runs, algorithm, variant, where)
-        return chosen(merged, Curve.model_fields)
+            plotted = self.experiments.get(experiment or panel.get("experiment", ""), {})
+            merged["interpretation"] = _interpretation(plotted, algorithm, variant, where)
+        return select(merged, Curve.model_fields)
 
 
 def _interpretation(experiment: Mapping[str, Any], algorithm: str, variant: str, where: str) -> str:
     """Return the interpretation of a variant of an experiment."""
     variants = experiment.get("algorithms", {}).get(algorithm, {})
     names = {f"{algorithm}.{name}": entry for name, entry in variants.items()}
-    return named(names, f"{algorithm}.{variant}", where)["interpretation"]
+    return look_up(names, f"{algorithm}.{variant}", where)["interpretation"]
 
 
 def _listed(entry: Any) -> list[Any]:
@@ -166,8 +190,8 @@ def _listed(entry: Any) -> list[Any]:
 def _title(
     figure: Mapping[str, Any], panel: Mapping[str, Any], coordinates: Mapping[str, Any]
 ) -> str:
-    """Return the title of a panel; only the braces of its grid are replaced."""
-    values = {axis: shown(value) for axis, value in coordinates.items()}
+    """Return the title of a panel, in which {axis} is replaced for each axis of its grid."""
+    values = {axis: format_value(value) for axis, value in coordinates.items()}
     title = _filled(panel.get("title", ""), values)
     return _filled(figure.get("panel_title", "{title}"), {"title": title, **values})
 
@@ -180,7 +204,7 @@ def _filled(template: str, values: Mapping[str, str]) -> str:
 
 def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield one curve per variant, measure and point of the grid, in this order."""
-    common = without(curve, {"method", "measures", "grid"})
+    common = omit(curve, {"method", "measures", "grid"})
     measures = curve.get("measures") or {None: ""}
     for method, words in _labelled(curve["method"]):
         for measure, measure_label in measures.items():
@@ -190,7 +214,7 @@ def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     product_curve["measure"] = measure
                 if point:
                     product_curve["where"] = {**curve.get("where", {}), **point}
-                values = [f"{axis} = {shown(value)}" for axis, value in point.items()]
+                values = [f"{axis} = {format_value(value)}" for axis, value in point.items()]
                 label_parts = [word for word in (words, measure_label, *values) if word]
                 if any((words, measure_label)) and "label" not in common:
                     product_curve["label"] = ", ".join(label_parts)
@@ -198,7 +222,7 @@ def _products(curve: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _labelled(methods: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each variant with its part of the label."""
+    """Yield each method (algorithm.variant) with the text that it adds to the label."""
     if not isinstance(methods, Mapping):
         yield from ((method, "") for method in _listed(methods))
         return
@@ -209,14 +233,16 @@ def _labelled(methods: str | list[str] | Mapping[str, Any]) -> Iterator[tuple[st
             yield name, label_or_variants
 
 
-def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str, Any]]:
+def tables(
+    file: Mapping[str, Any], experiments: Experiments, key: str
+) -> dict[str, dict[str, Any]]:
     """Expand all tables of a file.
 
     Parameters
     ----------
     file : mapping
         Contents of the file.
-    runs : mapping
+    experiments : mapping
         Complete experiments of the file, by name.
     key : str
         Key of the paper, with which error lines start.
@@ -229,14 +255,14 @@ def tables(file: Mapping[str, Any], runs: Runs, key: str) -> dict[str, dict[str,
     return {
         name: {
             **table,
-            "blocks": [_block(b, runs, f"{key}.tables.{name}") for b in table["blocks"]],
+            "blocks": [_block(b, experiments, f"{key}.tables.{name}") for b in table["blocks"]],
         }
         for name, table in file.get("tables", {}).items()
     }
 
 
-def _block(block: Mapping[str, Any], runs: Runs, where: str) -> dict[str, Any]:
-    experiment = named(runs, block["experiment"], f"{where}.experiment")
+def _block(block: Mapping[str, Any], experiments: Experiments, where: str) -> dict[str, Any]:
+    experiment = look_up(experiments, block["experiment"], f"{where}.experiment")
     methods = []
     for entry in block["methods"]:
         algorithm, _, variant = entry["method"].partition(".")

@@ -1,4 +1,4 @@
-"""Read files of ``config/papers`` and expand them to complete papers."""
+"""Read the files of ``config/papers`` and expand them to complete papers."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def read_paper(path: Path) -> dict[str, Any]:
-    """Read the file of a paper with its parts, and expand it for :class:`.schema.Paper`.
+    """Read and expand the file of a paper and its parts.
 
-    ``parts: [a, b]`` reads ``<key>/a.yaml`` and ``<key>/b.yaml``, which extend the file. The names
-    of variants, grids and sets of curves are local to one file. Claims of all parts are sorted by
-    name.
+    ``parts: [a, b]`` adds the content of ``<key>/a.yaml`` and ``<key>/b.yaml``. Names of variants,
+    axes and sets of curves are local to one file. Claims are sorted by name. The result is the
+    input of :class:`.schema.Paper`.
 
     Raises
     ------
@@ -42,13 +42,13 @@ def read_paper(path: Path) -> dict[str, Any]:
             for name in sorted(set(section_entries) & set(entries)):
                 raise InvalidInput(f"{path.stem}.{section}.{name}", part_name, "a name used once")
             section_entries.update(entries)
-    # Sorted by number, because a part may have claims with later numbers than the next part.
+    # Sorted by number, because an earlier part may contain claims with later numbers.
     paper["claims"] = dict(sorted(paper["claims"].items()))
     return paper
 
 
 def complete(content: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Return the complete content of a file, with the sections that it contains.
+    """Expand the content of a file: experiments, figures, tables and claims.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def complete(content: Mapping[str, Any], key: str) -> dict[str, Any]:
     Returns
     -------
     dict
-        Experiments, figures, tables and claims without references to names of the file.
+        Those of these sections that the file contains, without references to other names.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def complete(content: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON schemas for editors, by the names of the files in ``config/``."""
+    """Return the JSON schemas of configuration files, by name of the file in ``config/schemas``."""
     models = {"config": Config, "paper": File, "styles": dict[str, Style]}
     return {name: {"$schema": DRAFT} | TypeAdapter(m).json_schema() for name, m in models.items()}
 
@@ -105,8 +105,9 @@ def _check(content: Mapping[str, Any], key: str) -> None:
 
 
 def _written(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
-    """Return the location of an error as keys and indices of the file, without alternatives of a
-    type.
+    """Yield the location of a validation error as keys and indices of the file.
+
+    Pydantic also reports which of several allowed types failed; these steps are omitted.
     """
     for step in error["loc"]:
         inside = isinstance(content, Mapping) and step in content

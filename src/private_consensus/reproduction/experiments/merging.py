@@ -1,4 +1,4 @@
-"""Merge mappings of the configuration: specific values override common values."""
+"""Merge mappings of the configuration, in which specific values override common values."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from .schema import ConfigurationError
 
 
-def refined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge two mappings; ``changes`` takes precedence, and a null value (``~``) removes its key.
+def override(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping with some values overridden; a null value (``~``) removes its key.
 
     Parameters
     ----------
@@ -26,15 +26,15 @@ def refined(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return {key: value for key, value in {**base, **changes}.items() if value is not None}
 
 
-def renamed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge like :func:`refined`; an entry with another name inherits nothing from ``base``.
+def override_object(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Override values like :func:`override`; an object with another name inherits nothing.
 
     Parameters
     ----------
     base : mapping
-        Common values, possibly with a ``name``.
+        Common parameters of an object, such as a problem, with its ``name``.
     changes : mapping
-        Specific values, possibly with a different ``name``.
+        Specific parameters. If their ``name`` differs, ``base`` is ignored.
 
     Returns
     -------
@@ -42,11 +42,11 @@ def renamed(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
         Merged values without null values.
     """
     has_other_name = "name" in changes and changes["name"] != base.get("name")
-    return refined({} if has_other_name else base, changes)
+    return override({} if has_other_name else base, changes)
 
 
-def without(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """Return a mapping without some keys.
+def omit(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return a mapping without some of its keys.
 
     Parameters
     ----------
@@ -63,8 +63,8 @@ def without(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]
     return {key: value for key, value in mapping.items() if key not in keys}
 
 
-def chosen(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
-    """Select some keys of a mapping.
+def select(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
+    """Return the entries of a mapping with some keys.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def chosen(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if key in keys}
 
 
-def named(entries: Mapping[str, Any], name: str, where: str) -> Any:
-    """Return the entry with a given name.
+def look_up(entries: Mapping[str, Any], name: str, where: str) -> Any:
+    """Return the entry with a name; raise an error that lists all names if there is none.
 
     Parameters
     ----------
@@ -104,12 +104,12 @@ def named(entries: Mapping[str, Any], name: str, where: str) -> Any:
         If no entry has the name; the message contains ``where``.
     """
     if name not in entries:
-        raise wrong(where, name, f"one of {', '.join(entries) or '(none)'}")
+        raise configuration_error(where, name, f"one of {', '.join(entries) or '(none)'}")
     return entries[name]
 
 
-def wrong(where: str, value: object, expectation: str) -> ConfigurationError:
-    """Return an error with one line about a key: its value and the expectation.
+def configuration_error(where: str, value: object, expectation: str) -> ConfigurationError:
+    """Build an error about one key, with its value and a description of valid values.
 
     Parameters
     ----------
@@ -123,12 +123,12 @@ def wrong(where: str, value: object, expectation: str) -> ConfigurationError:
     Returns
     -------
     ConfigurationError
-        The error, not raised.
+        The error, which the caller raises.
     """
     problem = "missing" if value is None else f"found {value!r}"
     return ConfigurationError([f"{where}: {problem}, expected {expectation}"])
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Format an axis value for titles and labels."""
     return f"{value:g}" if isinstance(value, float) else str(value)

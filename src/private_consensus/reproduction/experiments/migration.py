@@ -1,8 +1,8 @@
-"""Rewrite files of ``config/papers`` that use keys of an earlier release.
+"""Rewrite files of ``config/papers`` with keys of an earlier release.
 
-:data:`RENAMED` maps the old keys to the new ones, for each kind of entry. :func:`migrated` replaces
-the keys and changes nothing else: comments, order and layout remain. A file with old keys is
-refused; :func:`old_keys` gives the lines of the error.
+:data:`RENAMED` maps old keys to new keys for each kind of entry. :func:`migrated` replaces the
+keys; comments, order and layout remain. Files with old keys are refused: :func:`old_keys` finds
+them.
 """
 
 from __future__ import annotations
@@ -68,7 +68,8 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     _SERIES: _OF_SERIES,
 }
-"""New names of keys by the pattern of the path of their mapping; ``[]`` is an entry of a list."""
+"""Old to new names of keys, by a regular expression for the path of the mapping that contains the
+key. In paths, ``[]`` is an entry of a list."""
 
 _PATTERNS = [(re.compile(pattern), names) for pattern, names in RENAMED.items()]
 

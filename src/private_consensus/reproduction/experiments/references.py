@@ -1,7 +1,6 @@
-"""Check that the names in a paper's configuration exist: paths, axes, measures.
+"""Check that the names in the configuration of a paper exist: paths, axes, measures, experiments.
 
-A path without a target would have no effect on the setting, and a verdict would describe a
-different setting.
+A misspelled path would otherwise have no effect, and results would describe another setting.
 """
 
 from __future__ import annotations
@@ -28,20 +27,21 @@ from .schema import Curve, Experiment, FigurePanel, Paper, TunedParameters
 PARTS = ("problem", "network", "budget", "horizon", "algorithm")
 PREPARED = "problem.prepared"
 OWN_COLUMNS = {"t", "run"}
+"""Columns of measurements that may be selected in addition to axes."""
 PRIVACY_COLUMNS = {
     "steps", "delta", "epsilon_claimed", "epsilon_formula", "epsilon_accountant",
     "epsilon_under_assumption", "accountant", "proven", "relation", "sampling",
     "unaccounted_data_use", "verdict",
 }  # fmt: skip
 RESERVED = {*FIXED, *KEY, *POINT, *PRIVACY_COLUMNS, "member", "setting", "diverged"} - {"delta"}
-"""Columns of results; an axis of such a name would change places with a measurement."""
-WHOLE = "value"
-"""Metric of a quantity that is a number already."""
-OF_AN_AGENT = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
+"""Names that no axis may have, because results have columns of these names."""
+NUMBER_METRIC = "value"
+"""Metric of a quantity that is a number."""
+AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 
 
 def expected(where: str, value: object, allowed: Iterable[str]) -> str:
-    """Return one line about a name that is not among the allowed names.
+    """Format an error line about a value that is not among the allowed values.
 
     Parameters
     ----------
@@ -55,13 +55,13 @@ def expected(where: str, value: object, allowed: Iterable[str]) -> str:
     Returns
     -------
     str
-        The error line.
+        Line such as ``figures.x: found 'a', expected one of b, c``.
     """
     return f"{where}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
-    """Yield one line per name in a paper's configuration that does not exist.
+    """Yield one error line per name in the configuration of a paper that does not exist.
 
     Parameters
     ----------
@@ -110,7 +110,21 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
 
 
 class Use(NamedTuple):
-    """Use of the measurements of one variant."""
+    """Use of the measurements of one variant by a curve, table, claim or tuned parameter.
+
+    Attributes
+    ----------
+    where : str
+        Key of the use in the configuration.
+    experiment, method, variant : str
+        Experiment, algorithm and variant whose measurements are used.
+    measures : sequence of (str, str)
+        Used measures (quantity, metric).
+    selection : mapping
+        Selected values of axes.
+    last_iteration_only : bool
+        True if only the last iteration is used.
+    """
 
     where: str
     experiment: str
@@ -122,7 +136,7 @@ class Use(NamedTuple):
 
 
 def _uses(key: str, paper: Paper) -> Iterator[Use]:
-    """Yield each use of measurements by curves, tables, claims and tuned parameters."""
+    """Yield the uses of measurements by tuned parameters, curves, tables and claims."""
     for name, experiment in paper.experiments.items():
         where = f"{key}.experiments.{name}.tuned"
         for algorithm, variants in experiment.algorithms.items():
@@ -167,20 +181,19 @@ def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
     if experiment is None:
         yield expected(use.where, use.experiment, paper.experiments)
         return
-    yield from unknown_run(use.where, use.method, use.variant, experiment)
+    yield from unknown_variant(use.where, use.method, use.variant, experiment)
     for measure in use.measures:
         yield from _unmeasured(use.where, measure, experiment.measures)
-        yield from _never_shown(use.where, use.method, measure[0])
+        yield from _wrong_quantity(use.where, use.method, measure[0])
     if not use.last_iteration_only:
         yield from _not_recorded(use.where, use.selection, use.measures, experiment)
     yield from _wrong_where(f"{use.where}.where", use.selection, experiment)
 
 
-def unknown_run(
-    where: str, algorithm: str, run: str | None, experiment: Experiment
+def unknown_variant(
+    where: str, algorithm: str, variant: str | None, experiment: Experiment
 ) -> Iterator[str]:
-    """Return the errors of a reference to an algorithm of an experiment, and optionally to one
-    of its runs.
+    """Yield an error line if an experiment has no such algorithm or variant.
 
     Parameters
     ----------
@@ -188,8 +201,8 @@ def unknown_run(
         Key of the reference in the configuration.
     algorithm : str
         Name of the algorithm.
-    run : str or None
-        Name of the run variant; not checked if None.
+    variant : str or None
+        Name of the variant; not checked if None.
     experiment : Experiment
         Experiment to which the reference points.
 
@@ -200,8 +213,8 @@ def unknown_run(
     """
     if algorithm not in experiment.algorithms:
         yield expected(where, algorithm, experiment.algorithms)
-    elif run is not None and run not in experiment.algorithms[algorithm]:
-        yield expected(where, run, experiment.algorithms[algorithm])
+    elif variant is not None and variant not in experiment.algorithms[algorithm]:
+        yield expected(where, variant, experiment.algorithms[algorithm])
 
 
 def _wrong_axes(where: str, experiment: Experiment) -> Iterator[str]:
@@ -216,7 +229,7 @@ def _wrong_scales(where: str, experiment: Experiment) -> Iterator[str]:
 
 
 def _preparations_set(experiment: Experiment) -> set[str]:
-    """Return the prepared data sets that axes, variants and scales set for an experiment."""
+    """Return the names of prepared data sets in axes, variants and scales of an experiment."""
     changes = [scale.set for scale in experiment.scales.values()]
     changes += [v.set for variants in experiment.algorithms.values() for v in variants.values()]
     names = {change[PREPARED] for change in changes if PREPARED in change}
@@ -236,10 +249,10 @@ def _wrong_tuning(where: str, tuned: TunedParameters, grid: Experiment) -> Itera
 def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
     everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
     everywhere |= {f"scales.{name}.set": r.set for name, r in experiment.scales.items()}
-    everywhere["problem"] = [f"problem.{name}" for name in _given(experiment.problem)]
-    everywhere["network"] = [f"network.{name}" for name in _given(experiment.network)]
+    everywhere["problem"] = [f"problem.{name}" for name in _set_parameters(experiment.problem)]
+    everywhere["network"] = [f"network.{name}" for name in _set_parameters(experiment.network)]
     for algorithm, variants in experiment.algorithms.items():
-        allowed = _known(experiment.problem.name, algorithm)
+        allowed = _valid_paths(experiment.problem.name, algorithm)
         paths = dict(everywhere)
         for name, variant in variants.items():
             paths[f"algorithms.{algorithm}.{name}.set"] = variant.set
@@ -263,8 +276,8 @@ def _wrong_path(where: str, path: str, allowed: Mapping[str, Iterable[str]]) -> 
 
 
 @cache
-def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
-    """Return the objects that a path may reach, by its first part."""
+def _valid_paths(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
+    """Return the valid second parts of a dotted path, by its first part."""
     graphs = [name for graph in GRAPHS.values() for name in _parameters(graph, 2)]
     mixings = [name for mixing in MIXINGS.values() for name in _parameters(mixing, 1)]
     built = _parameters(problems.load(problem).build, 2)
@@ -280,22 +293,22 @@ def _known(problem: str, algorithm: str) -> dict[str, tuple[str, ...]]:
 
 
 def _parameters(function: Callable, skipped: int) -> list[str]:
-    """Return the names of parameters, without the first ones, which no configuration sets."""
+    """Return the names of the parameters of a function, without the first ``skipped`` ones."""
     return list(inspect.signature(function).parameters)[skipped:]
 
 
-def _given(section) -> list[str]:
+def _set_parameters(section) -> list[str]:
     return [name for name, value in section.model_dump().items() if value is not None]
 
 
 def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
-    observables = dict.fromkeys(q for name in experiment.algorithms for q in _shown_by(name))
+    observables = dict.fromkeys(q for name in experiment.algorithms for q in _quantities_of(name))
     for quantity, metric in experiment.measures:
         if quantity not in observables:
             yield expected(f"{where}.measures", quantity, observables)
-        if metric not in metrics and metric != WHOLE and not OF_AN_AGENT.fullmatch(metric):
-            yield expected(f"{where}.measures.{quantity}", metric, [*metrics, WHOLE])
+        if metric not in metrics and metric != NUMBER_METRIC and not AGENT_METRIC.fullmatch(metric):
+            yield expected(f"{where}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
 
 
 def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
@@ -333,7 +346,7 @@ def _not_recorded(
     measures: Iterable[tuple[str, str]],
     experiment: Experiment,
 ) -> Iterator[str]:
-    """Yield one line per value read at intermediate iterations but recorded only at the last."""
+    """Yield one line per measurement at intermediate iterations that is used but not recorded."""
     restriction = experiment.intermediate_measures
     if restriction is None or not experiment.iterations:
         return
@@ -349,7 +362,7 @@ def _not_recorded(
 
 
 def _horizons(experiment: Experiment) -> list[Any]:
-    """Return every value that is set as a horizon, at any scale."""
+    """Return all horizons of an experiment, at all scales."""
     horizons = [experiment.horizon]
     for axis in experiment.axes.values():
         horizons += axis.values if axis.set == "horizon" else []
@@ -371,7 +384,7 @@ def _unmeasured(
 
 
 def _wrong_panel(where: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
-    """Yield one line if a graph's experiment is unknown, and one per invalid goal."""
+    """Yield one line if the experiment of a panel is unknown, and one per invalid goal."""
     if panel.experiment and panel.experiment not in paper.experiments:
         yield expected(where, panel.experiment, paper.experiments)
     for goal in panel.goals:
@@ -383,11 +396,11 @@ def _wrong_panel(where: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
 def _wrong_curve(
     where: str, panel: FigurePanel, curve: Curve, experiment: Experiment
 ) -> Iterator[str]:
-    costs = [quantity for quantity, metric in experiment.measures if metric == WHOLE]
+    costs = [quantity for quantity, metric in experiment.measures if metric == NUMBER_METRIC]
     x = curve.x or panel.x
     if x in costs and not curve.last_iteration_only:
         selection = {**panel.where, **curve.where}
-        yield from _not_recorded(where, selection, [(x, WHOLE)], experiment)
+        yield from _not_recorded(where, selection, [(x, NUMBER_METRIC)], experiment)
     if curve.by is not None and curve.by not in experiment.axes:
         yield expected(f"{where}.by", curve.by, experiment.axes)
     allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
@@ -395,10 +408,11 @@ def _wrong_curve(
         yield expected(f"{where}.x", x, allowed)
 
 
-def _never_shown(where: str, algorithm: str, quantity: str) -> Iterator[str]:
-    """Yield a line if an algorithm does not show a quantity; skip unknown algorithms."""
-    if algorithm in _algorithms() and quantity not in _shown_by(algorithm):
-        yield f"{expected(where, quantity, _shown_by(algorithm))}, which {algorithm} shows"
+def _wrong_quantity(where: str, algorithm: str, quantity: str) -> Iterator[str]:
+    """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
+    if algorithm in _algorithms() and quantity not in _quantities_of(algorithm):
+        allowed = expected(where, quantity, _quantities_of(algorithm))
+        yield f"{allowed}, the quantities of {algorithm}"
 
 
 @cache
@@ -406,13 +420,13 @@ def _algorithms() -> frozenset[str]:
     return frozenset(algorithms.names())
 
 
-_shown_by = cache(quantities_of)
+_quantities_of = cache(quantities_of)
 
 
 def _wrong_where(
     where: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
 ) -> Iterator[str]:
-    """Yield one line per unknown axis, and per value that an axis has at no scale."""
+    """Yield one line per unknown axis in a selection, and per value that an axis never has."""
     for name, value in selection.items():
         if isinstance(value, list) and not rows and not _is_range(value):
             yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
@@ -421,19 +435,21 @@ def _wrong_where(
             if name not in OWN_COLUMNS:
                 yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
             elif not isinstance(value, list):
-                yield from _never_there(f"{where}.{name}", name, value, experiment)
+                yield from _wrong_run_or_iteration(f"{where}.{name}", name, value, experiment)
             continue
         grid = list(experiment.axes[name].values)
         for reduced in experiment.scales.values():
             grid += reduced.axes.get(name, [])
-        # A pair is a range, and a table's values are a list of its own.
+        # Elsewhere than in tables, a list is a range.
         for axis_value in value if rows else () if isinstance(value, list) else (value,):
             if axis_value not in grid:
                 yield expected(f"{where}.{name}", axis_value, dict.fromkeys(grid))
 
 
-def _never_there(where: str, name: str, value: Any, experiment: Experiment) -> Iterator[str]:
-    """Yield a line about a run or an iteration that no result contains."""
+def _wrong_run_or_iteration(
+    where: str, name: str, value: Any, experiment: Experiment
+) -> Iterator[str]:
+    """Yield a line if no result contains a selected run or iteration."""
     if not arguments.is_whole(value):
         yield f"{where}: found {value!r}, expected a whole number"
     elif name == "run" and not 0 <= value < experiment.runs:
