@@ -755,12 +755,12 @@ def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
 
 def test_every_matrix_has_its_own_weights_however_many_are_remembered():
     algorithm = QDPSGD1(T=np.array([400.0]))
-    _, e, _ = algorithm.of(0)
+    _, e, _ = algorithm.coefficients(0)
     rng = np.random.default_rng(0)
     matrices = rng.random((3 * MAX_CACHED, 3, 3))
     for matrix in [*matrices, *matrices[::-1], *matrices[:2], *matrices[:2]]:
         scales = rng.random((1, 3))
-        steps, _ = algorithm.pass_of(SimpleNamespace(mixing=[matrix]), scales)
+        steps, _ = algorithm.pass_coefficients(SimpleNamespace(mixing=[matrix]), scales)
         own = np.diagonal(matrix)
         others = e * (matrix - np.diag(own))
         np.testing.assert_allclose(steps.weights.reshape(3, 3), others, rtol=1e-6)

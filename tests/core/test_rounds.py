@@ -120,8 +120,8 @@ class Nearest(Grid):
 
 
 class OnItsGrid(QDPSGD1):
-    def of(self, s):
-        a, e, grid = super().of(s)
+    def coefficients(self, s):
+        a, e, grid = super().coefficients(s)
         return a, e, Nearest(grid.resolution, grid.bits, grid.clipped)
 
 

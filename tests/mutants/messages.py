@@ -134,8 +134,8 @@ class DeltaTwice:
 class RoundsToTheNearest:
     """Messages are rounded to the nearest point of the grid."""
 
-    def of(self, s):
-        a, e, grid = super().of(s)
+    def coefficients(self, s):
+        a, e, grid = super().coefficients(s)
         return a, e, NearestPoint(grid.resolution, grid.bits, grid.clipped)
 
 

@@ -127,8 +127,8 @@ class OwnDiscreteNoise:
         for draw in super().draws(problem, streams):
             yield draw._replace(keys=draw.keys | {"discrete": next(units)})
 
-    def of(self, s):
-        a, e, grid = super().of(s)
+    def coefficients(self, s):
+        a, e, grid = super().coefficients(s)
         return a, e, RoundedNoise(grid.resolution, grid.bits, grid.clipped)
 
 

@@ -313,13 +313,13 @@ def rules(kind: type) -> Mapping[str, tuple[Rule, bool]]:
 
 
 def _all(holds: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    def of_all(value: Any) -> bool:
+    def holds_everywhere(value: Any) -> bool:
         if type(value) in (int, float):
             return _is_representable(value) and bool(holds(value))
         array = _array(value)
         return array is not None and array.dtype.kind in "iuf" and bool(np.all(holds(array)))
 
-    return of_all
+    return holds_everywhere
 
 
 def _is_representable(value: float) -> bool:

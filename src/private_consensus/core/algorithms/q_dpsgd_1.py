@@ -56,7 +56,7 @@ class QDPSGD1(QDPSGD):
         settings = range(len(models.first))
         clips = [float(at(self.K, s)) for s in settings]
         gradients, sizes = self.sampled_gradients(models, problem, round_, False, clips)
-        steps_and_grids = self.pass_of(
+        steps_and_grids = self.pass_coefficients(
             models, np.array([self.noise_scale(s, sizes[s]) for s in settings])
         )
         if steps_and_grids is None:
@@ -86,7 +86,7 @@ class QDPSGD1(QDPSGD):
         float
             Fraction of saturated coordinates.
         """
-        a, e, grid = self.of(s)
+        a, e, grid = self.coefficients(s)
         clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, float(at(self.K, s)))
         self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)

@@ -215,11 +215,12 @@ class QDPSGD2(QDPSGD):
     def variances(self) -> tuple[float, ...]:
         """Variance of the noise of each setting, in squared steps of its grid."""
         deviations = (
-            float(at(self.sigma.scale, s) * at(self.K, s)) for s in range(len(self.of_all))
+            float(at(self.sigma.scale, s) * at(self.K, s))
+            for s in range(len(self.all_coefficients))
         )
         return tuple(
             grid.variance(deviation)
-            for (_, _, grid), deviation in zip(self.of_all, deviations, strict=True)
+            for (_, _, grid), deviation in zip(self.all_coefficients, deviations, strict=True)
         )
 
     def advance_all(self, models: BatchModels, problem, round_: SampledRound):
@@ -241,7 +242,7 @@ class QDPSGD2(QDPSGD):
             the pass does not support the arguments.
         """
         settings, agents = range(len(models.first)), models.agents
-        steps_and_grids = self.pass_of(models, np.zeros((len(settings), agents)))
+        steps_and_grids = self.pass_coefficients(models, np.zeros((len(settings), agents)))
         if steps_and_grids is None:
             return None
         steps, grids = steps_and_grids
@@ -279,7 +280,7 @@ class QDPSGD2(QDPSGD):
         float
             Fraction of saturated coordinates, at most 1.
         """
-        a, e, grid = self.of(s)
+        a, e, grid = self.coefficients(s)
         clipped = grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         deviation = float(at(self.sigma.scale, s) * at(self.K, s))
         key = round_.keys["discrete"]

@@ -193,7 +193,7 @@ class CanaryAudit(QDPSGD):
         self, s, x, problem, round_: SampledRound, mine: Canaries, scores, pending
     ) -> None:
         """Perform one round of Algorithm 4, and update the scores of both views."""
-        a, e, grid = self.of(s)
+        a, e, grid = self.coefficients(s)
         K = float(at(self.K, s))
         grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)

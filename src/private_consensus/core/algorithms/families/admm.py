@@ -41,7 +41,7 @@ NOISES = (1e-15, 1e20)
 
 
 class ADMMState(NamedTuple):
-    """State of the iteration.
+    """State of decentralized ADMM after an iteration.
 
     Messages x, dual variables a, minimisers (starting points of the next minimisation) and sums of
     the values received from neighbours are [settings, runs, agents, dim]. The accumulated privacy

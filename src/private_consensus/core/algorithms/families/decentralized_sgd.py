@@ -70,7 +70,7 @@ KEYS = ("noise", "rounding", "discrete", "mask")
 
 
 class SGDState(NamedTuple):
-    """State of a batch of runs.
+    """State of decentralized SGD: models, messages and costs.
 
     Models are [settings, runs, agents, p]. Messages have the same shape if noise is added to
     them; otherwise they are empty. The other fields are [settings, runs]: costs, the fraction
@@ -174,7 +174,7 @@ class BatchModels(NamedTuple):
     agents: int
     mixing: list[np.ndarray]
 
-    def of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
+    def models_of(self, s: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the models and the messages of setting s, each [agents, p]."""
         rows = slice(self.first[s], self.first[s] + self.agents)
         return self.x[rows], self.message[rows]
@@ -661,7 +661,7 @@ class DecentralizedSGD(Iterative):
             x = models.message if at_message else models.x
             problem.backpropagate(x, models.first, round_.rows, sizes, np.array(clips), factors)
             return in_factors(factors), sizes
-        points = [models.of(s)[1 if at_message else 0] for s in range(len(clips))]
+        points = [models.models_of(s)[1 if at_message else 0] for s in range(len(clips))]
         return self._in_full(points, problem, round_, clips), sizes
 
     def _has_factors(self, problem) -> bool:

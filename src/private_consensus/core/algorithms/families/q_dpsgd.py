@@ -163,17 +163,19 @@ class QDPSGD(DecentralizedSGD):
                 stacklevel=3,
             )
 
-    def of(self, s: int) -> tuple[float, float, Grid]:
+    def coefficients(self, s: int) -> tuple[float, float, Grid]:
         """Return the steps a and e and the grid of setting s."""
         a, e = (float(at(step, s)) for step in self.steps(self.T))
         return a, e, Grid(float(at(self.eta, s)), at(self.s, s), self.grid == "clipped")
 
     @cached_property
-    def of_all(self) -> list[tuple[float, float, Grid]]:
+    def all_coefficients(self) -> list[tuple[float, float, Grid]]:
         """Steps a and e and grid of each setting, for all rounds of a run."""
-        return [self.of(s) for s in range(np.size(self.T))]
+        return [self.coefficients(s) for s in range(np.size(self.T))]
 
-    def pass_of(self, models: BatchModels, scales: np.ndarray) -> tuple[Steps, Grids] | None:
+    def pass_coefficients(
+        self, models: BatchModels, scales: np.ndarray
+    ) -> tuple[Steps, Grids] | None:
         """Return the coefficients of all settings for a round in one pass.
 
         Parameters
@@ -188,14 +190,14 @@ class QDPSGD(DecentralizedSGD):
         tuple of (Steps, Grids), or None
             None if a grid is of a subclass of Grid, which may round differently.
         """
-        if any(type(grid) is not Grid for _, _, grid in self.of_all):
+        if any(type(grid) is not Grid for _, _, grid in self.all_coefficients):
             return None
         matrices = np.array(models.mixing)
         key = matrices.tobytes()
         if key not in self._cached:
             if len(self._cached) >= MAX_CACHED:
                 self._cached.clear()
-            self._cached[key] = self._coefficients(matrices)
+            self._cached[key] = self._pass_coefficients(matrices)
         steps, grids = self._cached[key]
         return steps._replace(scale=scales.astype(np.float32)), grids
 
@@ -204,8 +206,8 @@ class QDPSGD(DecentralizedSGD):
         """Coefficients by mixing matrices, which are equal in all rounds on most networks."""
         return {}
 
-    def _coefficients(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
-        a, e = (np.array([setting[k] for setting in self.of_all]) for k in (0, 1))
+    def _pass_coefficients(self, matrices: np.ndarray) -> tuple[Steps, Grids]:
+        a, e = (np.array([setting[k] for setting in self.all_coefficients]) for k in (0, 1))
         own_weights = np.diagonal(matrices, axis1=1, axis2=2)
         off_diagonal = matrices * (1.0 - np.eye(matrices.shape[1]))
         steps = steps_of(
@@ -214,7 +216,7 @@ class QDPSGD(DecentralizedSGD):
             scale=np.zeros(own_weights.shape),
             step=a * e,
         )
-        ends = [(grid.resolution, *grid.ends) for _, _, grid in self.of_all]
+        ends = [(grid.resolution, *grid.ends) for _, _, grid in self.all_coefficients]
         return steps, Grids(*np.array(ends, np.float32).T.copy())
 
     def descend(self, x, base, e: float, a: float, gradient, scale, round_: SampledRound) -> None:
