@@ -32,7 +32,7 @@ def at_home(name):
 # Cached, because each hash is needed by several jobs and by the report.
 @cache
 def code_of(script, *modules):
-    """Compute the hash of a script, of the modules it imports, and of the named modules."""
+    """Compute the hash of a script, of the modules that it imports, and of further modules."""
     return code_hash(*modules, files=[SCRIPTS / script])
 
 

@@ -80,7 +80,7 @@
   // Return a remark if the budget of the cell is too small, and the loss without privacy.
   function remarks(shownCell, observer) {
     const small = (shownCell.learnable ?? {})[observer] === false
-      ? " Budget too small for these data: no private method is better than all models without privacy cost." : "";
+      ? " The budget is too small for these data: no private method is better than all models without privacy cost." : "";
     const withoutPrivacy = (shownCell.unproven ?? []).map((row) => named(row, index.unproven))
       .filter((row) => index.methods[row.method].observer === "none");
     return small + withoutPrivacy.map((row) => ` ${title(row.method)}: excess loss ${shown(row.mean)}.`).join("");
@@ -107,8 +107,8 @@
 
   function drawRanking(rows, costs) {
     const names = index.costs;
-    table("compared-ranking", ["Method", "possibly best", "excess loss", "95 % interval", "larger than the lowest by at least", "gap closed", "95 % interval",
-      "worst agent", "test accuracy", "disagreement", ...names.map((name) => name.replaceAll("_", " ")), "Pareto front of loss and"],
+    table("compared-ranking", ["Method", "Possibly best", "Excess loss", "95 % interval", "Larger than the lowest by at least", "Gap closed", "95 % interval",
+      "Excess loss of the worst agent", "Test accuracy", "Consensus error", ...names.map((name) => name.replaceAll("_", " ")), "Pareto front of loss and"],
       rows.map((row) => {
         const costsOfMethod = costs.find(([method]) => method === row.method)?.slice(1) ?? [];
         const fronts = names.filter((_, bit) => (row.front >> bit) & 1).map((name) => name.split("_")[0]);
@@ -123,7 +123,7 @@
   }
 
   function drawUnranked(rows) {
-    table("compared-unranked", ["Not ranked", "excess loss", "true ε, at least", "true ε, at most"], rows.map((row) => ({
+    table("compared-unranked", ["Method without rank", "Excess loss", "True ε, at least", "True ε, at most"], rows.map((row) => ({
       name: title(row.method), best: false,
       cells: [shown(row.mean), shown(row.epsilon_lower), shown(row.epsilon_accountant)],
     })));

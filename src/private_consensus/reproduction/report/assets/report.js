@@ -4,14 +4,14 @@
 
 (() => {
   const AHEAD = "400px";       // distance to the visible area at which a chart is drawn
-  const NARROW = 600;          // pixels of a chart below which its panels are stacked
-  const TEXT = 12;             // pixels of text, in every chart and window
-  const LETTER = 6.8;          // pixels of a letter of this size, on average
-  const AXIS = 74;             // pixels left of a panel for its axis
-  const GAP = 30;              // pixels between panels
-  const NARROWEST = 260;       // pixels of a panel below which there are fewer columns
+  const NARROW = 600;          // width of a chart in pixels below which its panels are stacked
+  const TEXT = 12;             // font size in pixels
+  const LETTER = 6.8;          // mean width of a letter of this size, in pixels
+  const AXIS = 74;             // width of the axis left of a panel, in pixels
+  const GAP = 30;              // distance between panels, in pixels
+  const NARROWEST = 260;       // smallest width of a panel in pixels; narrower panels are arranged in fewer columns
   const FLAT = 0.85;           // height over width above which a panel keeps its shape
-  const RESIZED = 24;          // pixels by which a chart changes before it is drawn again
+  const RESIZED = 24;          // change of the width in pixels from which on a chart is drawn again
   const ROOT = document.documentElement.dataset.root ?? "";  // from this page to the front page
   const scripts = new Map();
   const specifications = new Map();
@@ -38,14 +38,14 @@
 
   const wanted = (box) => box.clientWidth < NARROW ? "stacked" : "live";
 
-  // Selections that a click in a legend sets, wherever in the specification they stand.
+  // Return the selections that a click in a legend sets, from all levels of the specification.
   function legendParameters(view) {
     const inner = ["hconcat", "vconcat", "concat", "layer"].flatMap((key) => view[key] ?? []);
     const own = (view.params ?? []).filter(({ bind, select }) => bind === "legend" && select?.type);
     return [...own, ...inner.flatMap(legendParameters)];
   }
 
-  // Lines of a text that fit into so many pixels.
+  // Wrap a text to lines that fit a width in pixels.
   function lines(text, pixels) {
     const letters = Math.max(Math.floor(pixels / LETTER), 12);
     const wrapped = [""];
