@@ -281,7 +281,7 @@ def test_a_weight_needs_a_link():
     mixing = matrices()[1]
     mixing[[0, 1], [1, 0]] -= 1.0
     mixing[[0, 1], [0, 1]] += 1.0
-    with pytest.raises(InvalidInput, match="a weight >= 0 on a link"):
+    with pytest.raises(InvalidInput, match="a weight >= 0 on an edge"):
         Network(adjacency, mixing)
 
 
@@ -323,7 +323,7 @@ def test_a_sparse_network_is_what_it_promises():
         "an asymmetric matrix": lambda g, w: w.__setitem__((0, 1), 0.5),
         "no finite real numbers": lambda g, w: w.__setitem__((0, 0), np.nan),
         r"sum of row of network.weights\[agent 7\]": lambda g, w: w.__setitem__((7, 7), 0.9),
-        "a weight without a link": lambda g, w: (
+        "a weight without an edge": lambda g, w: (
             w.__setitem__((0, 5), 0.1), w.__setitem__((5, 0), 0.1),
             w.__setitem__((0, 0), w[0, 0] - 0.1), w.__setitem__((5, 5), w[5, 5] - 0.1),
         ),

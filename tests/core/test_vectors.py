@@ -13,14 +13,14 @@ from private_consensus.core.kernels.vectors import (
     everywhere,
     everywhere_wide,
     floated,
-    greatest,
     ints,
     largest_of,
-    least,
     load,
     load_wide,
     longs,
     lowest_bit,
+    maximum,
+    minimum,
     narrowed,
     root,
     singles,
@@ -128,8 +128,8 @@ def test_views_keep_the_bits():
 @compiled
 def chosen(a, b, low, high, where):
     x, y = load(a, 0), load(b, 0)
-    store(low, 0, least(x, y))
-    store(high, 0, greatest(x, y))
+    store(low, 0, minimum(x, y))
+    store(high, 0, maximum(x, y))
     store(where, 0, where_greater(x, 0.0, y, -y))
 
 

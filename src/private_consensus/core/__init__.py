@@ -1,6 +1,6 @@
 """Networks, problems, solvers, algorithms and their simulation.
 
-Five objects carry the package; read their modules in this order:
+These five objects are the most important ones; read their modules in this order:
 
 1. :class:`.networks.Network`: a graph with its mixing matrix.
 2. :class:`.problems.Problem`: data per agent, loss, gradient and sensitivity.

@@ -76,8 +76,7 @@ class SecretSharing:
     def split(self, values: np.ndarray, generator: np.random.Generator) -> np.ndarray:
         """Split residues ``[..., i, d]`` into shares ``[..., i, j, d]``, from agent i for agent j.
 
-        All but the last share are uniform and independent. Any other share could take the place of
-        the last.
+        All shares but the last are uniform and independent. The last share makes the sum correct.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ def grid(agents: int, *, rows: int) -> np.ndarray:
 
     Returns
     -------
-    ndarray of int [links, 2]
+    ndarray of int [edges, 2]
         Edges between horizontal and vertical neighbours.
     """
     number = np.arange(agents).reshape(rows, -1)
@@ -55,7 +55,7 @@ def erdos_renyi(generator: np.random.Generator, agents: int, probability: float)
 
     Returns
     -------
-    ndarray of int [links, 2]
+    ndarray of int [edges, 2]
     """
     pairs = agents * (agents - 1) // 2
     return random_edges(generator, agents, int(generator.binomial(pairs, probability)))
@@ -75,7 +75,7 @@ def random_edges(generator: np.random.Generator, agents: int, edges: int) -> np.
 
     Returns
     -------
-    ndarray of int [links, 2]
+    ndarray of int [edges, 2]
     """
     pairs = agents * (agents - 1) // 2
     return _pairs(generator.choice(pairs, edges, replace=False, shuffle=False))
@@ -107,7 +107,7 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 
     Returns
     -------
-    ndarray of int [links, 2]
+    ndarray of int [edges, 2]
 
     Raises
     ------
@@ -155,7 +155,7 @@ def first_connected(
     Parameters
     ----------
     draw : callable
-        Samples the edges of one graph, ``[links, 2]``.
+        Samples the edges of one graph, ``[edges, 2]``.
     agents : int
         Number of agents.
     key : str
@@ -165,7 +165,7 @@ def first_connected(
 
     Returns
     -------
-    ndarray of int [links, 2]
+    ndarray of int [edges, 2]
 
     Raises
     ------
@@ -190,7 +190,7 @@ def links_connect(agents: int, links: np.ndarray) -> bool:
     ----------
     agents : int
         Number of agents.
-    links : ndarray of int [links, 2]
+    links : ndarray of int [edges, 2]
         Undirected edges.
 
     Returns
@@ -209,7 +209,7 @@ def matrix_of(agents: int, links: np.ndarray):
     ----------
     agents : int
         Number of agents.
-    links : array_like of int [links, 2]
+    links : array_like of int [edges, 2]
         Undirected edges; repeated edges count once.
 
     Returns

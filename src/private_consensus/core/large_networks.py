@@ -38,8 +38,8 @@ def require_graph(graph: csr_array, agents: int) -> None:
     """
     _require_matrix("network.graphs", graph, agents)
     sorted_once = bool(graph.has_canonical_format)
-    require(sorted_once, "network.graphs", "unsorted or repeated entries", "each link once, sorted")
-    require(bool((graph.data == 1).all()), "network.graphs", "an entry other than 1", "1 per link")
+    require(sorted_once, "network.graphs", "unsorted or repeated entries", "each edge once, sorted")
+    require(bool((graph.data == 1).all()), "network.graphs", "an entry other than 1", "1 per edge")
     require(not graph.diagonal().any(), "network.graphs", "a self-loop", "no self-loops")
     undirected = _equal(graph, graph.T.tocsr())
     require(undirected, "network.graphs", "a directed graph", "an undirected graph")
@@ -66,9 +66,9 @@ def require_weights(matrix: csr_array, graph: csr_array) -> None:
     itself = np.count_nonzero(matrix.diagonal())
     on_links = matrix.multiply(graph)
     linked = matrix.count_nonzero() == itself + on_links.count_nonzero()
-    require(linked, "network.weights", "a weight without a link", "0 for agents without an edge")
+    require(linked, "network.weights", "a weight without an edge", "0 for agents without an edge")
     weighted = bool((on_links.data >= 0).all())
-    require(weighted, "network.weights", "a negative weight of a link", "weights >= 0 on links")
+    require(weighted, "network.weights", "a negative weight of an edge", "weights >= 0 on edges")
 
 
 def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:

@@ -61,8 +61,8 @@ class Network:
     adjacency : ndarray of bool, shape ([R,] n, n)
         Symmetric, no self-loops, connected.
     mixing : ndarray, shape ([R,] n, n)
-        Symmetric, with rows that sum to 1, at least 0 on links, and zero where there is neither a
-        link nor the diagonal.
+        Symmetric, with rows that sum to 1, at least 0 on edges, and 0 for other pairs of
+        different agents.
 
     Raises
     ------
@@ -299,10 +299,10 @@ class SparseNetwork(Network):
     Parameters
     ----------
     graphs : tuple of csr_array, (n, n)
-        Adjacency: 1 for a link, symmetric, without self-loops, connected.
+        Adjacency: 1 for an edge, symmetric, without self-loops, connected.
     weights : tuple of csr_array, (n, n)
-        Mixing matrices: symmetric, with rows that sum to 1, at least 0 on links, and zero where
-        there is neither a link nor the diagonal.
+        Mixing matrices: symmetric, with rows that sum to 1, at least 0 on edges, and 0 for
+        other pairs of different agents.
     shared : bool
         True if all runs share the only graph.
     """
@@ -523,7 +523,7 @@ def _require_adjacency(adjacency: np.ndarray) -> None:
     loops = np.diagonal(adjacency, axis1=-2, axis2=-1)
     require_each(~loops, "network.adjacency", loops, ("run", "agent"), "no self-loop")
     reverse = adjacency.swapaxes(-1, -2)
-    expected = "an undirected graph; this graph is directed, without the reverse link"
+    expected = "an undirected graph; this graph is directed, without the reverse edge"
     require_each(~adjacency | reverse, "network.adjacency", adjacency, _AXES, expected)
 
 
@@ -541,7 +541,7 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     linked = adjacency | itself | (mixing == 0)
     require_each(linked, "network.mixing", mixing, _AXES, "0 for agents without an edge")
     weighted = itself | (mixing >= 0)
-    require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on a link")
+    require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on an edge")
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
@@ -565,8 +565,8 @@ def laplacian(adjacency: np.ndarray) -> np.ndarray:
 def laplacian_mixing(adjacency: np.ndarray, *, scale: float = 1.5) -> np.ndarray:
     r"""Compute the Laplacian mixing matrix :math:`W = I - L / (c\,\lambda_{\max}(L))`.
 
-    Showkatbakhsh et al., section V, use :math:`c = 3/2`. Any :math:`c > 1/2` keeps the spectrum
-    in (-1, 1].
+    Showkatbakhsh et al., section V, use :math:`c = 3/2`. For :math:`c > 1/2` the eigenvalues
+    are in (-1, 1].
 
     Parameters
     ----------

@@ -473,7 +473,7 @@ def _signs(
 
 
 class _Encoder:
-    """Encodes columns as numbers within bounds."""
+    """Encoder of table columns as numbers within bounds."""
 
     def __init__(
         self,

@@ -25,14 +25,14 @@ from .entries import require_indices, require_layout
 from .vectors import (
     LANES,
     everywhere,
-    greatest,
     ints,
     largest_of,
-    least,
     load,
     load_everywhere,
     load_first,
     lowest_bit,
+    maximum,
+    minimum,
     singles,
     store,
     store_first,
@@ -139,7 +139,7 @@ def records(features: np.ndarray) -> PackedRecords:
 @inlined
 def _exponential(v):
     """Compute the exponential: v = n ln 2 + r, with a polynomial for the exponential of r."""
-    m = greatest(least(v, _GREATEST), _SMALLEST)
+    m = maximum(minimum(v, _GREATEST), _SMALLEST)
     t = m * _PER_LN2 + _ROUND
     n = t - _ROUND
     r = (m - n * _LN2_HIGH) - n * _LN2_LOW

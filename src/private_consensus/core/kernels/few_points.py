@@ -20,10 +20,10 @@ from .vectors import (
     LANES,
     everywhere,
     floor,
-    greatest,
     ints,
-    least,
     load,
+    maximum,
+    minimum,
     singles,
     store,
     total_of,
@@ -127,7 +127,7 @@ def round_to_few(x, u, noise_words, bounds, resolution, lowest, highest, out):
     ----------
     x, u : ndarray of float32, shape (n,)
         Values, and uniforms for the rounding.
-    drawn : ndarray of uint32, shape (n,)
+    noise_words : ndarray of uint32, shape (n,)
         First words of the noise samples.
     bounds : ndarray of uint32, shape (BOUNDS,)
         Row of :class:`DrawBounds`.
@@ -149,11 +149,11 @@ def round_to_few(x, u, noise_words, bounds, resolution, lowest, highest, out):
         v = load(x, c) * inverse
         below = floor(v)
         k = below + where_less(load(u, c), v - below, unit, zero)
-        clipped = least(top, greatest(bottom, k))
+        clipped = minimum(top, maximum(bottom, k))
         clip_count = clip_count + where_unequal(clipped, k, unit, zero)
         sample, tied = _samples(load(noise_words, c), b, tied)
         noised = clipped + sample
-        clipped = least(top, greatest(bottom, noised))
+        clipped = minimum(top, maximum(bottom, noised))
         clip_count = clip_count + where_unequal(clipped, noised, unit, zero)
         store(out, c, clipped * resolution)
     return np.int64(total_of(clip_count)) if total_of(tied) == _ZERO else np.int64(-1)

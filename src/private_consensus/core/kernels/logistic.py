@@ -34,10 +34,10 @@ from .vectors import (
     aligned,
     doubles,
     everywhere,
-    greatest,
-    least,
     load,
     longs,
+    maximum,
+    minimum,
     store,
     total_of,
     where_greater,
@@ -271,7 +271,7 @@ def _entries(lines: np.ndarray) -> Entries:
 
 
 def _columns(matrix: np.ndarray) -> Columns:
-    """Select the nonzero columns."""
+    """Store the nonzero columns of a matrix."""
     columns = np.flatnonzero(matrix.any(0))
     return Columns(_lanes(columns), matrix.T[columns].ravel())
 
@@ -397,7 +397,7 @@ def _scratch(dim: int, patterns: int) -> _LogisticScratch:
 
 
 def _side_by_side(counts: Sequence[int]) -> list[np.ndarray]:
-    """Allocate zeroed arrays of whole vectors in one piece of memory."""
+    """Allocate zeroed arrays of whole vectors in one block of memory."""
     ends = np.cumsum(counts).tolist()
     buffer = aligned(ends[-1], float)
     return [buffer[end - count : end] for count, end in zip(counts, ends, strict=True)]
@@ -449,8 +449,8 @@ def misclassified(records: SignedRecords, x: np.ndarray, positive: np.ndarray) -
     require_layout("misclassified", "positive", positive, records.scale.shape)
     wrong = np.empty(len(x))
     scratch = _scratch_of_points(records, x)
-    least = np.where(positive, MIN_MARGIN, 0.0)
-    _misclassified(records, np.require(x, float, "CW"), least, wrong, *scratch)
+    min_margins = np.where(positive, MIN_MARGIN, 0.0)
+    _misclassified(records, np.require(x, float, "CW"), min_margins, wrong, *scratch)
     return wrong
 
 
@@ -534,7 +534,7 @@ def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
 @inlined
 def _exponential(exponent):
     """Compute :math:`e^m = 2^{n+f}`, with a polynomial for :math:`2^f`."""
-    m = greatest(least(exponent, _LARGEST), -_LARGEST)
+    m = maximum(minimum(exponent, _LARGEST), -_LARGEST)
     t = m * _ABOUT_PER_LN2 + _ROUND
     f = m * _PER_LN2_REST + (m * _PER_LN2 - (t - _ROUND))
     p = f * _E11 + _E10
@@ -565,7 +565,7 @@ def _loss(margin):
     With :math:`y = e^{-|m|}` and :math:`s = y/(2+y)`, the logarithm of 1 + y is that of
     (1 + s)/(1 - s), which is approximated by a polynomial in s.
     """
-    y = _exponential(least(margin, -margin))
+    y = _exponential(minimum(margin, -margin))
     s = y / (y + 2.0)
     z = s * s
     p = z * _L9 + _L8
@@ -577,7 +577,7 @@ def _loss(margin):
     p = z * p + _L2
     p = z * p + _L1
     p = z * p + _L0
-    return (s * z * p + (s + s)) - least(margin, 0.0)
+    return (s * z * p + (s + s)) - minimum(margin, 0.0)
 
 
 @inlined
@@ -612,7 +612,7 @@ def _mean_losses(records, points, bound, means, x, products, margins, bounds):
         total = everywhere(0.0)
         for first in range(np.uint64(0), rows, np.uint64(BLOCK_ROWS)):
             for j in range(_margins_from(first, records, x, products, margins)):
-                total = total + least(_loss(load(margins, j * _LANES)), load(bounds, 0))
+                total = total + minimum(_loss(load(margins, j * _LANES)), load(bounds, 0))
         store(products, 0, total)
         for lane in range(lanes):
             means[begin + lane] = products[lane] / rows
@@ -722,7 +722,7 @@ def _sum_patterns(sigmas, sums, scale, offsets, first, count):
 
 @inlined
 def _add_dense_columns(margins, x, matrix, first, count, rows):
-    """Add the remaining columns to the margins, three columns at a time."""
+    """Add the products of the dense columns with x to the margins, three columns at a time."""
     columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
     while columns - k >= _THREE:
         _add_columns_of(margins, x, matrix, k, first, count, rows, _THREE)
@@ -735,7 +735,7 @@ def _add_dense_columns(margins, x, matrix, first, count, rows):
 
 @inlined
 def _add_columns_of(margins, x, matrix, k, first, count, rows, width):
-    """Add up to three columns from the k-th on; if there are fewer, the last is loaded again."""
+    """Add up to three columns from the k-th on, times x, to the margins of a block of rows."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
     offsets, values = matrix.offsets, matrix.values
     x_a, x_b, x_c = (
@@ -767,7 +767,7 @@ def _apply_sigmoid(margins, squares, count):
 
 @inlined
 def _sum_dense_columns(sigmas, total, matrix, first, count, rows):
-    """Add the remaining columns of rows to the total."""
+    """Add the dense columns times the sigmoids to the total, three columns at a time."""
     columns, k = np.uint64(matrix.offsets.size), np.uint64(0)
     while columns - k >= _THREE:
         _sum_columns_of(sigmas, total, matrix, k, first, count, rows, _THREE)
@@ -780,7 +780,7 @@ def _sum_dense_columns(sigmas, total, matrix, first, count, rows):
 
 @inlined
 def _sum_columns_of(sigmas, total, matrix, k, first, count, rows, width):
-    """Sum up to three columns from the k-th on, as independent chains of sums."""
+    """Add up to three columns from the k-th on, times the sigmoids, to independent sums."""
     b, c = min(_ONE, np.uint64(width - _ONE)), min(_TWO, np.uint64(width - _ONE))
     offsets, values = matrix.offsets, matrix.values
     in_a, in_b, in_c = offsets[k], offsets[np.uint64(k + b)], offsets[np.uint64(k + c)]

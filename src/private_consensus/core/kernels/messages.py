@@ -166,7 +166,7 @@ def add_discrete(z, resolution, lowest, highest, table: NoiseTable, key, counter
 
 
 def _step(x, base, mixed, gradient, base_weight, scale, step, counter, key, mask=None, sparse=None):
-    """Compute the compiled step of one setting, with messages that are mixed already."""
+    """Take the step of one setting in compiled code, with messages that are mixed already."""
     for first in range(0, len(x), AGENTS_TOGETHER):
         block = slice(first, first + AGENTS_TOGETHER)
         block_weights, block_scale = base_weight[block], scale[block]

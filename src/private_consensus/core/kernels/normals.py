@@ -23,8 +23,8 @@ from .vectors import (
     counted_from,
     everywhere_wide,
     floated,
-    greatest,
     ints,
+    maximum,
     root,
     singles,
     store,
@@ -124,7 +124,7 @@ def _radius(word):
     p = p * f + _L1
     p = p * f + _L0
     logarithm = floated(exponent) * _LN2 + (p * f * f + f)
-    return root(greatest(logarithm * _MINUS_TWO, _ZERO))
+    return root(maximum(logarithm * _MINUS_TWO, _ZERO))
 
 
 @inlined

@@ -39,10 +39,10 @@ from .vectors import (
     everywhere,
     everywhere_wide,
     floor,
-    greatest,
-    least,
     load,
     load_wide,
+    maximum,
+    minimum,
     store,
     total_of,
     where_less,
@@ -209,7 +209,7 @@ def _mix(weights, neighbours, degrees, sent, row, count, mixed):
 
 @inlined
 def _nan_if_not_finite(row):
-    """Return 0, or NaN if a number of a short row is not finite."""
+    """Return 0 if all numbers of a short row are finite, else NaN."""
     total = _ZERO
     for number in row:
         total += number * _ZERO
@@ -218,7 +218,7 @@ def _nan_if_not_finite(row):
 
 @uncounted
 def _round(x, u, resolution, lowest, highest, out):
-    """Compute :func:`.round_row` in whole vectors."""
+    """Round like :func:`.round_row`, in whole vectors; return the number of clipped values."""
     inverse = _ONE / resolution
     zero, unit = everywhere_wide(_ZERO), everywhere_wide(_ONE)
     bottom, top, clip_count = everywhere_wide(lowest), everywhere_wide(highest), zero
@@ -227,7 +227,7 @@ def _round(x, u, resolution, lowest, highest, out):
         v = load_wide(x, c) * inverse
         below = floor(v)
         k = below + where_less(load_wide(u, c), v - below, unit, zero)
-        clipped = least(top, greatest(bottom, k))
+        clipped = minimum(top, maximum(bottom, k))
         clip_count = clip_count + where_unequal(clipped, k, unit, zero)
         store(out, c, clipped * resolution)
     tail_clip_count = round_row(
@@ -238,7 +238,10 @@ def _round(x, u, resolution, lowest, highest, out):
 
 @uncounted
 def _descend(x, base, mixed, gradient, noise, keep, step, scale):
-    """Compute :func:`.descend_row` in whole vectors; return 0, or NaN if a number is not finite."""
+    """Take the step of :func:`.descend_row` in whole vectors.
+
+    Return 0 if the result is finite, else NaN.
+    """
     not_finite = everywhere_wide(_ZERO)
     vector_end = x.size // WIDE * WIDE
     for c in range(0, vector_end, WIDE):
@@ -261,7 +264,10 @@ def _descend(x, base, mixed, gradient, noise, keep, step, scale):
 
 @uncounted
 def _sparsify(x, mixed, gradient, noise, u, theta, step, scale, fraction):
-    """Compute :func:`.sparse_row` in whole vectors; return 0, or NaN if a number is not finite."""
+    """Take the step of :func:`.sparse_row` in whole vectors.
+
+    Return 0 if the result is finite, else NaN.
+    """
     inverse = _ONE / fraction
     not_finite = everywhere_wide(_ZERO)
     sent = everywhere_wide(fraction)
@@ -413,7 +419,7 @@ def _step_tile(
 ):  # fmt: skip
     """Take the step of a tile of one setting, whose first row is ``first``.
 
-    Return 0, or NaN if a number is not finite.
+    Return 0 if all numbers are finite, else NaN.
     """
     agents = steps.keep.shape[1]
     weights, not_finite = steps.weights[s], _ZERO

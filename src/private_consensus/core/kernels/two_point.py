@@ -46,12 +46,12 @@ from .vectors import (
     aligned,
     everywhere,
     everywhere_wide,
-    greatest,
     largest_of,
-    least,
     load,
     load_everywhere,
     load_wide,
+    maximum,
+    minimum,
     narrowed,
     singles,
     store,
@@ -512,7 +512,7 @@ def _quotients(scratch, penalty, l, samples, dim, inverse):
 def _difference(scratch, shift, at):
     size = load_everywhere(scratch.sizes, at)
     x = load_everywhere(scratch.scaled, at) + shift * load_everywhere(scratch.signs, at)
-    return least(greatest(x, -size), size)
+    return minimum(maximum(x, -size), size)
 
 
 @inlined

@@ -401,7 +401,7 @@ def _select(order):
 
 
 @intrinsic
-def least(typing, a, b):
+def minimum(typing, a, b):
     """Return a in lanes with ``a < b``, else b.
 
     Parameters
@@ -416,7 +416,7 @@ def least(typing, a, b):
 
 
 @intrinsic
-def greatest(typing, a, b):
+def maximum(typing, a, b):
     """Return a in lanes with ``a > b``, else b.
 
     Parameters

@@ -271,7 +271,7 @@ class Problem(ABC):
 
     @final
     def record_change(self, norm: str) -> float:
-        """Bound the change of ``grad f_i`` at one point, in a norm, if one record is replaced.
+        """Return a bound on the change of ``grad f_i`` at one point if one record is replaced.
 
         The bounds in l2 and in the maximum norm imply a bound in l1.
         """
@@ -283,7 +283,7 @@ class Problem(ABC):
 
     @final
     def minimiser_change(self, norm: str, curvature: Any) -> Any:
-        r"""Bound the change of :math:`\arg\min_x f_i(x) + h(x)` if one record is replaced.
+        r"""Return a bound on the change of :math:`\arg\min_x f_i(x) + h(x)` by one record.
 
         The function h does not depend on the data and is strongly convex of modulus
         ``curvature``. Let :math:`\mu` be the ``least_convexity``. Strong monotonicity of the
@@ -308,10 +308,10 @@ class Problem(ABC):
 
     @final
     def reached_gradient_share(self, norm: str) -> float | None:
-        r"""Return the fraction of ``record_change(norm)`` that a pair of records approaches.
+        r"""Return the fraction of ``record_change(norm)`` that a pair attains far from the origin.
 
-        The limit is taken over points far from the origin in one direction. It is at least the
-        fraction that is attained at every point. In l1 it is :math:`\sqrt{(d-1)/d}` if the problem
+        It is the limit over points far from the origin in one direction, and at least the fraction
+        that is attained at every point. In l1 it is :math:`\sqrt{(d-1)/d}` if the problem
         ``approaches_bound``: both rows have a small entry of equal sign in one coordinate, so that
         the point can be far out for any noise on the other coordinates.
         """
@@ -344,10 +344,10 @@ class Problem(ABC):
 
     @final
     def assumed_minimiser_share(self, gradient_bound: float) -> float | None:
-        """Return the fraction of the assumed minimiser change that one pair of records attains.
+        """Return the fraction of a minimiser's assumed largest change that a pair attains.
 
-        The definition is that of :meth:`attained_minimiser_share` in l2, with
-        ``assumed_record_change`` over the added curvature as the bound. None: not known.
+        The assumed largest change is ``assumed_record_change`` divided by the added curvature, in
+        l2. The definition is otherwise that of :meth:`attained_minimiser_share`. None: not known.
         """
         if self.minimiser_slack is None:
             return None

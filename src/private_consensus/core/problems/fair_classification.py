@@ -347,7 +347,8 @@ def build(
     require_each(np.abs(labels) == 1, "problem.prepared.labels", labels, ("row",), "-1 or 1")
     rows = len(labels)
     size = round(test_share * rows)
-    require(0 < size < rows, "problem.test_share", test_share, f"some of the {rows} rows, not all")
+    expected = f"a fraction with at least one test row and one training row of {rows} rows"
+    require(0 < size < rows, "problem.test_share", test_share, expected)
     test = np.stack([g.permutation(rows)[:size] for g in _generators(streams, splits)])
     problem = FairLogisticRegression(
         np.asarray(prepared.features, float),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
@@ -57,7 +57,6 @@ class LinearObservation(Problem):
     cosine: np.ndarray
     initial: np.ndarray
     noise: float
-    _latest: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self):
         axes = ("agent", "measurement", "coordinate")
@@ -100,10 +99,15 @@ class LinearObservation(Problem):
             self._latest.update(t=t, matrices=H)
         return self._latest["matrices"]
 
-    def gram(self, t: float) -> np.ndarray:
-        r"""Compute :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`.
+    @cached_property
+    def _latest(self) -> dict:
+        """Time and matrices of the last call of :meth:`matrices`."""
+        return {}
 
-        Its shape is (agents n, agents n).
+    def gram(self, t: float) -> np.ndarray:
+        r"""Compute the block-diagonal matrix :math:`G_t` with blocks :math:`H_i(t)^\top H_i(t)`.
+
+        Its shape is (agents * n, agents * n).
         """
         H = self.matrices(t)
         agents, _, dim = H.shape

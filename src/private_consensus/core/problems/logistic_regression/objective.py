@@ -543,7 +543,7 @@ class LogisticRegression(Problem):
     @cached_property
     def own_optimum(self) -> np.ndarray:
         """Minimiser of each local objective; shape ([runs,] agents, dim)."""
-        return optimum.own_minimisers(self)
+        return optimum.local_minimisers(self)
 
     def project(self, x: np.ndarray) -> np.ndarray:
         return x if np.isinf(self.box) else np.clip(x, -self.box, self.box)

@@ -32,7 +32,7 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
     )
 
 
-def own_minimisers(problem: Any) -> np.ndarray:
+def local_minimisers(problem: Any) -> np.ndarray:
     """Compute the minimiser of each local objective; shape ([runs,] agents, dim)."""
     minimisers = minimise_batch(
         problem.gradient,
