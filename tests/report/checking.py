@@ -36,12 +36,12 @@ PIXELS_PER_LINE, THUMBNAIL = 25, 64
 SMALLEST_TEXT = 9.0
 """Pixels of a drawing that is shown at its own size."""
 TOUCH = 1.5
-"""Pixels by which the boxes of two texts may overlap: they are higher than their letters."""
+"""Allowed overlap of the boxes of two texts, in pixels; boxes are higher than the letters."""
 WINDOWS = ((1280, 900, "light"), (1280, 900, "dark"), (390, 844, "light"))
 MARK = " †"
 
-PATIENCE = 300.0
-"""Seconds for the rules of one page."""
+TIMEOUT_S = 300.0
+"""Time limit for the accessibility rules of one page, in seconds."""
 RUN = """window.found = null;
 // Rows of a table and items of a list are alike: of each some are enough.
 for (const many of document.querySelectorAll('tbody, main ul, main dl')) {
@@ -169,7 +169,7 @@ def _too_long(name: str, screens: float, width: int, about: str = "") -> str:
 def accessible(tab: chromium.Tab) -> Iterator[str]:
     """What the rules of axe find on the page that is open."""
     tab.value((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8") + "; 0")
-    with tab.patient(PATIENCE):
+    with tab.patient(TIMEOUT_S):
         tab.value(RUN)
         tab.until("window.found")
     for rule in tab.value("window.found"):
@@ -221,13 +221,13 @@ def check(results: Path, *, some: bool = False) -> list[str]:
     report = results / "report"
     pages = sorted(report.rglob("*.html"))
     figures = sorted(file for file in (report / "figures").glob("*.svg"))
-    looks = WINDOWS
+    windows = WINDOWS
     if some:
-        # The shortest of each kind.
+        # The smallest page of each kind, and the front page.
         smallest = sorted(pages, key=lambda page: -page.stat().st_size)
         pages = [*{page.parent: page for page in smallest}.values(), report / "index.html"]
         first = {file.stem.partition("_")[0]: file for file in reversed(figures)}
-        figures, looks = list(first.values()), WINDOWS[1:2]
+        figures, windows = list(first.values()), WINDOWS[1:2]
     found = list(sizes(report))
     if chromium.find() is None:
         print(WITHOUT_BROWSER, file=sys.stderr)
@@ -238,7 +238,7 @@ def check(results: Path, *, some: bool = False) -> list[str]:
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         chromium.browser(Path(folder) / "p") as tab,
     ):
-        for width, height, scheme in looks:
+        for width, height, scheme in windows:
             tab.look(width, height, scheme)
             for page in sorted(pages):
                 tab.open(page)
@@ -260,9 +260,9 @@ def check(results: Path, *, some: bool = False) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="What is wrong with a report.")
+    parser = argparse.ArgumentParser(description="Check a report, and list the findings.")
     parser.add_argument("results", type=Path, help="folder of a scale, such as results/paper")
-    parser.add_argument("--some", action="store_true", help="a page of each kind, a figure a paper")
+    parser.add_argument("--some", action="store_true", help="one page of each kind, one figure per paper")
     options = parser.parse_args()
     found = check(options.results, some=options.some)
     print(*found, f"{len(found)} findings", sep="\n")
