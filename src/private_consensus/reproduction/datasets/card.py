@@ -73,12 +73,12 @@ class Card:
     pictures: Mapping[str, list[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, how: Preparation, provenance: Provenance, **facts: Any) -> Card:
+    def of(cls, spec: Preparation, provenance: Provenance, **facts: Any) -> Card:
         """Build the card of a prepared data set.
 
         Parameters
         ----------
-        how : Preparation
+        spec : Preparation
             Preparation of the data set.
         provenance : Provenance
             Provenance of the data.
@@ -89,8 +89,8 @@ class Card:
         -------
         Card
         """
-        about = entry(how.dataset)
-        names = {"dataset": how.dataset, "title": about.title, "preparation": how.name}
+        about = entry(spec.dataset)
+        names = {"dataset": spec.dataset, "title": about.title, "preparation": spec.name}
         return cls(**names, citation=about.citation, provenance=provenance, **facts)
 
     def to_dict(self) -> dict[str, Any]:

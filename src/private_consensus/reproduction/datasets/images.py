@@ -19,12 +19,12 @@ UNIT = 1 / 255
 BLACK_TO_WHITE = "Pixels are bytes divided by 255; this range does not depend on the data."
 
 
-def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
+def prepare(spec: Preparation, raw: Mapping[str, np.ndarray], provenance: Provenance) -> Prepared:
     """Prepare images as features ``[rows, pixels]`` in float32, training images first.
 
     Parameters
     ----------
-    how : Preparation
+    spec : Preparation
         Preparation with the encoding ``pixels``.
     raw : mapping of str to ndarray
         Images ``x_train`` and ``x_test``, labels ``y_train`` and ``y_test``.
@@ -36,7 +36,7 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
     Prepared
         Pixels in [0, 1], classes, and the splits ``train`` and ``test``.
     """
-    classes = module_of(how.dataset).CLASSES
+    classes = module_of(spec.dataset).CLASSES
     images = np.concatenate([raw["x_train"], raw["x_test"]])
     labels = np.concatenate([raw["y_train"], raw["y_test"]]).astype(np.int8)
     counts = np.bincount(labels, minlength=len(classes))
@@ -44,7 +44,7 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
     splits = {"train": rows[: len(raw["y_train"])], "test": rows[len(raw["y_train"]) :]}
     features = images.reshape(len(images), -1) * np.float32(UNIT)
     card = Card.of(
-        how,
+        spec,
         provenance,
         rows=len(images),
         dim=features.shape[1],
@@ -53,7 +53,7 @@ def prepare(how: Preparation, raw: Mapping[str, np.ndarray], provenance: Provena
         label_rate=round(float(counts.max() / counts.sum()), 6),
         splits={name: len(rows) for name, rows in splits.items()},
         notes=(
-            how.because,
+            spec.because,
             BLACK_TO_WHITE,
             "The pictures are means over a class and show no record.",
         ),

@@ -187,12 +187,12 @@ def preparation(name: str) -> Preparation:
     return PREPARATIONS[arguments.choice("preparation", name, PREPARATIONS)]
 
 
-def prepare(how: str | Preparation, raw: Raw, provenance: Provenance) -> Prepared:
+def prepare(spec: str | Preparation, raw: Raw, provenance: Provenance) -> Prepared:
     """Compute features, labels and protected attributes from acquired contents.
 
     Parameters
     ----------
-    how : str or Preparation
+    spec : str or Preparation
         Name of a registered preparation, or a preparation.
     raw : polars.DataFrame or mapping of str to ndarray
         Contents of the data set, from :func:`.acquisition.acquire`.
@@ -204,30 +204,30 @@ def prepare(how: str | Preparation, raw: Raw, provenance: Provenance) -> Prepare
     Prepared
         Features, labels, protected attributes, splits and the data card.
     """
-    how = preparation(how) if isinstance(how, str) else how
+    spec = preparation(spec) if isinstance(spec, str) else spec
     require(
-        provenance.dataset == how.dataset, f"{how.name}.dataset", provenance.dataset, how.dataset
+        provenance.dataset == spec.dataset, f"{spec.name}.dataset", provenance.dataset, spec.dataset
     )
-    arguments.choice(f"{how.name}.encoding", how.encoding, ("ordinal", "onehot", "pixels"))
-    if how.encoding == "pixels":
-        return images.prepare(how, raw, provenance)
-    return _prepare_table(how, raw, provenance)
+    arguments.choice(f"{spec.name}.encoding", spec.encoding, ("ordinal", "onehot", "pixels"))
+    if spec.encoding == "pixels":
+        return images.prepare(spec, raw, provenance)
+    return _prepare_table(spec, raw, provenance)
 
 
-def _prepare_table(how: Preparation, table: pl.DataFrame, provenance: Provenance) -> Prepared:
-    schema: Schema = module_of(how.dataset).SCHEMA
-    table, splits = _retained(how, table, schema)
+def _prepare_table(spec: Preparation, table: pl.DataFrame, provenance: Provenance) -> Prepared:
+    schema: Schema = module_of(spec.dataset).SCHEMA
+    table, splits = _retained(spec, table, schema)
     features, columns = encode(
         table,
         schema,
-        how.columns_of(schema),
-        indicators=how.encoding == "onehot",
-        complete=how.drop_missing,
+        spec.columns_of(schema),
+        indicators=spec.encoding == "onehot",
+        complete=spec.drop_missing,
     )
-    if how.bias:
+    if spec.bias:
         features = np.column_stack([features, np.ones(len(features))])
         columns = (*columns, "bias")
-    features = scaling.scale(features, scaling=how.scaling, row_norm=how.row_norm)
+    features = scaling.scale(features, scaling=spec.scaling, row_norm=spec.row_norm)
     positive = schema.positives(table)
     return Prepared(
         features=np.ascontiguousarray(features),
@@ -236,7 +236,7 @@ def _prepare_table(how: Preparation, table: pl.DataFrame, provenance: Provenance
         protected={name: p.of(table).to_numpy() for name, p in schema.protected.items()},
         splits=splits,
         card=Card.of(
-            how,
+            spec,
             provenance,
             rows=table.height,
             dim=len(columns),
@@ -245,18 +245,18 @@ def _prepare_table(how: Preparation, table: pl.DataFrame, provenance: Provenance
             label_rate=round(float(positive.mean()), 6),
             splits={name: len(rows) for name, rows in splits.items()},
             protected={name: p.meaning for name, p in schema.protected.items()},
-            notes=_notes(how),
+            notes=_notes(spec),
             marginals=marginals_of(table, schema),
         ),
     )
 
 
 def _retained(
-    how: Preparation, table: pl.DataFrame, schema: Schema
+    spec: Preparation, table: pl.DataFrame, schema: Schema
 ) -> tuple[pl.DataFrame, dict[str, np.ndarray]]:
     """Return the rows that remain, and the row indices of the publisher's splits."""
     is_training = pl.Series(np.arange(table.height) < (schema.train or table.height))
-    if how.drop_missing:
+    if spec.drop_missing:
         complete = table.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
         table, is_training = table.filter(complete), is_training.filter(complete)
     if schema.train is None:
@@ -265,13 +265,13 @@ def _retained(
     return table, {"train": np.flatnonzero(train), "test": np.flatnonzero(~train)}
 
 
-def _notes(how: Preparation) -> tuple[str, ...]:
-    missing = "dropped" if how.drop_missing else "kept; '?' is a category"
+def _notes(spec: Preparation) -> tuple[str, ...]:
+    missing = "dropped" if spec.drop_missing else "kept; '?' is a category"
     notes = (
-        how.because,
+        spec.because,
         f"Rows with missing values are {missing}.",
-        scaling.COLUMNS[how.scaling].note,
-        scaling.ROWS[how.row_norm].note,
-        "A column of ones is appended before scaling." if how.bias else None,
+        scaling.COLUMNS[spec.scaling].note,
+        scaling.ROWS[spec.row_norm].note,
+        "A column of ones is appended before scaling." if spec.bias else None,
     )
     return tuple(note for note in notes if note)

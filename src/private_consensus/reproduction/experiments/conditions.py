@@ -104,17 +104,17 @@ def _curves(plan: Plan, figure: str) -> Iterator[CurveConditions]:
 def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveConditions:
     name = curve.experiment or panel.experiment
     experiment, cell = plan.experiments[name], plan.cell(name, curve.method)
-    where = {**panel.where, **curve.where}
+    selection = {**panel.where, **curve.where}
     settings = [
         setting
         for setting in cell["settings"]
-        if setting["variant"] == curve.variant and _matches(setting["columns"], where)
+        if setting["variant"] == curve.variant and _matches(setting["columns"], selection)
     ]
     axis = experiment.axes.get(curve.x or panel.x)
     target = axis.set if axis else ""
     on_axis = (q for q, (_, path) in QUANTITIES.items() if target.startswith(".".join(path)))
     prepared = {setting["problem"].get("prepared") for setting in settings}
-    runs = 1 if "run" in where else cell["runs"]
+    runs = 1 if "run" in selection else cell["runs"]
     statistic = curve.statistic or panel.statistic
     kind = "quartiles" if statistic == "median" else curve.interval
     return CurveConditions(
@@ -128,13 +128,13 @@ def _curve(plan: Plan, index: int, panel: FigurePanel, curve: Curve) -> CurveCon
     )
 
 
-def _matches(columns: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
+def _matches(columns: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
     """Return True if the axis values of a setting are among those that a curve shows."""
     return all(
         selected[0] <= columns[axis] <= selected[1]
         if isinstance(selected, list)
         else columns[axis] == selected
-        for axis, selected in where.items()
+        for axis, selected in selection.items()
         if axis in columns
     )
 

@@ -45,8 +45,8 @@ def claims(
     }
 
 
-def _claim(claim, file, experiments, where: str) -> dict[str, Any]:
-    variants = _variants(claim, file.get("claim_variants", {}), where)
+def _claim(claim, file, experiments, key_path: str) -> dict[str, Any]:
+    variants = _variants(claim, file.get("claim_variants", {}), key_path)
     common = _flat({**claim.get("test", {}), **select(claim, ("series", "against", "tests"))})
     if claim["figure"] in experiments:
         common.setdefault("experiment", claim["figure"])
@@ -57,14 +57,14 @@ def _claim(claim, file, experiments, where: str) -> dict[str, Any]:
     expanded["variants"] = {
         name: {
             **select(variant, ("interpretation", "claim")),
-            "tests": list(_tests(_override_test(common, variant), f"{where}.variants.{name}")),
+            "tests": list(_tests(_override_test(common, variant), f"{key_path}.variants.{name}")),
         }
         for name, variant in variants.items()
     }
     return expanded
 
 
-def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], key_path: str) -> dict[str, Any]:
     """Return the changes of each variant of a claim, by name.
 
     A claim without ``variants`` has one variant without changes, whose name is ``primary_variant``.
@@ -74,16 +74,16 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], where: str) -> 
     entries = claim.get("variants", {})
     for key, members in sets.items():
         if any(member and "for_each_variant_of" in member for member in members.values()):
-            location = f"{where.split('.')[0]}.claim_variants.{key}"
+            location = f"{key_path.split('.')[0]}.claim_variants.{key}"
             raise configuration_error(location, "for_each_variant_of", "variants without this key")
     if isinstance(entries, str):
-        return {name: v or {} for name, v in look_up(sets, entries, f"{where}.variants").items()}
+        return {name: v or {} for name, v in look_up(sets, entries, f"{key_path}.variants").items()}
     expanded = {}
     for name, variant in (entries or {claim.get("primary_variant", ONLY_VARIANT): {}}).items():
         if variant is None and name in sets:
             expanded |= {member_name: member or {} for member_name, member in sets[name].items()}
         elif variant and "for_each_variant_of" in variant:
-            location = f"{where}.variants.{name}.for_each_variant_of"
+            location = f"{key_path}.variants.{name}.for_each_variant_of"
             members = look_up(sets, variant["for_each_variant_of"], location)
             changes = omit(variant, {"for_each_variant_of"})
             expanded |= {
@@ -104,7 +104,7 @@ def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _override_test(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Override the keys of a test; in ``where``, axes are overridden individually."""
+    """Override the keys of a test; in ``key_path``, axes are overridden individually."""
     changes = _flat(changes)
     merged = {**base, **changes}
     if "where" in base and "where" in changes:
@@ -112,11 +112,11 @@ def _override_test(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[
     return merged
 
 
-def _tests(block: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
+def _tests(block: Mapping[str, Any], key_path: str) -> Iterator[dict[str, Any]]:
     common = omit(block, {"tests", "interpretation", "claim"})
     for entry in block.get("tests", [{}]):
         for single_test in _products(_override_test(common, entry)):
-            yield _test(single_test, where)
+            yield _test(single_test, key_path)
 
 
 def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -133,12 +133,12 @@ def _products(test: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield single_test
 
 
-def _test(test: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _test(test: Mapping[str, Any], key_path: str) -> dict[str, Any]:
     if "kind" not in test:
-        raise configuration_error(f"{where}.kind", None, "a kind of test")
-    expanded = {**select(test, Test.model_fields), "series": _series(test, where)}
+        raise configuration_error(f"{key_path}.kind", None, "a kind of test")
+    expanded = {**select(test, Test.model_fields), "series": _series(test, key_path)}
     if "against" in test:
-        expanded["against"] = _series(_second_series(test), where)
+        expanded["against"] = _series(_second_series(test), key_path)
     return expanded
 
 
@@ -157,13 +157,13 @@ def _variant_of(test: Mapping[str, Any]) -> str | None:
     return test.get("method", "").partition(".")[2] or test.get("variant")
 
 
-def _series(test: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _series(test: Mapping[str, Any], key_path: str) -> dict[str, Any]:
     algorithm, _, variant = test.get("method", "").partition(".")
     variant = variant or test.get("variant")
     if not (algorithm and variant):
-        raise configuration_error(f"{where}.method", test.get("method"), "algorithm.variant")
+        raise configuration_error(f"{key_path}.method", test.get("method"), "algorithm.variant")
     if "experiment" not in test:
-        raise configuration_error(f"{where}.experiment", None, "an experiment")
+        raise configuration_error(f"{key_path}.experiment", None, "an experiment")
     if "measure" not in test and test["kind"] not in ("private", "tight"):
-        raise configuration_error(f"{where}.measure", None, "quantity.metric")
+        raise configuration_error(f"{key_path}.measure", None, "quantity.metric")
     return {**select(test, Series.model_fields), "method": algorithm, "variant": variant}

@@ -34,15 +34,15 @@ def experiments(file: Mapping[str, Any], key: str) -> dict[str, dict[str, Any]]:
     default = file.get("defaults", {}).get("experiment") or {}
     expanded = {}
     for name, experiment in entries.items():
-        where = f"{key}.experiments.{name}"
+        key_path = f"{key}.experiments.{name}"
         base = default
         if "extends" in experiment:
-            model = look_up(entries, experiment["extends"], f"{where}.extends")
+            model = look_up(entries, experiment["extends"], f"{key_path}.extends")
             if "extends" in model:
                 expected = "an experiment that extends no other"
-                raise configuration_error(f"{where}.extends", experiment["extends"], expected)
+                raise configuration_error(f"{key_path}.extends", experiment["extends"], expected)
             base = omit(_merged(default, model), DESCRIPTION)
-        expanded[name] = _resolved(_merged(base, omit(experiment, {"extends"})), file, where)
+        expanded[name] = _resolved(_merged(base, omit(experiment, {"extends"})), file, key_path)
     return expanded
 
 
@@ -59,22 +59,22 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _resolved(experiment: dict[str, Any], file: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _resolved(experiment: dict[str, Any], file: Mapping[str, Any], key_path: str) -> dict[str, Any]:
     if isinstance(experiment.get("iterations"), list):
         experiment["iterations"] = [
             t for entry in experiment["iterations"] for t in _iterations(entry)
         ]
     if "axes" in experiment:
-        experiment["axes"] = _axes(experiment["axes"], file.get("axes", {}), f"{where}.axes")
+        experiment["axes"] = _axes(experiment["axes"], file.get("axes", {}), f"{key_path}.axes")
     if "unspecified_details" in experiment:
         file_details = file.get("unspecified_details", {})
         experiment["unspecified_details"] = {
-            topic: detail or look_up(file_details, topic, f"{where}.unspecified_details")
+            topic: detail or look_up(file_details, topic, f"{key_path}.unspecified_details")
             for topic, detail in _by_name(experiment["unspecified_details"]).items()
         }
     if "algorithms" in experiment:
         experiment["algorithms"] = {
-            algorithm: _variants(algorithm, variants, file, f"{where}.algorithms.{algorithm}")
+            algorithm: _variants(algorithm, variants, file, f"{key_path}.algorithms.{algorithm}")
             for algorithm, variants in experiment["algorithms"].items()
         }
     return experiment
@@ -95,20 +95,20 @@ def _by_name(names_or_entries: list[str] | Mapping[str, Any]) -> Mapping[str, An
     )
 
 
-def _axes(entries: list[str] | Mapping[str, Any], file_axes: Mapping[str, Any], where: str):
+def _axes(entries: list[str] | Mapping[str, Any], file_axes: Mapping[str, Any], key_path: str):
     expanded = {}
     for name, axis in _by_name(entries).items():
         if axis:
             base = file_axes.get(name, {})
             axis = {**(omit(base, GRID) if "values" in axis else base), **axis}
         else:
-            axis = look_up(file_axes, name, where)
+            axis = look_up(file_axes, name, key_path)
         expanded[name] = dict(axis)
     return expanded
 
 
 def _variants(
-    algorithm: str, entries: list[str] | Mapping[str, Any], file: Mapping[str, Any], where: str
+    algorithm: str, entries: list[str] | Mapping[str, Any], file: Mapping[str, Any], key_path: str
 ) -> dict[str, dict[str, Any]]:
     file_variants = file.get("variants", {})
     local_variants = {name: variant for name, variant in _by_name(entries).items() if variant}
@@ -120,23 +120,23 @@ def _variants(
             algorithm: omit(local_variants, {name}) | file_variants.get(algorithm, {}),
         }
         expanded[name] = _complete(
-            _variant(algorithm, variant, extensible, f"{where}.{name}", ())
+            _variant(algorithm, variant, extensible, f"{key_path}.{name}", ())
             if variant
-            else _referred_variant(name, algorithm, file_variants, where, ())
+            else _referred_variant(name, algorithm, file_variants, key_path, ())
         )
     return expanded
 
 
 def _referred_variant(
-    name: str, algorithm: str, variants: Mapping[str, Any], where: str, visited: tuple[str, ...]
+    name: str, algorithm: str, variants: Mapping[str, Any], key_path: str, visited: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return the variant that ``algorithm.variant``, or the name of a variant, refers to."""
     first, dot, last = name.rpartition(".")
     algorithm = first if dot else algorithm
     full = f"{algorithm}.{last}"
     if full in visited:
-        raise configuration_error(where, name, "a variant that does not extend itself")
-    variant = look_up(variants.get(algorithm, {}), last, where)
+        raise configuration_error(key_path, name, "a variant that does not extend itself")
+    variant = look_up(variants.get(algorithm, {}), last, key_path)
     return _variant(algorithm, variant, variants, f"variants.{full}", (*visited, full))
 
 
@@ -144,18 +144,18 @@ def _variant(
     algorithm: str,
     changes: Mapping[str, Any],
     variants: Mapping[str, Any],
-    where: str,
+    key_path: str,
     visited: tuple[str, ...],
 ) -> dict[str, Any]:
     base = {}
     if "extends" in changes:
         base = _referred_variant(
-            changes["extends"], algorithm, variants, f"{where}.extends", visited
+            changes["extends"], algorithm, variants, f"{key_path}.extends", visited
         )
     for key, value in changes.items():
         if value is None and key not in base:
             raise configuration_error(
-                f"{where}.{key}", value, "a value, since there is none to remove"
+                f"{key_path}.{key}", value, "a value, since there is none to remove"
             )
     if "extends" not in changes:
         return dict(changes)

@@ -43,13 +43,13 @@ def figures(
     default = file.get("defaults", {}).get("panel") or {}
     expanded = {}
     for name, figure in entries.items():
-        where = f"{key}.figures.{name}"
+        key_path = f"{key}.figures.{name}"
         if "extends" in figure:
             base = figure["extends"]
-            model = look_up(entries, base, f"{where}.extends")
+            model = look_up(entries, base, f"{key_path}.extends")
             if "extends" in model:
                 raise configuration_error(
-                    f"{where}.extends", base, "a figure that extends no other"
+                    f"{key_path}.extends", base, "a figure that extends no other"
                 )
             # By default, the extending figure shows the experiment of the extended figure.
             inherited = omit(model, DESCRIPTION)
@@ -58,7 +58,7 @@ def figures(
             figure = {**inherited, **figure}
         elif name in experiments:
             figure = {"experiment": name, **figure}
-        panels = _Panels(file, experiments, default, where).of(figure)
+        panels = _Panels(file, experiments, default, key_path).of(figure)
         expanded[name] = {
             **select(figure, FigureFields.model_fields),
             "added": ADDED in name,
@@ -84,7 +84,7 @@ class _Panels:
         Complete experiments of the file, by name.
     default : mapping
         Default keys of panels.
-    where : str
+    key_path : str
         Key of the figure, with which error lines start.
     """
 
@@ -93,13 +93,13 @@ class _Panels:
         file: Mapping[str, Any],
         experiments: Experiments,
         default: Mapping[str, Any],
-        where: str,
+        key_path: str,
     ):
         self.sets = file.get("curves", {})
         self.titles = file.get("titles", {})
         self.experiments = experiments
         self.default = default
-        self.where = where
+        self.key_path = key_path
 
     def of(self, figure: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         """Yield the complete panels of a figure, one per point of its grids."""
@@ -153,15 +153,15 @@ class _Panels:
 
     def _curve(self, curve: Mapping[str, Any], panel: Mapping[str, Any]) -> dict[str, Any]:
         merged = {**select(panel, CURVE_KEYS), **curve}
-        where = f"{self.where}.curves"
+        key_path = f"{self.key_path}.curves"
         algorithm, _, variant = merged["method"].partition(".")
         variant = variant or merged.get("variant")
         if not variant:
             expected = f"algorithm.variant, or one of {', '.join(self.sets)}"
-            raise configuration_error(where, merged["method"], expected)
+            raise configuration_error(key_path, merged["method"], expected)
         if "measure" not in merged:
             raise configuration_error(
-                f"{where}.{merged['method']}.measure", None, "quantity.metric"
+                f"{key_path}.{merged['method']}.measure", None, "quantity.metric"
             )
         if "measure" not in curve:
             quantity, metric = split_measure(merged["measure"])
@@ -172,15 +172,17 @@ class _Panels:
         merged.setdefault("style", variant)
         if "interpretation" not in merged:
             plotted = self.experiments.get(experiment or panel.get("experiment", ""), {})
-            merged["interpretation"] = _interpretation(plotted, algorithm, variant, where)
+            merged["interpretation"] = _interpretation(plotted, algorithm, variant, key_path)
         return select(merged, Curve.model_fields)
 
 
-def _interpretation(experiment: Mapping[str, Any], algorithm: str, variant: str, where: str) -> str:
+def _interpretation(
+    experiment: Mapping[str, Any], algorithm: str, variant: str, key_path: str
+) -> str:
     """Return the interpretation of a variant of an experiment."""
     variants = experiment.get("algorithms", {}).get(algorithm, {})
     names = {f"{algorithm}.{name}": entry for name, entry in variants.items()}
-    return look_up(names, f"{algorithm}.{variant}", where)["interpretation"]
+    return look_up(names, f"{algorithm}.{variant}", key_path)["interpretation"]
 
 
 def _listed(entry: Any) -> list[Any]:
@@ -261,13 +263,13 @@ def tables(
     }
 
 
-def _block(block: Mapping[str, Any], experiments: Experiments, where: str) -> dict[str, Any]:
-    experiment = look_up(experiments, block["experiment"], f"{where}.experiment")
+def _block(block: Mapping[str, Any], experiments: Experiments, key_path: str) -> dict[str, Any]:
+    experiment = look_up(experiments, block["experiment"], f"{key_path}.experiment")
     methods = []
     for entry in block["methods"]:
         algorithm, _, variant = entry["method"].partition(".")
         variant = variant or entry.get("variant")
-        interpretation = _interpretation(experiment, algorithm, variant, f"{where}.method")
+        interpretation = _interpretation(experiment, algorithm, variant, f"{key_path}.method")
         complete = {"interpretation": interpretation, **entry}
         methods.append({**complete, "method": algorithm, "variant": variant})
     return {**block, "methods": methods}

@@ -81,7 +81,7 @@ def select(mapping: Mapping[str, Any], keys: Collection[str]) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if key in keys}
 
 
-def look_up(entries: Mapping[str, Any], name: str, where: str) -> Any:
+def look_up(entries: Mapping[str, Any], name: str, key_path: str) -> Any:
     """Return the entry with a name; raise an error that lists all names if there is none.
 
     Parameters
@@ -90,7 +90,7 @@ def look_up(entries: Mapping[str, Any], name: str, where: str) -> Any:
         Entries by name.
     name : str
         Name of the entry.
-    where : str
+    key_path : str
         Key of the configuration that refers to the name.
 
     Returns
@@ -101,19 +101,19 @@ def look_up(entries: Mapping[str, Any], name: str, where: str) -> Any:
     Raises
     ------
     ConfigurationError
-        If no entry has the name; the message contains ``where``.
+        If no entry has the name; the message contains ``key_path``.
     """
     if name not in entries:
-        raise configuration_error(where, name, f"one of {', '.join(entries) or '(none)'}")
+        raise configuration_error(key_path, name, f"one of {', '.join(entries) or '(none)'}")
     return entries[name]
 
 
-def configuration_error(where: str, value: object, expectation: str) -> ConfigurationError:
+def configuration_error(key_path: str, value: object, expectation: str) -> ConfigurationError:
     """Build an error about one key, with its value and a description of valid values.
 
     Parameters
     ----------
-    where : str
+    key_path : str
         Key of the configuration.
     value : object
         Invalid value.
@@ -126,7 +126,7 @@ def configuration_error(where: str, value: object, expectation: str) -> Configur
         The error, which the caller raises.
     """
     problem = "missing" if value is None else f"found {value!r}"
-    return ConfigurationError([f"{where}: {problem}, expected {expectation}"])
+    return ConfigurationError([f"{key_path}: {problem}, expected {expectation}"])
 
 
 def format_value(value: Any) -> str:

@@ -73,9 +73,9 @@ def figure_numbers(
         for curve in panel["curves"]:
             experiment = curve.get("experiment") or panel["experiment"]
             runs, privacy = cells[experiment, curve["method"]]
-            where = {**panel["where"], **curve["where"]}
+            selection = {**panel["where"], **curve["where"]}
             statistic = curve.get("statistic") or panel.get("statistic", "mean")
-            filtered_curve = {**curve, "where": where, "statistic": statistic}
+            filtered_curve = {**curve, "where": selection, "statistic": statistic}
             points = curve_points(runs, privacy, filtered_curve, curve["x"] or panel["x"])
             points = points.with_columns(guarantee=pl.lit(guarantee_of(privacy, filtered_curve)))
             if panel.get("goals"):

@@ -394,14 +394,14 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
 def _wrong_cells(plan: Plan) -> Iterator[str]:
     """Yield one line per error in the settings of a cell."""
     for experiment, algorithm in plan.cells():
-        where = f"{plan.paper_of(experiment)}.experiments.{experiment}"
+        key_path = f"{plan.paper_of(experiment)}.experiments.{experiment}"
         lines = list(too_many("settings", _sizes(plan, experiment, algorithm)))
         if not lines:
             try:
                 lines = list(wrong_settings(plan.cell(experiment, algorithm)))
             except InvalidInput as error:
                 lines = [str(error)]
-        yield from (f"{where}.algorithms.{algorithm}: {line}" for line in lines)
+        yield from (f"{key_path}.algorithms.{algorithm}: {line}" for line in lines)
 
 
 def _sizes(plan: Plan, experiment: str, algorithm: str) -> dict[str, int]:
@@ -570,17 +570,17 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
             yield f"{key}.scales: found {scale!r}, expected a name that is not taken"
         for name, experiment in paper.experiments.items():
-            where = f"{key}.experiments.{name}.scales"
+            key_path = f"{key}.experiments.{name}.scales"
             for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):
-                yield expected(where, scale, (SMOKE, *paper.scales))
+                yield expected(key_path, scale, (SMOKE, *paper.scales))
             for scale in sorted(set(paper.scales) - set(experiment.scales)):
-                yield f"{where}.{scale}: missing, expected the changes at this scale"
+                yield f"{key_path}.{scale}: missing, expected the changes at this scale"
         for name, figure in paper.figures.items():
-            where = f"{key}.figures.{name}.privacy_loss.scales"
+            key_path = f"{key}.figures.{name}.privacy_loss.scales"
             losses = [panel.privacy_loss for panel in figure.panels if panel.privacy_loss]
             reduced = set(chain(*(loss.scales for loss in losses)))
             for scale in sorted(reduced - {SMOKE, *paper.scales}):
-                yield expected(where, scale, (SMOKE, *paper.scales))
+                yield expected(key_path, scale, (SMOKE, *paper.scales))
 
 
 def style_key(algorithm: str, variant: str) -> str:

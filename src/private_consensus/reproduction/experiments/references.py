@@ -40,12 +40,12 @@ NUMBER_METRIC = "value"
 AGENT_METRIC = re.compile(r"agent_[1-9]\d*_[1-9]\d*")
 
 
-def expected(where: str, value: object, allowed: Iterable[str]) -> str:
+def expected(key_path: str, value: object, allowed: Iterable[str]) -> str:
     """Format an error line about a value that is not among the allowed values.
 
     Parameters
     ----------
-    where : str
+    key_path : str
         Key in the configuration.
     value : object
         The invalid value.
@@ -57,7 +57,7 @@ def expected(where: str, value: object, allowed: Iterable[str]) -> str:
     str
         Line such as ``figures.x: found 'a', expected one of b, c``.
     """
-    return f"{where}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
+    return f"{key_path}: found {value!r}, expected one of {', '.join(map(str, allowed))}"
 
 
 def wrong_references(key: str, paper: Paper) -> Iterator[str]:
@@ -78,33 +78,33 @@ def wrong_references(key: str, paper: Paper) -> Iterator[str]:
     for use in _uses(key, paper):
         yield from _wrong_use(use, paper)
     for name, experiment in paper.experiments.items():
-        where = f"{key}.experiments.{name}"
-        yield from _wrong_axes(where, experiment)
-        yield from _wrong_paths(where, experiment)
-        yield from _wrong_measures(where, experiment)
-        yield from _wrong_iterations(where, experiment)
-        yield from _wrong_intermediate_measures(where, experiment)
-        yield from _wrong_scales(where, experiment)
+        key_path = f"{key}.experiments.{name}"
+        yield from _wrong_axes(key_path, experiment)
+        yield from _wrong_paths(key_path, experiment)
+        yield from _wrong_measures(key_path, experiment)
+        yield from _wrong_iterations(key_path, experiment)
+        yield from _wrong_intermediate_measures(key_path, experiment)
+        yield from _wrong_scales(key_path, experiment)
         for prepared in sorted(_preparations_set(experiment) - set(PREPARATIONS)):
-            yield expected(f"{where}.problem.prepared", prepared, PREPARATIONS)
+            yield expected(f"{key_path}.problem.prepared", prepared, PREPARATIONS)
         for variants in experiment.algorithms.values():
             for variant in variants.values():
                 if variant.tuned and variant.tuned.experiment in paper.experiments:
                     grid = paper.experiments[variant.tuned.experiment]
-                    yield from _wrong_tuning(f"{where}.tuned", variant.tuned, grid)
+                    yield from _wrong_tuning(f"{key_path}.tuned", variant.tuned, grid)
     for name, figure in paper.figures.items():
         for panel in figure.panels:
-            where = f"{key}.figures.{name}"
-            yield from _wrong_panel(where, panel, paper)
+            key_path = f"{key}.figures.{name}"
+            yield from _wrong_panel(key_path, panel, paper)
             for curve in panel.curves:
                 if experiment := paper.experiments.get(curve.experiment or panel.experiment):
-                    yield from _wrong_curve(where, panel, curve, experiment)
+                    yield from _wrong_curve(key_path, panel, curve, experiment)
     for name, table in paper.tables.items():
         for block in table.blocks:
             if experiment := paper.experiments.get(block.experiment):
-                where = f"{key}.tables.{name}.row_axis"
+                key_path = f"{key}.tables.{name}.row_axis"
                 selection = {table.row_axis: table.row_values}
-                yield from _wrong_where(where, selection, experiment, rows=True)
+                yield from _wrong_where(key_path, selection, experiment, rows=True)
     for name, claim in paper.claims.items():
         yield from _wrong_claim(f"{key}.claims.{name}", claim, paper)
 
@@ -114,7 +114,7 @@ class Use(NamedTuple):
 
     Attributes
     ----------
-    where : str
+    key_path : str
         Key of the use in the configuration.
     experiment, method, variant : str
         Experiment, algorithm and variant whose measurements are used.
@@ -126,7 +126,7 @@ class Use(NamedTuple):
         True if only the last iteration is used.
     """
 
-    where: str
+    key_path: str
     experiment: str
     method: str
     variant: str
@@ -138,11 +138,11 @@ class Use(NamedTuple):
 def _uses(key: str, paper: Paper) -> Iterator[Use]:
     """Yield the uses of measurements by tuned parameters, curves, tables and claims."""
     for name, experiment in paper.experiments.items():
-        where = f"{key}.experiments.{name}.tuned"
+        key_path = f"{key}.experiments.{name}.tuned"
         for algorithm, variants in experiment.algorithms.items():
             for tuned in filter(None, (variant.tuned for variant in variants.values())):
                 measures = [tuned.measure]
-                yield Use(where, tuned.experiment, algorithm, tuned.variant, measures, {})
+                yield Use(key_path, tuned.experiment, algorithm, tuned.variant, measures, {})
     for name, figure in paper.figures.items():
         for panel in figure.panels:
             for curve in panel.curves:
@@ -156,10 +156,10 @@ def _uses(key: str, paper: Paper) -> Iterator[Use]:
                     curve.last_iteration_only,
                 )
     for name, table in paper.tables.items():
-        where, measures = f"{key}.tables.{name}", [table.measure, *table.extra_columns.values()]
+        key_path, measures = f"{key}.tables.{name}", [table.measure, *table.extra_columns.values()]
         for block in table.blocks:
             for row in block.methods:
-                yield Use(where, block.experiment, row.method, row.variant, measures, row.where)
+                yield Use(key_path, block.experiment, row.method, row.variant, measures, row.where)
     for name, claim in paper.claims.items():
         for test, series in claim.series():
             is_private = test.kind in ("private", "tight")
@@ -179,25 +179,25 @@ def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
     """Yield one line per name in a use of measurements that does not exist."""
     experiment = paper.experiments.get(use.experiment)
     if experiment is None:
-        yield expected(use.where, use.experiment, paper.experiments)
+        yield expected(use.key_path, use.experiment, paper.experiments)
         return
-    yield from unknown_variant(use.where, use.method, use.variant, experiment)
+    yield from unknown_variant(use.key_path, use.method, use.variant, experiment)
     for measure in use.measures:
-        yield from _unmeasured(use.where, measure, experiment.measures)
-        yield from _wrong_quantity(use.where, use.method, measure[0])
+        yield from _unmeasured(use.key_path, measure, experiment.measures)
+        yield from _wrong_quantity(use.key_path, use.method, measure[0])
     if not use.last_iteration_only:
-        yield from _not_recorded(use.where, use.selection, use.measures, experiment)
-    yield from _wrong_where(f"{use.where}.where", use.selection, experiment)
+        yield from _not_recorded(use.key_path, use.selection, use.measures, experiment)
+    yield from _wrong_where(f"{use.key_path}.where", use.selection, experiment)
 
 
 def unknown_variant(
-    where: str, algorithm: str, variant: str | None, experiment: Experiment
+    key_path: str, algorithm: str, variant: str | None, experiment: Experiment
 ) -> Iterator[str]:
     """Yield an error line if an experiment has no such algorithm or variant.
 
     Parameters
     ----------
-    where : str
+    key_path : str
         Key of the reference in the configuration.
     algorithm : str
         Name of the algorithm.
@@ -212,20 +212,20 @@ def unknown_variant(
         One line, or none if the reference is valid.
     """
     if algorithm not in experiment.algorithms:
-        yield expected(where, algorithm, experiment.algorithms)
+        yield expected(key_path, algorithm, experiment.algorithms)
     elif variant is not None and variant not in experiment.algorithms[algorithm]:
-        yield expected(where, variant, experiment.algorithms[algorithm])
+        yield expected(key_path, variant, experiment.algorithms[algorithm])
 
 
-def _wrong_axes(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_axes(key_path: str, experiment: Experiment) -> Iterator[str]:
     for axis in sorted(set(experiment.axes) & RESERVED):
-        yield f"{where}.axes: found {axis!r}, expected a name that is no column of results"
+        yield f"{key_path}.axes: found {axis!r}, expected a name that is no column of results"
 
 
-def _wrong_scales(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_scales(key_path: str, experiment: Experiment) -> Iterator[str]:
     for scale, reduced in experiment.scales.items():
         for axis in sorted(set(reduced.axes) - set(experiment.axes)):
-            yield f"{where}.scales.{scale}.axes.{axis}: unknown axis"
+            yield f"{key_path}.scales.{scale}.axes.{axis}: unknown axis"
 
 
 def _preparations_set(experiment: Experiment) -> set[str]:
@@ -238,15 +238,15 @@ def _preparations_set(experiment: Experiment) -> set[str]:
     return names
 
 
-def _wrong_tuning(where: str, tuned: TunedParameters, grid: Experiment) -> Iterator[str]:
+def _wrong_tuning(key_path: str, tuned: TunedParameters, grid: Experiment) -> Iterator[str]:
     for axis in tuned.axes:
         if axis not in grid.axes:
-            yield expected(f"{where}.axes", axis, grid.axes)
+            yield expected(f"{key_path}.axes", axis, grid.axes)
     if tuned.criterion == "mean":
-        yield from _unmeasured(f"{where}.measure", tuned.measure, grid.averages)
+        yield from _unmeasured(f"{key_path}.measure", tuned.measure, grid.averages)
 
 
-def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_paths(key_path: str, experiment: Experiment) -> Iterator[str]:
     everywhere = {f"axes.{name}.set": [axis.set] for name, axis in experiment.axes.items()}
     everywhere |= {f"scales.{name}.set": r.set for name, r in experiment.scales.items()}
     everywhere["problem"] = [f"problem.{name}" for name in _set_parameters(experiment.problem)]
@@ -260,19 +260,21 @@ def _wrong_paths(where: str, experiment: Experiment) -> Iterator[str]:
                 paths[f"algorithms.{algorithm}.{name}.tuned.axes"] = variant.tuned.axes.values()
         for location, values in paths.items():
             for path in values:
-                yield from _wrong_path(f"{where}.{location}", path, allowed)
+                yield from _wrong_path(f"{key_path}.{location}", path, allowed)
 
 
-def _wrong_path(where: str, path: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[str]:
+def _wrong_path(key_path: str, path: str, allowed: Mapping[str, Iterable[str]]) -> Iterator[str]:
     section, dot, name = path.partition(".")
     if section not in allowed:
-        yield expected(where, path, PARTS)
+        yield expected(key_path, path, PARTS)
     elif dot and name not in allowed[section]:
         yield expected(
-            where, path, [f"{section}.{parameter}" for parameter in allowed[section]] or [section]
+            key_path,
+            path,
+            [f"{section}.{parameter}" for parameter in allowed[section]] or [section],
         )
     elif not dot and section in ("budget", "algorithm"):
-        yield expected(where, path, [f"{section}.{parameter}" for parameter in allowed[section]])
+        yield expected(key_path, path, [f"{section}.{parameter}" for parameter in allowed[section]])
 
 
 @cache
@@ -301,47 +303,47 @@ def _set_parameters(section) -> list[str]:
     return [name for name, value in section.model_dump().items() if value is not None]
 
 
-def _wrong_measures(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
     metrics = problems.load(experiment.problem.name).METRICS
     observables = dict.fromkeys(q for name in experiment.algorithms for q in _quantities_of(name))
     for quantity, metric in experiment.measures:
         if quantity not in observables:
-            yield expected(f"{where}.measures", quantity, observables)
+            yield expected(f"{key_path}.measures", quantity, observables)
         if metric not in metrics and metric != NUMBER_METRIC and not AGENT_METRIC.fullmatch(metric):
-            yield expected(f"{where}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
+            yield expected(f"{key_path}.measures.{quantity}", metric, [*metrics, NUMBER_METRIC])
 
 
-def _wrong_iterations(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_iterations(key_path: str, experiment: Experiment) -> Iterator[str]:
     horizons = _horizons(experiment)
     for horizon in horizons:
         if isinstance(horizon, bool) or not isinstance(horizon, int) or horizon < 1:
-            yield f"{where}.horizon: found {horizon!r}, expected a whole number >= 1"
+            yield f"{key_path}.horizon: found {horizon!r}, expected a whole number >= 1"
             return
     if experiment.iterations != "all":
         for t in experiment.iterations:
             if not 1 <= t <= max(horizons):
                 expectation = f"a whole number >= 1 and within the horizon, {max(horizons)}"
-                yield f"{where}.iterations: found {t}, expected {expectation}"
+                yield f"{key_path}.iterations: found {t}, expected {expectation}"
 
 
-def _wrong_intermediate_measures(where: str, experiment: Experiment) -> Iterator[str]:
+def _wrong_intermediate_measures(key_path: str, experiment: Experiment) -> Iterator[str]:
     restriction = experiment.intermediate_measures
     if restriction is None:
         return
-    where = f"{where}.intermediate_measures"
+    key_path = f"{key_path}.intermediate_measures"
     for measure in restriction.measures or ():
-        yield from _unmeasured(f"{where}.measures", measure, experiment.measures)
+        yield from _unmeasured(f"{key_path}.measures", measure, experiment.measures)
     for name, value in restriction.where.items():
         if name not in experiment.axes:
-            yield expected(f"{where}.where", name, experiment.axes)
+            yield expected(f"{key_path}.where", name, experiment.axes)
         elif isinstance(value, list):
-            yield f"{where}.where.{name}: found {value!r}, expected one value"
+            yield f"{key_path}.where.{name}: found {value!r}, expected one value"
         else:
-            yield from _wrong_where(f"{where}.where", {name: value}, experiment)
+            yield from _wrong_where(f"{key_path}.where", {name: value}, experiment)
 
 
 def _not_recorded(
-    where: str,
+    key_path: str,
     selection: Mapping[str, Any],
     measures: Iterable[tuple[str, str]],
     experiment: Experiment,
@@ -352,12 +354,14 @@ def _not_recorded(
         return
     for measure in measures:
         if restriction.measures and measure not in restriction.measures:
-            line = expected(where, measure_text(measure), map(measure_text, restriction.measures))
+            line = expected(
+                key_path, measure_text(measure), map(measure_text, restriction.measures)
+            )
             yield f"{line}, or last_iteration_only: true"
     for name, value in restriction.where.items():
         if selection.get(name) != value:
             selected = selection.get(name, "all values")
-            line = f"{where}.where.{name}: found {selected!r}, expected {value!r}"
+            line = f"{key_path}.where.{name}: found {selected!r}, expected {value!r}"
             yield f"{line}, or last_iteration_only: true"
 
 
@@ -377,41 +381,41 @@ def _horizons(experiment: Experiment) -> list[Any]:
 
 
 def _unmeasured(
-    where: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
+    key_path: str, measure: tuple[str, str], recorded: Sequence[tuple[str, str]]
 ) -> Iterator[str]:
     if measure not in recorded:
-        yield expected(where, measure_text(measure), map(measure_text, recorded))
+        yield expected(key_path, measure_text(measure), map(measure_text, recorded))
 
 
-def _wrong_panel(where: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
+def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[str]:
     """Yield one line if the experiment of a panel is unknown, and one per invalid goal."""
     if panel.experiment and panel.experiment not in paper.experiments:
-        yield expected(where, panel.experiment, paper.experiments)
+        yield expected(key_path, panel.experiment, paper.experiments)
     for goal in panel.goals:
         if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
             kind = "positive numbers" if panel.log_x else "numbers"
-            yield f"{where}.goals: found {goal!r}, expected {kind}, each once"
+            yield f"{key_path}.goals: found {goal!r}, expected {kind}, each once"
 
 
 def _wrong_curve(
-    where: str, panel: FigurePanel, curve: Curve, experiment: Experiment
+    key_path: str, panel: FigurePanel, curve: Curve, experiment: Experiment
 ) -> Iterator[str]:
     costs = [quantity for quantity, metric in experiment.measures if metric == NUMBER_METRIC]
     x = curve.x or panel.x
     if x in costs and not curve.last_iteration_only:
         selection = {**panel.where, **curve.where}
-        yield from _not_recorded(where, selection, [(x, NUMBER_METRIC)], experiment)
+        yield from _not_recorded(key_path, selection, [(x, NUMBER_METRIC)], experiment)
     if curve.by is not None and curve.by not in experiment.axes:
-        yield expected(f"{where}.by", curve.by, experiment.axes)
+        yield expected(f"{key_path}.by", curve.by, experiment.axes)
     allowed = [*experiment.axes, "t", *costs, *sorted(PRIVACY_COLUMNS)]
     if x not in allowed:
-        yield expected(f"{where}.x", x, allowed)
+        yield expected(f"{key_path}.x", x, allowed)
 
 
-def _wrong_quantity(where: str, algorithm: str, quantity: str) -> Iterator[str]:
+def _wrong_quantity(key_path: str, algorithm: str, quantity: str) -> Iterator[str]:
     """Yield a line if an algorithm does not record a quantity; skip unknown algorithms."""
     if algorithm in _algorithms() and quantity not in _quantities_of(algorithm):
-        allowed = expected(where, quantity, _quantities_of(algorithm))
+        allowed = expected(key_path, quantity, _quantities_of(algorithm))
         yield f"{allowed}, the quantities of {algorithm}"
 
 
@@ -424,18 +428,18 @@ _quantities_of = cache(quantities_of)
 
 
 def _wrong_where(
-    where: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
+    key_path: str, selection: Mapping[str, Any], experiment: Experiment, *, rows: bool = False
 ) -> Iterator[str]:
     """Yield one line per unknown axis in a selection, and per value that an axis never has."""
     for name, value in selection.items():
         if isinstance(value, list) and not rows and not _is_range(value):
-            yield f"{where}.{name}: found {value!r}, expected a value, or a range [low, high]"
+            yield f"{key_path}.{name}: found {value!r}, expected a value, or a range [low, high]"
             continue
         if name not in experiment.axes:
             if name not in OWN_COLUMNS:
-                yield expected(where, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
+                yield expected(key_path, name, [*experiment.axes, *sorted(OWN_COLUMNS)])
             elif not isinstance(value, list):
-                yield from _wrong_run_or_iteration(f"{where}.{name}", name, value, experiment)
+                yield from _wrong_run_or_iteration(f"{key_path}.{name}", name, value, experiment)
             continue
         grid = list(experiment.axes[name].values)
         for reduced in experiment.scales.values():
@@ -443,17 +447,17 @@ def _wrong_where(
         # Elsewhere than in tables, a list is a range.
         for axis_value in value if rows else () if isinstance(value, list) else (value,):
             if axis_value not in grid:
-                yield expected(f"{where}.{name}", axis_value, dict.fromkeys(grid))
+                yield expected(f"{key_path}.{name}", axis_value, dict.fromkeys(grid))
 
 
 def _wrong_run_or_iteration(
-    where: str, name: str, value: Any, experiment: Experiment
+    key_path: str, name: str, value: Any, experiment: Experiment
 ) -> Iterator[str]:
     """Yield a line if no result contains a selected run or iteration."""
     if not arguments.is_whole(value):
-        yield f"{where}: found {value!r}, expected a whole number"
+        yield f"{key_path}: found {value!r}, expected a whole number"
     elif name == "run" and not 0 <= value < experiment.runs:
-        yield f"{where}: found {value}, expected one of 0 to {experiment.runs - 1}"
+        yield f"{key_path}: found {value}, expected one of 0 to {experiment.runs - 1}"
     elif name == "t":
         horizons = [h for h in _horizons(experiment) if arguments.is_whole(h)]
         if experiment.iterations == "all":
@@ -461,7 +465,7 @@ def _wrong_run_or_iteration(
         else:
             measured = allowed = sorted({*experiment.iterations, *horizons})
         if value not in measured:
-            yield expected(where, value, allowed)
+            yield expected(key_path, value, allowed)
 
 
 def _is_range(value: list) -> bool:
@@ -470,16 +474,16 @@ def _is_range(value: list) -> bool:
     )
 
 
-def _wrong_claim(where: str, claim: Claim, paper: Paper) -> Iterator[str]:
+def _wrong_claim(key_path: str, claim: Claim, paper: Paper) -> Iterator[str]:
     drawings = {**paper.figures, **paper.tables}
     if claim.figure not in drawings:
-        yield expected(f"{where}.figure", claim.figure, drawings)
+        yield expected(f"{key_path}.figure", claim.figure, drawings)
     never_tested = claim.untestable and not claim.variants
     if claim.primary_variant not in claim.variants and not never_tested:
-        yield expected(f"{where}.primary_variant", claim.primary_variant, claim.variants)
+        yield expected(f"{key_path}.primary_variant", claim.primary_variant, claim.variants)
     for test, series in claim.series():
         if experiment := paper.experiments.get(series.experiment):
             allowed = [*experiment.axes, "t"]
             for name in filter(None, (test.x, *test.other_axes)):
                 if name not in allowed:
-                    yield expected(where, name, allowed)
+                    yield expected(key_path, name, allowed)
