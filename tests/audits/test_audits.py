@@ -217,8 +217,9 @@ def test_repairs_are_compared_at_the_last_iteration_and_the_accountant_s_epsilon
 def test_repairs_are_compared_by_what_an_algorithm_can_change_and_where_they_are_asked_to_be():
     """A line of the majority class is no utility; ``where`` leaves one point of a grid."""
     rows = [
-        {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0, "t": 1,
-         "quantity": "released", "metric": metric, "loss_scale": scale, "value": value + scale}
+        {"experiment": "e", "algorithm": "a", "variant": variant, "interpretation": "", "run": 0,
+         "t": 1, "quantity": "released", "metric": metric, "loss_scale": scale,
+         "value": value + scale}
         for variant, value in (("literal", 1.0), ("repaired", 2.0))
         for metric in ("majority_test_error", "own_loss", "own_test_error")
         for scale in (1.0, 100.0)

@@ -14,7 +14,7 @@ from private_consensus.audits.declared_limits import MARGIN, MAX_ITERATIONS, aud
 from private_consensus.audits.examples import example_names, examples
 from private_consensus.common.errors import InvalidInput
 from private_consensus.core.algorithms.base import column
-from private_consensus.core.algorithms.parameters import whole
+from private_consensus.core.algorithms.parameters import positive_integer
 from private_consensus.privacy import Release
 from toys import NoisyRounds, calibrated, mean_attack, registry_attacks
 
@@ -23,7 +23,7 @@ from toys import NoisyRounds, calibrated, mean_attack, registry_attacks
 class Capped(NoisyRounds):
     """Declares at most ``limit`` releases and does not stop."""
 
-    limit: int = whole(10)
+    limit: int = positive_integer(10)
 
     def releases(self, problem, network, horizon):
         count = min(horizon, int(np.max(self.limit)))
@@ -55,7 +55,7 @@ class Quiet(NoisyRounds):
 class Periodic(NoisyRounds):
     """Computes with data in every seventh iteration."""
 
-    every: int = whole(7)
+    every: int = positive_integer(7)
 
     def releases(self, problem, network, horizon):
         count = ceil(horizon / int(np.max(self.every)))
@@ -77,7 +77,7 @@ class Counted(NamedTuple):
 class Counting(NoisyRounds):
     """Stops after ``budget`` messages, which it counts in its state."""
 
-    budget: int = whole(9)
+    budget: int = positive_integer(9)
 
     def start(self, problem, network, streams, settings):
         x = super().start(problem, network, streams, settings).x
@@ -112,8 +112,30 @@ def test_a_limit_that_is_not_reached_is_reported():
     algorithm = calibrated(Capped, attack, 3, limit=1000)
     horizon, untested = audit_horizon(algorithm, 3, attack.pair[0], attack.network)
     assert horizon <= MAX_ITERATIONS
-    assert f"parameter limit = 1000: not reached in {horizon} iterations" in map(str, untested)
+    text = (
+        f"parameter limit = 1000: {horizon} iterations were executed, their messages are equal for "
+        "limit = 1001 and 1"
+    )
+    assert text in map(str, untested)
     assert all(part.decisive for part in untested)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Miscounting(Counting):
+    """Does not count its messages, so that it sends more of them than ``budget``."""
+
+    def step(self, state, problem, network, draw, t):
+        after = NoisyRounds.step(self, state, problem, network, draw, t).x
+        active = state.sent < column(self.budget)
+        return Counted(np.where(active, after, state.x), state.sent)
+
+
+def test_the_note_on_an_exceeded_limit_states_the_executed_iterations():
+    attack = mean_attack()
+    algorithm = calibrated(Miscounting, attack, 3, budget=80)
+    horizon, (note,) = audit_horizon(algorithm, 70, attack.pair[0], attack.network)
+    text = "70 iterations were executed, their messages are equal for budget = 81 and 1"
+    assert horizon == 70 and str(note) == f"parameter budget = 80: {text}"
 
 
 def test_an_algorithm_without_limits_keeps_its_horizon():

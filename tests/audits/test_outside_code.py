@@ -228,12 +228,45 @@ class NeverTaken(Descent):
 def test_branches_that_were_not_executed_and_sizes_are_listed():
     result = audited(NeverTaken)
     lines = dict(result.coverage.lines())
-    assert (
-        lines["size"] == "3 agents, 3 iterations, 2 coordinates" and lines["graph"] == "degrees 2"
-    )
+    sizes = "3 agents, 20 records per agent, 3 iterations, 2 coordinates, delta 0.0001"
+    assert lines["size"] == sizes and lines["graph"] == "degrees 2"
     (gap,) = (gap for gap in result.coverage.untested if gap.item.startswith("branch"))
     assert "(if problem.n_agents > 1000)" in gap.item and not gap.decisive
     assert not any("branch" in gap.item for gap in audited(Descent).coverage.untested)
+
+
+class GlobalGenerator(Descent):
+    """The noise of the last agent comes from NumPy's global generator."""
+
+    def step(self, state, problem, network, draw, t):
+        last = np.random.standard_normal(draw[:, -1:].shape)  # noqa: NPY002
+        return super().step(state, problem, network, np.append(draw[:, :-1], last, 1), t)
+
+
+class AnotherGenerator(Descent):
+    """All noise comes from a generator without a seed."""
+
+    def step(self, state, problem, network, draw, t):
+        unit = np.random.default_rng().standard_normal(draw.shape)
+        return super().step(state, problem, network, unit, t)
+
+
+@pytest.mark.parametrize(
+    "kind, agent, generator",
+    [
+        (GlobalGenerator, 2, "NumPy's global generator (np.random)"),
+        (AnotherGenerator, 0, "another generator"),
+    ],
+)
+def test_noise_that_does_not_come_from_the_streams_is_a_finding(kind, agent, generator):
+    result = audited(kind)
+    assert result.verdict == "differs from its declaration"
+    (finding,) = result.findings
+    assert finding.text.startswith(
+        f"random numbers in the message of agent {agent} in iteration 1 come from {generator} "
+        "instead of the streams that the algorithm was given"
+    )
+    assert not any("no noise" in line for _, line in result.lines())
 
 
 class Resent(Descent):

@@ -320,13 +320,26 @@ def text(rows: pl.DataFrame) -> str:
         f"| {row['name']} | {row['tried']} | {row['flagged']} | {row['inconclusive']} |"
         for row in right_by_name(rows).iter_rows(named=True)
     ]
-    lines.append("")
+    lines += ["", *not_applied(), ""]
     lines += [
         f"Missed: {row['algorithm']}, {row['fault']} (true epsilon {row['ratio']:.3g} times the "
         f"claimed one; verdict {row['verdict']})."
         for row in missed(rows).iter_rows(named=True)
     ]
     return "\n".join(lines) + "\n"
+
+
+def not_applied() -> list[str]:
+    """Return a sentence per fault that states to which algorithms it cannot be applied, and why."""
+    sentences = []
+    for one in FAULTS:
+        names = [name for name in CASES if not one.applies(case_of(name))]
+        if one.needs and names:
+            sentences.append(
+                f"The fault `{one.name}` needs {one.needs}. It is not applied to "
+                f"{', '.join(names)}."
+            )
+    return sentences
 
 
 def right_by_name(rows: pl.DataFrame) -> pl.DataFrame:

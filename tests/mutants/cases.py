@@ -106,7 +106,7 @@ def _far(problem: Lasso):
 
 
 def _moved(problem: LinearObservation):
-    parts = {field.name: getattr(problem, field.name) for field in fields(problem)}
+    parts = {part.name: getattr(problem, part.name) for part in fields(problem) if part.init}
     return problem, Moved(**parts, by=0.2)
 
 

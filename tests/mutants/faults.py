@@ -47,6 +47,8 @@ class Fault:
         out exactly, or a function of :mod:`.truth`.
     inside : bool
         Whether the fault is within ``step``, which then needs noise that it can change.
+    needs : str
+        The algorithms to which the fault applies, for the list of those to which it does not.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Fault:
     applies: Callable[[Case], bool] = lambda case: True
     leak: Any = np.inf
     inside: bool = False
+    needs: str = ""
 
     def ratio(self, case: Case, delta: float) -> float:
         """The true epsilon of the broken copy over the claimed one, from below."""
@@ -225,6 +228,9 @@ STEPS = [
     Fault("weight not counted", "records weigh twice what the sensitivity says",
           other_answers(steps.weighed), _both(iterates, _neither(takes_batches)),
           truth.weighed),
+    Fault("weight of 6 in a step", "steps multiply the gradients of all records by 6",
+          steps.weighted_in_step(6.0), _both(iterates_once, takes_gradients), truth.weighed_by(6.0),
+          needs="an iterative algorithm with gradients of all records"),
     Fault("weights after clipping", "clipped gradients are multiplied by a weight of 2",
           other_answers(steps.doubled), takes_batches, truth.scaled(0.5)),
     Fault("no clipping", "gradients are as long as they are",
@@ -276,13 +282,15 @@ MESSAGES = [
 ]  # fmt: skip
 
 
-def _added(name: str, text: str, addition, applies=iterates_once, leak: Any = np.inf) -> Fault:
-    return Fault(name, text, steps.noise_added(addition), applies, leak, inside=True)
+def _added(
+    name: str, text: str, addition, applies=iterates_once, leak: Any = np.inf, needs: str = ""
+) -> Fault:
+    return Fault(name, text, steps.noise_added(addition), applies, leak, inside=True, needs=needs)
 
 
 ADDED = [
     _added("added x 0.5", "steps add half of the noise", steps.added_half,
-           leak=truth.scaled(0.5)),
+           leak=truth.scaled(0.5), needs="an iterative algorithm, which adds noise in steps"),
     _added("added x 0.5 by agent 1", "agent 1 adds half of its noise",
            steps.added_half_by_agent_1, _both(iterates_once, own_noise_alone),
            truth.scaled(0.5)),

@@ -9,7 +9,7 @@ import numpy as np
 
 from private_consensus.core.algorithms.families.decentralized_sgd import at
 
-from .tampering import OwnNoise, dressed
+from .tampering import Answered, OwnNoise, dressed
 
 STEPS = 40.0
 """Length of a step of one's own choice, in changes of a record."""
@@ -54,6 +54,17 @@ def weighed(problem) -> dict[str, Callable]:
         return 2.0 * problem.data(t, unit)
 
     return {"gradient": gradient, "proximal": proximal, "data": data}
+
+
+def weighted_in_step(weight: float) -> type:
+    """Return a class whose steps multiply the gradients of all records by ``weight``."""
+
+    class Weighted:
+        def step(self, state, problem, network, draw, t):
+            weighted = Answered(problem, gradient=lambda x: weight * problem.gradient(x))
+            return super().step(state, weighted, network, draw, t)
+
+    return Weighted
 
 
 def doubled(problem) -> dict[str, Callable]:

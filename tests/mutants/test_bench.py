@@ -41,6 +41,9 @@ NAMED = [
     ("m_admm", "account of the first"),
     ("decor", "added x 0.5"),
     ("local_training", "noise told"),
+    ("local_training", "added x 0.5"),
+    ("mafalda_sgd", "added x 0.5"),
+    ("mafalda_sgd", "weight of 6 in a step"),
 ]
 """Two or more of each class of faults, those that are audited fastest; `make mutants` audits every
 fault of every algorithm."""

@@ -48,7 +48,16 @@ def weighed(fault, case, delta) -> float:
     With a fraction of 1/2, such as that of a label of logistic regression near 0, the copy delivers
     the declared epsilon.
     """
-    return scaled(0.5 / attained_fraction(case))(fault, case, delta)
+    return weighed_by(2.0)(fault, case, delta)
+
+
+def weighed_by(weight: float) -> Ratio:
+    """Return the ratio if records weigh ``weight`` times as much as declared."""
+
+    def ratio(fault, case, delta):
+        return scaled(1.0 / (weight * attained_fraction(case)))(fault, case, delta)
+
+    return ratio
 
 
 def attained_fraction(case) -> float:

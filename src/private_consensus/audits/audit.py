@@ -39,6 +39,7 @@ from .checks import (
     sensitivity_reached,
     silent_messages,
     sites_and_releases,
+    source_of_noise,
     unrecovered_noise,
 )
 from .control_flow import audit_control_flow, branches_not_executed
@@ -64,7 +65,7 @@ from .partial import audit_view
 from .probing import agent_classes, coupled_difference, is_foreign, pairs_of_agents, strongest
 from .received_state import audit_presence_of_noise, audit_received_state
 from .replay import executed_lines, source_files
-from .result import AuditResult, CheckReport, Coverage, Untested, listed
+from .result import AuditResult, CheckReport, Coverage, NoiseFound, Untested, listed
 from .sampled_batches import sampled_record_change, sampling_found
 
 OF_CHECKS = 0.1
@@ -85,6 +86,11 @@ EXACT_CHECKS: tuple[Callable[..., CheckReport], ...] = (
     audit_floating_point,
 )
 """Checks without an error level, of one pair of data sets per agent."""
+ONE_SIZE = Untested(
+    "other graphs and numbers of agents",
+    "an audit executes built-in algorithms on the given problem and graph only",
+    decisive=False,
+)
 MAX_ATTACKED = 10
 """Largest number of agents that statistics attack."""
 SEEDS = 3
@@ -212,16 +218,19 @@ def audit(
     of_checks = OF_CHECKS * level
     of_check = of_checks / (len(CHECKS) + 1)
     of_outputs = of_check / max(1, len(plan.every) + len(plan.of_outputs))
-    noise = tuple(noise_found(sites, *results[0].worlds, confidence=1.0 - level + of_checks))
-    reports = [plan.exact, unrecovered_noise(sites, results[0].worlds[0], plan.exact)]
-    reports += [
-        check(
-            noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
-            level=of_check / len(plan.attacks),
-        )
-        for pair in plan.attacks
-        for check in CHECKS
-    ]  # fmt: skip
+    noise: tuple[NoiseFound, ...] = ()
+    reports = [plan.exact]
+    if plan.is_reproducible:
+        noise = tuple(noise_found(sites, *results[0].worlds, confidence=1.0 - level + of_checks))
+        reports.append(unrecovered_noise(sites, results[0].worlds[0], plan.exact))
+        reports += [
+            check(
+                noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
+                level=of_check / len(plan.attacks),
+            )
+            for pair in plan.attacks
+            for check in CHECKS
+        ]  # fmt: skip
     outputs = partial(audit_outputs, level=of_outputs)
     unknown = [pair for pair in plan.every if pair.agent not in plan.exact.agents]
     reports += [
@@ -243,8 +252,10 @@ def audit(
             for pair in plan.every:
                 coupled_difference(noisy, pair, horizon)
         reports.append(CheckReport(untested=branches_not_executed(type(noisy), lines)))
+    elif plan.every:
+        reports.append(CheckReport(untested=(ONE_SIZE,)))
     reached = math.nan
-    for tested in results:
+    for tested in results if plan.is_reproducible else ():
         fraction, findings = sensitivity_reached(
             sites, *tested.worlds, of_pairs.epsilon, delta, tested.attack.agent, factor
         )
@@ -285,7 +296,8 @@ def audit(
             )
         ),
         coverage=Coverage(
-            agents=plan.attacks[0].network.n_agents, iterations=horizon, dim=int(problem.dim),
+            agents=plan.attacks[0].network.n_agents, records=int(problem.records),
+            iterations=horizon, dim=int(problem.dim), delta=delta,
             degrees=tuple(sorted(set(np.ravel(plan.attacks[0].network.degrees).astype(int).tolist()))),
             attacked=plan.agents, pairs=plan.pairs,
             outputs=("released and exchanged messages", *report.outputs),
@@ -312,6 +324,9 @@ class _AuditPlan(NamedTuple):
     pairs : tuple of str
         Kinds of pairs.
     untested : tuple of Untested
+    is_reproducible : bool
+        False if random numbers do not come from the streams of the algorithm. Tests that compare
+        executions with equal streams are then left out.
     """
 
     attacks: Sequence[Attack]
@@ -321,6 +336,7 @@ class _AuditPlan(NamedTuple):
     agents: tuple[int, ...]
     pairs: tuple[str, ...]
     untested: tuple[Untested, ...]
+    is_reproducible: bool = True
 
 
 def _plan(
@@ -337,11 +353,15 @@ def _plan(
         )
     graph = one_graph(network)
     pairs = pairs_of_agents(noisy, problem, graph, horizon, seed=seed)
-    exact = exact_costs(
-        noisy, [pair for of_agent in pairs.values() for pair in of_agent], horizon, releases,
-        declared, delta, seed=seed,
-    )  # fmt: skip
-    names = tuple(dict.fromkeys(pair.name for of_agent in pairs.values() for pair in of_agent))
+    all_pairs = [pair for of_agent in pairs.values() for pair in of_agent]
+    names = tuple(dict.fromkeys(pair.name for pair in all_pairs))
+    source = source_of_noise(noisy, all_pairs[0], horizon, seed=seed)
+    if source.findings:
+        selected = [pairs[agents[0]][0] for agents in agent_classes(graph, pairs)][:MAX_ATTACKED]
+        return _AuditPlan(
+            selected, (), (), source, tuple(pairs), names, source.untested, is_reproducible=False
+        )
+    exact = exact_costs(noisy, all_pairs, horizon, releases, declared, delta, seed=seed)
     missing = [agent for agent in range(graph.n_agents) if agent not in pairs]
     untested = []
     if missing:

@@ -31,6 +31,8 @@ FILLING = 20_254
 """Seed of noise that fills holes."""
 SILENT_RUNS, REPETITIONS = 150, 4
 """Runs that are executed with other noise, and how often."""
+REPEATED_RUNS = 4
+"""Runs that are executed twice with equal streams."""
 CONTINUOUS = 0.9
 """Smallest fraction of runs whose repetitions send different numbers, for continuous noise."""
 
@@ -142,6 +144,53 @@ def _truncate_to_common(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarr
     """Truncate both to the smaller number of runs and iterations."""
     runs, times = (min(sizes) for sizes in zip(first.shape[:2], second.shape[:2], strict=True))
     return first[:runs, :times], second[:runs, :times]
+
+
+def source_of_noise(
+    algorithm: Algorithm, attack: Attack, horizon: int, *, seed: int
+) -> CheckReport:
+    """Find random numbers that do not come from the streams of the algorithm.
+
+    Two executions with equal streams then send different messages.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Calibrated.
+    attack : Attack
+        Its first data set is used.
+    horizon : int
+        Number of iterations.
+    seed : int
+        Seed of the streams.
+
+    Returns
+    -------
+    CheckReport
+        With a finding for the first message that differs.
+    """
+    streams = AuditStreams.labelled("source of the noise", REPEATED_RUNS, seed)
+    global_state = np.random.get_state()  # noqa: NPY002 - to name this generator
+    first, second = (
+        execute(algorithm, attack.pair[0], attack.network, streams, horizon).sent for _ in range(2)
+    )
+    t, agent = 0, attack.agent
+    if first.shape == second.shape:
+        precision = 1e-9 * np.abs(first).max(initial=0.0)
+        is_equal = np.isclose(first, second, rtol=0.0, atol=precision, equal_nan=True)
+        if is_equal.all():
+            return CheckReport()
+        t, agent, _ = np.argwhere(~is_equal.all(0))[0]
+    uses_global = str(global_state) != str(np.random.get_state())  # noqa: NPY002
+    generator = "NumPy's global generator (np.random)" if uses_global else "another generator"
+    text = (
+        f"random numbers in the message of agent {agent} in iteration {t + 1} come from "
+        f"{generator} instead of the streams that the algorithm was given, so that this noise can "
+        "neither be tested nor reproduced"
+    )
+    item = "noise in the messages"
+    reason = "executions with equal streams send different messages"
+    return CheckReport((Finding(DIFFERS, text),), untested=(Untested(item, reason),))
 
 
 def silent_messages(

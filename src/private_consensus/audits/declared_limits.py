@@ -79,8 +79,44 @@ def audit_horizon(
     reached = [limit.iterations for limit in limits if limit.iterations <= max_horizon]
     extended = max([horizon, *reached])
     missing = sorted({limit.name for limit in limits if limit.iterations > max_horizon})
-    reason = f"not reached in {extended} iterations"
-    return extended, tuple(Untested(name, reason) for name in missing)
+    return extended, tuple(
+        Untested(name, _effect(algorithm, name, extended, problem, network)) for name in missing
+    )
+
+
+def _effect(algorithm: Algorithm, limit: str, iterations: int, problem: Any, network: Any) -> str:
+    """Return a text on the effect of a limit in the executed iterations."""
+    executed = f"{iterations} iterations were executed"
+    values = {
+        f"parameter {n} = {v}": (n, v) for n, v in _whole_numbers(parameters(algorithm)).items()
+    }
+    if limit not in values:
+        return f"{executed}, no effect of this limit was tested in them"
+    name, value = values[limit]
+    with_next, with_1 = (
+        _first_difference(algorithm, {name: other}, iterations, problem, network)
+        for other in (value + 1, 1)
+    )
+    if with_next:
+        return f"{executed}, {name} = {value + 1} changes messages from iteration {with_next} on"
+    equal_for = f"{value + 1} and 1" if with_1 == 0 else str(value + 1)
+    return f"{executed}, their messages are equal for {name} = {equal_for}"
+
+
+def _first_difference(
+    algorithm: Algorithm, changes: dict[str, int], iterations: int, problem: Any, network: Any
+) -> int | None:
+    """Return the first iteration whose messages differ if parameters are changed.
+
+    It is 0 if all messages are equal, and None if the changed algorithm does not run.
+    """
+    base = _messages(algorithm, problem, network, iterations)
+    try:
+        changed = _messages(replace(algorithm, **changes), problem, network, iterations)
+    except (ArithmeticError, InvalidInput, TypeError, ValueError, IndexError):
+        return None
+    differing = [t for t in base if t in changed and not np.array_equal(base[t], changed[t])]
+    return min(differing, default=0)
 
 
 # --- Declared releases --------------------------------------------------------------------------
@@ -194,20 +230,17 @@ def _in_messages(
     }
     if not larger:
         return
-    base = _messages(algorithm, problem, network)
     for name, value in larger.items():
-        try:
-            changed = _messages(replace(algorithm, **{name: value + 1}), problem, network)
-        except (ArithmeticError, InvalidInput, TypeError, ValueError, IndexError):
-            continue
-        differing = [t for t in base if t in changed and not np.array_equal(base[t], changed[t])]
-        first = min(differing, default=None)
-        if first is not None and first > horizon:
+        changes = {name: value + 1}
+        first = _first_difference(algorithm, changes, MAX_ITERATIONS, problem, network)
+        if first and first > horizon:
             yield Limit(f"parameter {name} = {value}", first + MARGIN)
 
 
-def _messages(algorithm: Algorithm, problem: Any, network: Any) -> dict[int, np.ndarray]:
-    """Return the messages of one run of :data:`MAX_ITERATIONS` iterations."""
+def _messages(
+    algorithm: Algorithm, problem: Any, network: Any, iterations: int
+) -> dict[int, np.ndarray]:
+    """Return the messages of one run, by iteration."""
     messages: dict[int, np.ndarray] = {}
 
     def keep(t: int, active: np.ndarray, observables: Mapping[str, Any]) -> None:
@@ -216,5 +249,5 @@ def _messages(algorithm: Algorithm, problem: Any, network: Any) -> dict[int, np.
 
     streams = AuditStreams.labelled("limits", 1)
     with np.errstate(all="ignore"):
-        run_batch(algorithm, problem, network, streams, MAX_ITERATIONS, keep)
+        run_batch(algorithm, problem, network, streams, iterations, keep)
     return messages

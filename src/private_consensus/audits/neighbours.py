@@ -295,7 +295,7 @@ def _(
     """
     expected = "an algorithm with a declared change of one measurement"
     require(change is not None, "largest_change", change, expected)
-    constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation)}
+    constants = {f.name: getattr(problem, f.name) for f in fields(LinearObservation) if f.init}
     selected = [None] if agents is None else _attacked(network, agents)
     for selected_agent in selected:
         for at in range(3):

@@ -30,6 +30,8 @@ from private_consensus.core.algorithms.families.random_aggregates import RandomA
 from private_consensus.core.algorithms.gradient_descent import GradientDescent
 from private_consensus.core.algorithms.ipp_admm import ImprovedPlausiblyPrivateADMM
 from private_consensus.core.algorithms.ldp_admm import LocallyPrivateADMM
+from private_consensus.core.algorithms.local_training import LocalTraining
+from private_consensus.core.algorithms.mafalda_sgd import MAFALDASGD
 from private_consensus.core.algorithms.q_dpsgd_2 import QDPSGD2
 from private_consensus.core.algorithms.sdm_dsgd import SDMDSGD
 from private_consensus.core.algorithms.secure_aggregation import SecureAggregation
@@ -269,6 +271,25 @@ class DescentRecovery(Recovery):
             unit = (sent - bare.y[0]) / scale
             yield {sites[0].name: unit}
             state = bare._replace(y=bare.x + batch.noise_of_step(problem, t) * unit)
+
+
+class MessageRecovery(Recovery):
+    """Recovery for ``local_training``: messages minus steps without noise, over the noise scale."""
+
+    def residual(self, step: RecordedStep) -> Residuals:
+        bare = self.after(step, np.zeros_like(step.draw)).x[0]
+        return {DRAW: (step.recorded.sent - bare) / self.message_scale(step.t)}
+
+    def message_scale(self, t: int) -> float:
+        """Return the factor of the draw of iteration t in the message of this iteration."""
+        return float(np.reshape(self.algorithm.message_scale, -1)[0])
+
+
+class FilteredRecovery(MessageRecovery):
+    """Recovery for ``mafalda_sgd``, whose messages also contain the draws of earlier iterations."""
+
+    def message_scale(self, t: int) -> float:
+        return super().message_scale(t) * self.algorithm.filter_of(t)[t - 1, t - 1]
 
 
 class SumRecovery(Recovery):
@@ -611,7 +632,9 @@ ADAPTERS: dict[type, type[Recovery]] = {
     FunctionalMechanism: CoefficientsRecovery,
     GradientDescent: DescentRecovery,
     ImprovedPlausiblyPrivateADMM: SelectiveRecovery,
+    LocalTraining: MessageRecovery,
     LocallyPrivateADMM: RandomWeightsRecovery,
+    MAFALDASGD: FilteredRecovery,
     ObjectivePerturbed: ObjectiveRecovery,
     QDPSGD: QuantisedRoundsRecovery,
     QDPSGD2: DiscreteMessageRecovery,

@@ -82,8 +82,10 @@ class Coverage:
 
     Parameters
     ----------
-    agents, iterations, dim : int
-        Sizes of the executed problem.
+    agents, records, iterations, dim : int
+        Sizes of the executed problem: agents, records per agent, iterations, coordinates.
+    delta : float
+        Delta at which epsilon is compared.
     degrees : tuple of int
         Degrees of the agents in the executed graph, each once.
     attacked : tuple of int
@@ -94,8 +96,10 @@ class Coverage:
     """
 
     agents: int = 0
+    records: int = 0
     iterations: int = 0
     dim: int = 0
+    delta: float = 0.0
     degrees: tuple[int, ...] = ()
     attacked: tuple[int, ...] = ()
     pairs: tuple[str, ...] = ()
@@ -113,8 +117,12 @@ class Coverage:
         if not self.agents:
             return []
         attacked = f"{len(self.attacked)} of {self.agents}: {', '.join(map(str, self.attacked))}"
+        sizes = (
+            f"{self.agents} agents", f"{self.records} records per agent",
+            f"{self.iterations} iterations", f"{self.dim} coordinates", f"delta {self.delta:g}",
+        )  # fmt: skip
         rows = [
-            ("size", f"{self.agents} agents, {self.iterations} iterations, {self.dim} coordinates"),
+            ("size", ", ".join(sizes)),
             ("graph", f"degrees {', '.join(map(str, self.degrees))}"),
             ("attacked agents", attacked),
             ("pairs of data sets", ", ".join(self.pairs)),
