@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from private_consensus.core.networks import metropolis_mixing
 from private_consensus.privacy import Release, account, gaussian_delta
 from private_consensus.reproduction.statements import (
     admm_remarks,
@@ -15,6 +16,7 @@ from private_consensus.reproduction.statements import (
     local_remarks,
     zeroth_order_remarks,
 )
+from private_consensus.reproduction.statements.common import adjacency_of
 
 # Paper 000.
 
@@ -142,7 +144,7 @@ def test_sampling_of_records_has_the_loss_of_the_closed_form(loss, batch):
 
 def test_weights_are_doubly_stochastic_and_descent_finds_the_minimiser():
     for kind, links in (("ring", 9), ("path", 8), ("star", 8)):
-        W = local_remarks._weights(kind, 9)
+        W = metropolis_mixing(adjacency_of(kind, 9))
         assert np.allclose(W.sum(0), 1) and np.allclose(W.sum(1), 1) and np.allclose(W, W.T)
         assert W.min() >= 0 and (W > 0).sum() == 2 * links + np.count_nonzero(np.diag(W))
     centres, best, least = local_remarks._losses(9)

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from private_consensus.common.errors import InvalidInput
 
+from ..experiments.schema import validate
 from ..statements.counterexamples import COMPUTATIONS, compute
 
 
@@ -47,14 +48,9 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
     InvalidInput
         For an invalid entry, an erratum without computation or a computation without erratum.
     """
-    errata = {}
-    for number, entry in raw.items():
-        try:
-            errata[number] = Erratum.model_validate(entry)
-        except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(map(str, ("errata", number, *first["loc"])))
-            raise InvalidInput(key, first.get("input"), first["msg"]) from None
+    errata = {
+        number: validate(Erratum, entry, where=f"errata.{number}") for number, entry in raw.items()
+    }
     for number in errata.keys() ^ COMPUTATIONS.keys():
         raise InvalidInput("errata", number, "both an entry and a computation for each erratum")
     return errata

@@ -6,16 +6,18 @@ import math
 from itertools import product
 
 import numpy as np
-from scipy.special import gammaincc, logsumexp
+from scipy.special import gammaincc
 
 from private_consensus.privacy import SparseVector, gaussian_epsilon, zcdp_epsilon
 
 from .base import StatementResult, bound, conclude, equal, falls_as, grid
+from .common import adjacency_of, vectors_of_norm
+from .concentrated import log_normal, renyi_divergence
 
 
-def _ring(agents: int) -> tuple[np.ndarray, np.ndarray]:
+def _path_laplacians(agents: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the signless Laplacian and the Laplacian of a path, a graph that mixes slowly."""
-    adjacency = np.eye(agents, k=1) + np.eye(agents, k=-1)
+    adjacency = adjacency_of("path", agents)
     degree = np.diag(adjacency.sum(1))
     return degree + adjacency, degree - adjacency
 
@@ -34,7 +36,7 @@ def _run(
     noises: np.ndarray,
 ) -> np.ndarray:
     r"""Return the iterates x^0, ..., x^T of (18) and (19) for :math:`f_i = \frac h2(x - a_i)^2`."""
-    plus, minus = _ring(agents)
+    plus, minus = _path_laplacians(agents)
     M = np.diag(np.diag(minus))
     x, dual = start.astype(float), np.zeros_like(start, float)
     xs, matrix = [x], curvature * np.eye(agents) + 2 * eta * M
@@ -53,18 +55,18 @@ def lemma_9() -> StatementResult:
     f = 0 (convex, V_2 = 0), x^0 the slowest mode of norm V_1 = 1. The bound does not depend on how
     slowly a graph mixes; its proof has |a+b|^2 <= |a|^2 + |b|^2, which is false.
     """
-    stated, measured, eta = [], [], 0.5
+    eta, pairs = 0.5, []
     for agents in (5, 10, 20, 40):
-        plus, minus = _ring(agents)
+        plus, minus = _path_laplacians(agents)
         Q = _root(minus / 2)
         start = np.cos(np.pi * (np.arange(agents) + 0.5) / agents)  # the slowest mode
         start *= 1 / np.linalg.norm(start)
         xs = _run(agents, eta, 0.0, np.zeros(agents), start, np.zeros((2000, agents)))
         largest = np.linalg.norm(xs, axis=1).max()
         eigen = np.linalg.eigvalsh(plus)[-1], np.linalg.eigvalsh(Q)[-1]
-        stated.append((eigen[0] + 2 * eigen[1]) * largest**2 + 1)
-        measured.append(np.linalg.norm(xs @ Q, axis=1).sum())
-    return conclude(bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", stated, measured))
+        deviations = np.linalg.norm(xs @ Q, axis=1)
+        pairs.append(((eigen[0] + 2 * eigen[1]) * largest**2 + 1, deviations.sum()))
+    return conclude(bound("sum of |Q x^t|, paths of 5, 10, 20, 40 agents", *np.array(pairs).T))
 
 
 def lemma_10() -> StatementResult:
@@ -75,17 +77,15 @@ def lemma_10() -> StatementResult:
     """
     rng = np.random.default_rng(1)
     V, eta, degree = 1.0, 0.5, 2
-    stated, measured = [], []
+    pairs = []
     for _ in range(3000):
         records = rng.integers(1, 30)
-        slopes = rng.normal(size=(2, 2))
-        slopes *= V / np.linalg.norm(slopes, axis=1, keepdims=True)
+        slopes = vectors_of_norm(rng, V, (2, 2))
         if rng.random() < 0.3:
             slopes[1] = -slopes[0]
         solved = -slopes / records / (2 * eta * degree)
-        stated.append(V / (eta * degree))
-        measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return conclude(bound("change of x_i", stated, measured))
+        pairs.append((V / (eta * degree), np.linalg.norm(solved[0] - solved[1])))
+    return conclude(bound("change of x_i", *np.array(pairs).T))
 
 
 def theorem_1() -> StatementResult:
@@ -94,16 +94,14 @@ def theorem_1() -> StatementResult:
     Twelve penalties, degrees and noises with Lemma 10's sensitivity; with |D_i| records the loss is
     |D_i|^2 times smaller (errata E4.1).
     """
-    stated, measured = [], []
+    pairs = []
     for V, eta, degree, sigma in product((1.0,), (0.5, 2.0), (1, 2, 4), (0.5, 3.0)):
         change = V / (eta * degree)  # largest change, with one record
-        grid = np.arange(-30, 30, 0.01) * sigma
-        logs = [-((grid - m) ** 2) / (2 * sigma**2) for m in (0.0, change)]
-        p, q = (log - logsumexp(log) for log in logs)
-        order = 2.0
-        stated.append(order * V**2 / (2 * eta**2 * degree**2 * sigma**2))
-        measured.append(float(logsumexp(order * p + (1 - order) * q)) / (order - 1))
-    return conclude(bound("Renyi divergence of order 2", stated, measured, 1e-6))
+        outputs, order = np.arange(-30, 30, 0.01) * sigma, 2.0
+        p, q = (log_normal(mean, sigma, outputs) for mean in (0.0, change))
+        stated = order * V**2 / (2 * eta**2 * degree**2 * sigma**2)
+        pairs.append((stated, renyi_divergence(p, q, [order])[0]))
+    return conclude(bound("Renyi divergence of order 2", *np.array(pairs).T, 1e-6))
 
 
 def theorem_2() -> StatementResult:
@@ -114,17 +112,15 @@ def theorem_2() -> StatementResult:
     """
     rows = [(T, period, rate) for T, period in ((1, 1), (2, 1), (50, 1), (50, 5), (4, 4))
             for rate in (0.5, 0.925)]  # fmt: skip
-    stated, measured = [], []
+    pairs = []
     for T, period, rate in rows:
         K = T // period
         printed = period * (1 - rate**K) / (rate ** (K - 1) - rate**K) - 1
         true = (rate ** -(np.arange(T) // period).astype(float)).sum()
         rho = 0.01  # zCDP cost of the first message
-        stated.append(
-            zcdp_epsilon(rho * printed, 1e-4, conversion="safe") if printed > 1e-9 else 0.0
-        )
-        measured.append(float(gaussian_epsilon(math.sqrt(2 * rho * true), 1e-4)))
-    return conclude(bound("epsilon", stated, measured))
+        stated = zcdp_epsilon(rho * printed, 1e-4, conversion="safe") if printed > 1e-9 else 0.0
+        pairs.append((stated, gaussian_epsilon(math.sqrt(2 * rho * true), 1e-4)))
+    return conclude(bound("epsilon", *np.array(pairs).T))
 
 
 def theorem_3() -> StatementResult:
@@ -152,10 +148,10 @@ def proposition_1() -> StatementResult:
     60 runs of twelve iterations, five agents, noise of three sizes, r zero or random.
     """
     rng = np.random.default_rng(2)
-    stated, measured = [], []
+    pairs = []
     for _ in range(60):
         agents, eta, h = 5, rng.uniform(0.1, 2), rng.uniform(0.1, 3)
-        plus, minus = _ring(agents)
+        plus, minus = _path_laplacians(agents)
         Q, tau = _root(minus / 2), np.linalg.eigvalsh(plus)[-1] ** 2
         tau /= 2 * np.linalg.eigvalsh(minus)[1]
         targets = rng.normal(size=agents)
@@ -174,9 +170,8 @@ def proposition_1() -> StatementResult:
             right_side = (distance[t] - distance[t + 1]) / eta + tau * (noises[t] ** 2).sum()
             right_side += 2 * noises[t + 1] @ Q @ (sums[t + 1] - r)
             offset = abs(left_side) + abs(right_side) + 1.0  # both sides may be negative
-            stated.append(right_side + offset)
-            measured.append(left_side + offset)
-    return conclude(bound("left side (both shifted by the same)", stated, measured))
+            pairs.append((right_side + offset, left_side + offset))
+    return conclude(bound("left side (both shifted by the same)", *np.array(pairs).T))
 
 
 def excess_of_run(
@@ -206,7 +201,7 @@ def excess_of_run(
         Mean excess, the bound as published (with L_-), and the bound with L_+.
     """
     agents, eta, h = 5, 0.5, 1.0
-    plus, minus = _ring(agents)
+    plus, minus = _path_laplacians(agents)
     rng = np.random.default_rng(3)
     t = np.arange(T)
     share = rate**t if schedule == "periodic" else 1 / (rate * np.maximum(t * (t + 1), 1 / rate))
@@ -313,25 +308,47 @@ def lemma_12() -> StatementResult:
     each value lies in [-C_loss, C_loss]. For fixed models it is 2 C_loss / |D_i| (E4.7).
     """
     rng = np.random.default_rng(4)
-    stated, measured = [], []
+    pairs = []
     for _ in range(3000):
         C, records = rng.uniform(0.1, 4), rng.integers(1, 20)
         losses = rng.uniform(0, C, size=(2, 2, records))
         if rng.random() < 0.3:
             losses = rng.choice([0.0, C], size=(2, 2, 1)) * np.ones(records)
         quality = (losses[:, 0] - losses[:, 1]).mean(-1)
-        stated.append(2 * C)
-        measured.append(abs(quality[0] - quality[1]))
-    return conclude(bound("change of the clipped quality function", stated, measured))
+        pairs.append((2 * C, abs(quality[0] - quality[1])))
+    return conclude(bound("change of the clipped quality function", *np.array(pairs).T))
+
+
+def below_given_threshold(
+    query: float, threshold_scale: float, query_scale: float, points: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability that a noisy query is below the threshold 0, given its noise.
+
+    Parameters
+    ----------
+    query : float
+        Value of the query without noise.
+    threshold_scale, query_scale : float
+        Scales of the Laplace noise of threshold and query.
+    points : int
+        Number of values of the noisy threshold.
+
+    Returns
+    -------
+    weight, below : ndarray, shape (points,)
+        Density of the noisy threshold up to a factor, and the probability at each threshold.
+    """
+    thresholds = np.linspace(-60, 60, points) * threshold_scale
+    weight = np.exp(-np.abs(thresholds) / threshold_scale)
+    lag = (thresholds - query) / query_scale
+    below = np.where(lag < 0, np.exp(np.minimum(lag, 0)) / 2, 1 - np.exp(-np.maximum(lag, 0)) / 2)
+    return weight, below
 
 
 def _below(query: float, tests: int, threshold: float, noise: float) -> float:
     """Return the log-probability that all tests answer below, with a new threshold at each test."""
-    grid = np.linspace(-60, 60, 20_001) * threshold
-    weight = np.exp(-np.abs(grid) / threshold)
-    lag = (grid - query) / noise
-    under = np.where(lag < 0, np.exp(np.minimum(lag, 0)) / 2, 1 - np.exp(-np.maximum(lag, 0)) / 2)
-    return tests * math.log(weight @ under / weight.sum())
+    weight, below = below_given_threshold(query, threshold, noise, 20_001)
+    return tests * math.log(weight @ below / weight.sum())
 
 
 def _tests_divergence(count: int, tests: int, epsilon: float = 1.0) -> float:

@@ -16,6 +16,7 @@ from private_consensus.core.algorithms.families.functional_mechanism import pape
 from private_consensus.privacy import discrete_gaussian_pmf
 
 from .base import StatementResult, at_least, bound, conclude
+from .common import smallest_sufficient
 
 
 @dataclass(frozen=True)
@@ -226,15 +227,14 @@ def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
     float
         Parameter sigma^2 in squared steps, which is the variance up to rounding.
     """
-    low, high = 0.1, 50_000.0
-    while high / low > 1.0005:
-        middle = math.sqrt(low * high)
-        reach = math.ceil(12 * math.sqrt(middle)) + shift
+
+    def meets_budget(variance: float) -> bool:
+        reach = math.ceil(12 * math.sqrt(variance)) + shift
         with np.errstate(divide="ignore"):
-            log_mass = np.log(discrete_gaussian_pmf(np.arange(-reach, reach + 1), middle))
-        enough = _hockey_stick(log_mass, shift, epsilon) <= delta
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+            log_mass = np.log(discrete_gaussian_pmf(np.arange(-reach, reach + 1), variance))
+        return _hockey_stick(log_mass, shift, epsilon) <= delta
+
+    return smallest_sufficient(meets_budget, 0.1, 50_000.0)
 
 
 def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
@@ -256,22 +256,18 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
         Variance N / 4 in squared steps.
     """
     b_p, c_p, d_p = 1 / 3, math.sqrt(2) * 1.75, 2 / 3
-    low, high = max(23 * math.log(10 / delta), 2.0 * shift), 1e9
+    min_variance = max(23 * math.log(10 / delta), 2.0 * shift)
     second = shift * (c_p * math.sqrt(math.log(10 / delta)) + b_p) / (1 - delta / 10)
     third = shift * (2 / 3 * math.log(1.25 / delta)
                      + d_p * math.log(20 / delta) * math.log(10 / delta))  # fmt: skip
 
-    def proven(variance: float) -> float:
-        """Return the epsilon that the theorem proves for a variance."""
-        main = shift * math.sqrt(2 * math.log(1.25 / delta) / variance)
-        return main + (second + third) / variance
+    def meets_budget(variance: float) -> bool:
+        first = shift * math.sqrt(2 * math.log(1.25 / delta) / variance)
+        return first + (second + third) / variance <= epsilon
 
-    if proven(low) <= epsilon:
-        return low
-    while high / low > 1.0005:
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if proven(middle) <= epsilon else (middle, high)
-    return high
+    if meets_budget(min_variance):
+        return min_variance
+    return smallest_sufficient(meets_budget, min_variance, 1e9)
 
 
 def sentence_3() -> StatementResult:

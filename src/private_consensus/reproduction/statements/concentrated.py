@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import product
 
 import numpy as np
@@ -17,39 +18,85 @@ from private_consensus.privacy import (
     zcdp_rho,
 )
 
-from .base import StatementResult, at_least, bound, conclude, grid
+from .base import Part, StatementResult, at_least, bound, conclude, grid
 
 ORDERS = np.array([1.1, 1.5, 2.0, 4.0, 10.0, 40.0])
 
 
-def _renyi(log_p: np.ndarray, log_q: np.ndarray, orders: ArrayLike = ORDERS) -> np.ndarray:
-    """Return Renyi divergences of log-probabilities along the last axis; shape (orders, ...)."""
+def renyi_divergence(
+    log_p: np.ndarray, log_q: np.ndarray, orders: ArrayLike = ORDERS
+) -> np.ndarray:
+    """Return Renyi divergences of discrete distributions.
+
+    Parameters
+    ----------
+    log_p, log_q : ndarray, shape (..., outcomes)
+        Logarithms of the probabilities of the two distributions.
+    orders : array_like, shape (orders,)
+        Orders above 1.
+
+    Returns
+    -------
+    ndarray, shape (orders, ...)
+        Divergence of p from q at each order.
+    """
     orders = np.reshape(orders, (-1,) + (1,) * log_p.ndim)
     return logsumexp(orders * log_p + (1 - orders) * log_q, axis=-1) / (orders[..., 0] - 1)
 
 
-def _normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
+def log_normal(mean: float, sigma: float, grid: np.ndarray) -> np.ndarray:
+    """Return log-probabilities on a grid that are proportional to a normal density.
+
+    Parameters
+    ----------
+    mean, sigma : float
+        Mean and standard deviation of the normal distribution.
+    grid : ndarray, shape (points,)
+        Equidistant points.
+
+    Returns
+    -------
+    ndarray, shape (points,)
+        Logarithms of probabilities that sum to 1.
+    """
     log = -((grid - mean) ** 2) / (2 * sigma**2)
     return log - logsumexp(log)
 
 
-def _laws(seed: int, count: int = 2000, outcomes: int = 5) -> tuple[np.ndarray, np.ndarray]:
+def _random_distributions(
+    seed: int, count: int = 2000, outcomes: int = 5
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return log-probabilities of ``count`` pairs of random distributions."""
     rng = np.random.default_rng(seed)
     log_p, log_q = np.log(rng.dirichlet(np.ones(outcomes), size=(2, count)))
     return log_p, log_q
 
 
+def _at_most_gaussian(
+    cases: Iterable[tuple[np.ndarray, np.ndarray, float, float, np.ndarray]],
+) -> Part:
+    """Compare Renyi divergences with order Delta^2 / (2 sigma^2), that of Gaussian noise.
+
+    Each case has the log-probabilities of both distributions, Delta, sigma^2 and the orders.
+    """
+    stated, measured = [], []
+    for log_p, log_q, change, variance, orders in cases:
+        stated += list(orders * change**2 / (2 * variance))
+        measured += list(renyi_divergence(log_p, log_q, orders))
+    return bound("Renyi divergence", stated, measured, 1e-6)
+
+
 def gaussian_divergence() -> StatementResult:
     """Compare Lemmas 1 and 5, order rho times Delta^2 / (2 sigma^2), with sums over a fine grid."""
-    stated, measured = [], []
+    cases = []
     for change, sigma in product((0.1, 1.0, 3.0), (0.7, 2.0)):
-        grid = np.arange(-60, 60, 0.01) * sigma
-        orders = ORDERS[ORDERS * change / sigma < 40]
-        measured += list(_renyi(_normal(change, sigma, grid), _normal(0, sigma, grid), orders))
-        stated += list(orders * change**2 / (2 * sigma**2))
+        outputs = np.arange(-60, 60, 0.01) * sigma
+        log_p, log_q = (log_normal(mean, sigma, outputs) for mean in (change, 0))
+        cases.append((log_p, log_q, change, sigma**2, ORDERS[ORDERS * change / sigma < 40]))
+    divergence = _at_most_gaussian(cases)
     return conclude(
-        bound("Renyi divergence", stated, measured, 1e-6),
-        description=f"{len(stated)} pairs of change, sigma and order; the two are equal.",
+        divergence,
+        description=f"{divergence.points} pairs of change, sigma and order; the two are equal.",
     )
 
 
@@ -58,13 +105,13 @@ def serial_composition() -> StatementResult:
 
     2,000 pairs, the distribution of the second answer depends on the first, six orders.
     """
-    first_p, first_q = _laws(1, outcomes=3)
+    first_p, first_q = _random_distributions(1, outcomes=3)
     rng = np.random.default_rng(2)
     second_p, second_q = np.log(rng.dirichlet(np.ones(3), size=(2, 2000, 3)))
     joint = [(a[..., None] + b).reshape(2000, 9) for a, b in ((first_p, second_p),
                                                               (first_q, second_q))]  # fmt: skip
-    stated = _renyi(first_p, first_q) + _renyi(second_p, second_q).max(-1)
-    return conclude(bound("divergence of two answers", stated, _renyi(*joint)))
+    stated = renyi_divergence(first_p, first_q) + renyi_divergence(second_p, second_q).max(-1)
+    return conclude(bound("divergence of two answers", stated, renyi_divergence(*joint)))
 
 
 def lemma_3() -> StatementResult:
@@ -72,7 +119,7 @@ def lemma_3() -> StatementResult:
     epsilon = np.array([0.01, 0.1, 1.0, 3.0, 10.0])
     p = 1 / (1 + np.exp(-epsilon))
     answer = np.log(np.stack([p, 1 - p], -1))
-    worst = (_renyi(answer, answer[:, ::-1]) / ORDERS[:, None]).max(0)
+    worst = (renyi_divergence(answer, answer[:, ::-1]) / ORDERS[:, None]).max(0)
     goals = np.array([0.5, 1.0, 2.0, 5.0, 10.0])
     rho = zcdp_rho(goals, 1e-4, conversion="shortcut")
     return conclude(
@@ -101,15 +148,14 @@ def lemma_7() -> StatementResult:
 
     The required delta is computed for random pairs of distributions.
     """
-    p, q = _laws(3)
-    stated, measured = [], []
+    p, q = _random_distributions(3)
+    pairs = []
     for order, delta in product((1.5, 2.0, 8.0), (0.3, 0.05, 1e-3)):
-        epsilon = _renyi(p, q, [order])[0] + math.log(1 / delta) / (order - 1)
+        epsilon = renyi_divergence(p, q, [order])[0] + math.log(1 / delta) / (order - 1)
         needed = np.clip(np.exp(p) - np.exp(epsilon[:, None] + q), 0, None).sum(-1)
-        stated.append(delta)
-        measured.append(needed.max())
+        pairs.append((delta, needed.max()))
     return conclude(
-        bound("delta", stated, measured),
+        bound("delta", *np.array(pairs).T),
         description="2,000 pairs of distributions, three orders, three delta.",
     )
 
@@ -132,11 +178,11 @@ def lemma_11() -> StatementResult:
 
     2,000 pairs of distributions beside a part that does not see the record.
     """
-    p, q = _laws(4, outcomes=3)
-    same, _ = _laws(5, outcomes=3)
-    joint = [(same[..., None] + law[:, None, :]).reshape(2000, 9) for law in (p, q)]
-    stated = np.maximum(_renyi(p, q), 0)
-    return conclude(bound("divergence of both parts", stated, _renyi(*joint), 1e-6))
+    p, q = _random_distributions(4, outcomes=3)
+    unchanged, _ = _random_distributions(5, outcomes=3)
+    joint = [(unchanged[..., None] + logs[:, None, :]).reshape(2000, 9) for logs in (p, q)]
+    stated = np.maximum(renyi_divergence(p, q), 0)
+    return conclude(bound("divergence of both parts", stated, renyi_divergence(*joint), 1e-6))
 
 
 def theorem_14() -> StatementResult:
@@ -144,16 +190,13 @@ def theorem_14() -> StatementResult:
 
     Three variances, three shifts, four orders, by sums over the integers (E4.8c).
     """
-    stated, measured = [], []
+    cases, k = [], np.arange(-60, 64)
     for variance, shift in product((0.3, 1.0, 4.0), (1, 2, 3)):
-        k = np.arange(-60, 64)
         with np.errstate(divide="ignore"):
-            p, q = (np.log(discrete_gaussian_pmf(k - s, variance)) for s in (shift, 0))
-        keep = np.isfinite(p) & np.isfinite(q)
-        orders = ORDERS[:4]
-        measured += list(_renyi(p[keep], q[keep], orders))
-        stated += list(orders * shift**2 / (2 * variance))
-    return conclude(bound("Renyi divergence", stated, measured, 1e-6))
+            log_p, log_q = (np.log(discrete_gaussian_pmf(k - s, variance)) for s in (shift, 0))
+        finite = np.isfinite(log_p) & np.isfinite(log_q)
+        cases.append((log_p[finite], log_q[finite], shift, variance, ORDERS[:4]))
+    return conclude(_at_most_gaussian(cases))
 
 
 def corollary_1() -> StatementResult:
@@ -161,24 +204,23 @@ def corollary_1() -> StatementResult:
 
     Three steps of the grid, two sigma, two shifts, four orders.
     """
-    stated, measured, k = [], [], np.arange(-200, 210)
+    cases, k = [], np.arange(-200, 210)
     for eta, sigma, shift in product((0.05, 0.5, 2.0), (0.5, 1.0), (1, 3)):
-        log_p, log_q = (-(((k - s) * eta) ** 2) / (2 * sigma**2) for s in (shift, 0))
-        log_p, log_q = log_p - logsumexp(log_p), log_q - logsumexp(log_q)
-        orders = ORDERS[:4]
-        measured += list(_renyi(log_p, log_q, orders))
-        stated += list(orders * (shift * eta) ** 2 / (2 * sigma**2))
-    return conclude(bound("Renyi divergence", stated, measured, 1e-6))
+        log_p, log_q = (log_normal(0, sigma, (k - s) * eta) for s in (shift, 0))
+        cases.append((log_p, log_q, shift * eta, sigma**2, ORDERS[:4]))
+    return conclude(_at_most_gaussian(cases))
 
 
 def _discrete_variance(variance: np.ndarray) -> np.ndarray:
+    """Return the variance of the discrete Gaussian for each parameter sigma^2."""
     k = np.arange(-400, 401)
     log = -(k**2) / (2 * variance[:, None])
     weight = np.exp(log - logsumexp(log, axis=1, keepdims=True))
     return (weight * k**2).sum(1)
 
 
-def _upper(variance: np.ndarray) -> np.ndarray:
+def _variance_bound(variance: np.ndarray) -> np.ndarray:
+    """Return the published upper bound on the variance of the discrete Gaussian."""
     x = 4 * math.pi**2 * variance
     return variance * (1 - x / np.expm1(np.minimum(x, 700.0)))
 
@@ -191,10 +233,10 @@ def proposition_2() -> StatementResult:
     variance = np.array([0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0])
     exact = _discrete_variance(variance)
     with np.errstate(over="ignore"):
-        least = 1 / np.expm1(1 / variance)
+        lower = 1 / np.expm1(1 / variance)
     return conclude(
-        bound("variance, from above", _upper(variance), exact, 1e-6),
-        at_least("variance, from below", least, exact, 1e-6),
+        bound("variance, from above", _variance_bound(variance), exact, 1e-6),
+        at_least("variance, from below", lower, exact, 1e-6),
     )
 
 
@@ -207,10 +249,10 @@ def corollary_2() -> StatementResult:
     ratio = sigma**2 / eta**2
     exact = eta**2 * _discrete_variance(ratio)
     with np.errstate(over="ignore"):
-        least = 1 / np.expm1(1 / ratio)
+        lower = 1 / np.expm1(1 / ratio)
     return conclude(
-        bound("variance, from above, eta = 0.1, 0.5, 2", _upper(ratio), exact),
-        at_least("variance, from below", least, exact),
+        bound("variance, from above, eta = 0.1, 0.5, 2", _variance_bound(ratio), exact),
+        at_least("variance, from below", lower, exact),
         description="sigma^2 / eta^2 is the variance in steps of the grid: below eta = 1 the lower "
         "bound is too large, above it the upper bound is too small (errata E4.8d).",
     )

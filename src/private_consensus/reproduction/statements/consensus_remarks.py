@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from private_consensus.core.networks import laplacian
+
 from .base import StatementResult, at_least, bound, conclude, equal, falls_as, grows_as
-from .consensus_innovation import EXAMPLE, _coupling, _example_rows, _laplacian, _moments
+from .consensus_innovation import EXAMPLE, _coupling, _example_rows, _moments
 
 DELTA, LARGEST_ROW = 0.2, 3.0
 """Size of a change of a measurement (l1), and the supremum of H_max in section 5."""
@@ -99,10 +101,10 @@ def remark_4_1() -> StatementResult:
     for t in range(50):
         rows, step = _example_rows(t), 2.0 / (t + 2)
         y = rows @ np.array([-1.0, 1.0]) + rng.uniform(-0.2, 0.2, 5)
-        later = x - step * _laplacian(EXAMPLE) @ x
+        later = x - step * laplacian(EXAMPLE) @ x
         later += step * rows * (y - (rows * x).sum(1))[:, None]
         # An eavesdropper knows x(t), x(t+1) and the matrices.
-        gained = (later - x + step * _laplacian(EXAMPLE) @ x) / step
+        gained = (later - x + step * laplacian(EXAMPLE) @ x) / step
         squares = (rows**2).sum(1)
         observed = squares > 1e-6
         guess = (gained * rows).sum(1)[observed] / squares[observed]
@@ -123,8 +125,8 @@ def remark_4_3() -> StatementResult:
     alpha delta H_max is reached, and the estimates of other agents do not move. With several
     measurement rows Lemma 4.4 is no longer tight (errata E3.3).
     """
-    rng, stated, measured = np.random.default_rng(3), [], []
-    coupling = _laplacian(EXAMPLE)
+    rng, pairs = np.random.default_rng(3), []
+    coupling = laplacian(EXAMPLE)
     for t in range(40):
         rows, step = _example_rows(t), 2.0 / (t + 2)
         sent, y = rng.normal(size=(5, 2)), rng.normal(size=5)
@@ -132,9 +134,9 @@ def remark_4_3() -> StatementResult:
             sent - step * coupling @ sent + step * rows * (data - (rows * sent).sum(1))[:, None]
             for data in (y, *(y + DELTA * np.eye(5)))
         ]
-        stated.append(step * DELTA * np.abs(rows).sum(1).max())
-        measured.append(max(np.abs(moved - estimates[0]).sum() for moved in estimates[1:]))
-    return conclude(equal("largest l1 change of X(t) by one agent", stated, measured))
+        changes = [np.abs(changed - estimates[0]).sum() for changed in estimates[1:]]
+        pairs.append((step * DELTA * np.abs(rows).sum(1).max(), max(changes)))
+    return conclude(equal("largest l1 change of X(t) by one agent", *np.array(pairs).T))
 
 
 def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
@@ -145,22 +147,21 @@ def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
 def remark_4_6() -> StatementResult:
     """Test privacy and convergence with noise that decreases as a power, and exponentially."""
     t, q, c = np.arange(1.0, 100_001), 0.4, 0.6
-    stated, measured = [], []
+    pairs = []
     for gamma in (0.6, 0.8, 1.0):
         noise_scale = (t + 20) ** -gamma
         # (4) with equality: alpha(t-1) = epsilon sigma_t / (delta H_max).
         step_sizes = 0.8 * noise_scale / (DELTA * LARGEST_ROW)
         errors = _modes(np.minimum(step_sizes, 0.19), noise_scale)
-        stated.append(0.5 * errors[1000])
-        measured.append(errors[-1])
+        pairs.append((0.5 * errors[1000], errors[-1]))
     short = np.arange(1.0, 401)
     noise_scale, step_sizes = c * q**short, c * q**short  # alpha(t-1) = c q^t
     losses = step_sizes * DELTA * LARGEST_ROW / noise_scale
     limit = _modes(c * q ** (short + 1), noise_scale)
     return conclude(
         equal("epsilon of a message, sigma_t = alpha(t-1) = c q^t", DELTA * LARGEST_ROW, losses),
-        bound("error at t = 100,000 against half of that at 1,000, sigma_t = t^-gamma", stated,
-              measured),
+        bound("error at t = 100,000 against half of that at 1,000, sigma_t = t^-gamma",
+              *np.array(pairs).T),
         at_least("error at t = 400 over that at t = 50, sigma_t = c q^t", 1.0,
                  limit[399] / limit[49]),
         description="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the "
@@ -287,18 +288,17 @@ def remark_4_12() -> StatementResult:
 def remark_4_14() -> StatementResult:
     """Test convergence with noise, and that noise costs accuracy at each time."""
     t, times = np.arange(1.0, 100_001) + 20, [100, 1000, 10_000, -1]
-    stated, measured, ratios = [], [], []
+    ratios, pairs = [], []
     for gamma in (0.6, 1.0):
         step_sizes = np.minimum(t**-gamma, 0.19)
         quiet = _modes(step_sizes, np.zeros(len(t)))
         for epsilon in (0.1, 0.8):
             noisy = _modes(step_sizes, DELTA * LARGEST_ROW / epsilon * step_sizes)
-            stated.append(0.5 * noisy[1000])
-            measured.append(noisy[-1])
+            pairs.append((0.5 * noisy[1000], noisy[-1]))
             ratios.append(noisy[times] / quiet[times])
     last_ratios = np.array(ratios)[:, -1]
     return conclude(
-        bound("error with noise at t = 100,000 against half of that at 1,000", stated, measured),
+        bound("error with noise at t = 100,000 against half of that at 1,000", *np.array(pairs).T),
         at_least("error with noise over error without", 1.0, ratios),
         description="Steps t^-0.6 and 1/t, epsilon 0.1 and 0.8, measurement noise of variance "
         "0.05. The error vanishes with noise, and at t = 100,000 it is still "

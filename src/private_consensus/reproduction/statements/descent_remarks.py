@@ -19,6 +19,7 @@ from private_consensus.core.algorithms.families.descent_theorems import (
 )
 
 from .base import StatementResult, bound, conclude, equal, falls_as
+from .common import ring_mixing
 
 AGENTS, DIM, BOX, RECORDS = 10, 5, 5.0, 100
 START = DIM * (0.7 * BOX) ** 2
@@ -189,12 +190,6 @@ def sentence_5() -> StatementResult:
     )
 
 
-def _ring(agents: int) -> np.ndarray:
-    """Return the mixing matrix of a ring with equal weights."""
-    shift = np.roll(np.eye(agents), 1, 1)
-    return (np.eye(agents) + shift + shift.T) / 3
-
-
 def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
     """Return the largest distance of an agent to the optimum after each step, on a ring of five.
 
@@ -202,7 +197,7 @@ def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
     """
     curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
     best = float(curvature @ targets / curvature.sum())
-    W, x, distances = _ring(5), np.zeros(5), []
+    W, x, distances = ring_mixing(5), np.zeros(5), []
     for step_size in step_sizes:
         mixed = W @ x
         x = mixed - step_size * curvature * (mixed - targets)
@@ -236,10 +231,9 @@ def sentence_7() -> StatementResult:
     exact, noisy = x, x + noise * rng.standard_normal(x.shape)
     start = noisy.mean(1)
     projected = np.clip(noisy, -BOX, BOX)
-    largest = [[], []]
+    W, largest = ring_mixing(AGENTS), [[], []]
     for _ in range(30):
-        exact, noisy = _ring(AGENTS) @ exact, _ring(AGENTS) @ noisy
-        projected = _ring(AGENTS) @ projected
+        exact, noisy, projected = W @ exact, W @ noisy, W @ projected
         largest[0].append(np.abs(exact).max())
         largest[1].append(np.abs(noisy).max())
     outside = float((np.abs(noisy) > BOX).any(-1).mean())

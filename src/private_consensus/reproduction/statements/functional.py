@@ -15,7 +15,7 @@ from private_consensus.privacy import (
     gaussian_epsilon,
 )
 
-from .base import StatementResult, bound, conclude
+from .base import StatementResult, bound, conclude, grid
 
 
 def _coefficients(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -98,15 +98,15 @@ def theorem_18() -> StatementResult:
     coefficients. The selected feature carries more than 1/d of the change; the published Delta_1 is
     so wide that the claim survives, with a tight one it does not (errata E4.9a).
     """
-    stated, measured = [], []
+    pairs = []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
         sensitivity = paper_sensitivity("l1", dim, fair=True)
         # From no features to all: 2 per linear coefficient, and 1 by the shift of the others' mean.
         selected_fraction = (3 + (2 * dim - 1) / 8) / sensitivity
         remaining_fraction = (3 * (dim - 1) + (dim - 1) ** 2 / 8) / sensitivity
-        stated.append(split / dim + (dim - 1) / dim)
-        measured.append(split * selected_fraction + remaining_fraction)
-    return conclude(bound("epsilon over eps_n", stated, measured))
+        stated = split / dim + (dim - 1) / dim
+        pairs.append((stated, split * selected_fraction + remaining_fraction))
+    return conclude(bound("epsilon over eps_n", *np.array(pairs).T))
 
 
 def theorem_19() -> StatementResult:
@@ -115,9 +115,7 @@ def theorem_19() -> StatementResult:
     28 pairs of epsilon and delta; the proof fixes Delta_2 = 1 and omits logarithms (errata E4.9d),
     the scale is right.
     """
-    epsilon, delta = np.array(
-        list(product((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9)))
-    ).T
+    epsilon, delta = grid((0.01, 0.1, 0.5, 1.0, 3.0, 10.0, 50.0), (0.3, 1e-2, 1e-5, 1e-9))
     scales = [extended_gaussian_scale(Budget(e, d)) for e, d in zip(epsilon, delta, strict=True)]
     return conclude(bound("epsilon", epsilon, gaussian_epsilon(1 / np.array(scales), delta)))
 

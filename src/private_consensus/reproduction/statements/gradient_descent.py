@@ -16,6 +16,7 @@ from private_consensus.core.algorithms.families.descent_theorems import (
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import StatementResult, bound, conclude, grid
+from .common import lazy_ring_mixing, ring_mixing, second_modulus, vectors_of_norm
 
 EPSILONS = (0.1, 0.5, 1.0, 4.0, 10.0, 50.0)
 DELTAS = (1e-2, 1e-3, 1e-6, 1e-9)
@@ -62,8 +63,7 @@ def proposition_3() -> StatementResult:
     rng = np.random.default_rng(2)
     G, eta, box = 1.0, 0.3, 0.5
     z = rng.uniform(-box, box, size=(20_000, 3))
-    slopes = rng.normal(size=(2, 20_000, 3))
-    slopes *= G / np.linalg.norm(slopes, axis=-1, keepdims=True)
+    slopes = vectors_of_norm(rng, G, (2, 20_000, 3))
     slopes[1, :2000] = -slopes[0, :2000]
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
     moved = np.linalg.norm(first_step - second_step, axis=-1)
@@ -134,8 +134,7 @@ def _errors(
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
-    ring = np.roll(np.eye(agents), 1, 1)
-    W = (np.eye(agents) + ring + ring.T) / 3
+    W = ring_mixing(agents)
     first = 1 / curvature
     means = []
     for T in horizons:
@@ -150,8 +149,7 @@ def _errors(
         best = targets.mean(0)
         mean = ((x.mean(1) - best) ** 2).sum(-1).mean()
         means.append((mean, ((x - best) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean()))
-    beta = np.sort(np.abs(np.linalg.eigvalsh(W)))[-2]
-    return np.array(means), float(beta)
+    return np.array(means), second_modulus(W)
 
 
 def _gradients(curvature: float, box: float, dim: int = 2) -> float:
@@ -252,13 +250,9 @@ def _rounds(
     eta G, last x).
     """
     rng = np.random.default_rng(seed)
-    lazy = rng.uniform(0.1, 0.9)
-    ring = np.roll(np.eye(agents), 1, 1)
-    W = lazy * np.eye(agents) + (1 - lazy) / 2 * (ring + ring.T)
-    beta = np.sort(np.abs(np.linalg.eigvalsh(W)))[-2]
+    W = lazy_ring_mixing(agents, rng.uniform(0.1, 0.9))
     size, G = rng.choice([0.01, 0.3, 3.0]), rng.choice([0.1, 1.0])
-    slopes = rng.normal(size=(agents, dim))
-    slopes *= G / np.linalg.norm(slopes, axis=1, keepdims=True)
+    slopes = vectors_of_norm(rng, G, (agents, dim))
     x, noises, hats, zs, lengths = np.zeros((agents, dim)), [], [], [], []
     for t in range(1, steps + 1):
         noise = size * rng.normal(size=x.shape) if t > 1 else np.zeros_like(x)
@@ -269,7 +263,7 @@ def _rounds(
         hats.append(np.linalg.norm(hat - hat.mean(0)))
         zs.append(np.linalg.norm(z - z.mean(0)))
         lengths.append(G / t)
-    return W, beta, np.array(noises), np.array(hats), np.array(zs), np.array(lengths), x
+    return W, second_modulus(W), *map(np.array, (noises, hats, zs, lengths)), x
 
 
 def _right_side(
@@ -286,19 +280,18 @@ def lemma_1() -> StatementResult:
     100 random runs of four agents with projection, steps and noise of several sizes; the term
     outside the sums is the noise in z(t), as the proof has it.
     """
-    stated, measured, later, distance = [], [], [], []
+    later, distance, pairs = [], [], []
     for seed in range(100):
         W, beta, noises, _, zs, lengths, x = _rounds(seed)
         for t in range(2, 9):
-            stated.append(noises[t - 1] + _right_side(beta, noises, lengths, t))
-            measured.append(zs[t - 1])
+            pairs.append((noises[t - 1] + _right_side(beta, noises, lengths, t), zs[t - 1]))
         mixed = x
         for k in range(1, 6):
             mixed = W @ mixed
             later.append(beta**k * np.linalg.norm(x))
             distance.append(np.linalg.norm(mixed - mixed.mean(0)))
     return conclude(
-        bound("distance in Stage I, (20)", stated, measured),
+        bound("distance in Stage I, (20)", *np.array(pairs).T),
         bound("distance in Stage II, (21)", later, distance),
     )
 
@@ -310,14 +303,13 @@ def lemma_2() -> StatementResult:
     """
     rng = np.random.default_rng(4)
     mu, L = 0.5, 4.0
-    stated, measured = [], []
+    pairs = []
     for _ in range(500):
         axes, _ = np.linalg.qr(rng.normal(size=(3, 3)))
         H = axes * rng.choice([mu, L, rng.uniform(mu, L)], size=3) @ axes.T
         x = rng.normal(size=3)
-        stated.append(x @ H @ x)
-        measured.append(mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L))
-    return conclude(bound("inner product over the right side", stated, measured))
+        pairs.append((x @ H @ x, mu * L / (mu + L) * x @ x + (H @ x) @ (H @ x) / (mu + L)))
+    return conclude(bound("inner product over the right side", *np.array(pairs).T))
 
 
 def lemma_3() -> StatementResult:
@@ -326,17 +318,15 @@ def lemma_3() -> StatementResult:
     Projection only reduces the distance.
     """
     rng = np.random.default_rng(5)
-    stated, measured = [], []
+    pairs = []
     for _ in range(500):
         agents, dim, M = 5, 3, rng.uniform(0, 2)
-        lazy = rng.uniform(0, 1)
-        ring = np.roll(np.eye(agents), 1, 1)
-        W = lazy * np.eye(agents) + (1 - lazy) / 2 * (ring + ring.T)
+        W = lazy_ring_mixing(agents, rng.uniform(0, 1))
         x, point = rng.normal(size=(agents, dim)), rng.normal(size=dim)
-        stated.append(((x - point) ** 2).sum() + dim * agents * M**2)
-        measured.append(((W @ x - point) ** 2).sum() + dim * M**2 * (W**2).sum())
+        stated = ((x - point) ** 2).sum() + dim * agents * M**2
+        pairs.append((stated, ((W @ x - point) ** 2).sum() + dim * M**2 * (W**2).sum()))
     return conclude(
-        bound("sum of E|z_i - x|^2", stated, measured),
+        bound("sum of E|z_i - x|^2", *np.array(pairs).T),
         description="500 random points and doubly stochastic weights.",
     )
 
@@ -350,13 +340,12 @@ def lemma_4() -> StatementResult:
     grid = np.linspace(-12, 12, 4001)
     weight = np.exp(-(grid**2) / 2)
     weight /= weight.sum()
-    rows, stated, measured = (0.3, 1.0, 2.0), [], []
-    for first, second, order in product(rows, rows, (-3.0, -1.0, 0.5, 2.0)):
+    changes, pairs = (0.3, 1.0, 2.0), []
+    for first, second, order in product(changes, changes, (-3.0, -1.0, 0.5, 2.0)):
         shift = np.where(grid > 0, second, 0.2 * second)  # at most `second`, chosen adaptively
         inner = np.exp(order * first * grid + (order * shift) ** 2 / 2)
-        measured.append(float(weight @ inner))
-        stated.append(math.exp((first**2 + second**2) * order**2 / 2))
-    return conclude(bound("E exp(lambda C_T)", stated, measured))
+        pairs.append((math.exp((first**2 + second**2) * order**2 / 2), weight @ inner))
+    return conclude(bound("E exp(lambda C_T)", *np.array(pairs).T))
 
 
 def lemma_5() -> StatementResult:
@@ -364,10 +353,9 @@ def lemma_5() -> StatementResult:
 
     100 random runs of four agents with projection, steps and noise of several sizes.
     """
-    stated, measured = [], []
+    pairs = []
     for seed in range(100):
         _, beta, noises, hats, _, lengths, _ = _rounds(seed)
         for t in range(2, 9):
-            stated.append(_right_side(beta, noises, lengths, t))
-            measured.append(hats[t - 1])
-    return conclude(bound("distance of z hat, (53)", stated, measured))
+            pairs.append((_right_side(beta, noises, lengths, t), hats[t - 1]))
+    return conclude(bound("distance of z hat, (53)", *np.array(pairs).T))

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from private_consensus.privacy import Budget, aggregation, gaussian_noise_multiplier
 
-from .base import Part, StatementResult, bound, conclude, equal, falls_as, geometric, grows_as
+from .base import Part, StatementResult, bound, conclude, equal, falls_as, geometric, grid, grows_as
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
@@ -101,8 +101,8 @@ def theorem_2_3() -> StatementResult:
     interval towards the output where the loss is that of the move away from it, so that (11) is
     short by a term of second order in the change.
     """
-    rows = product(np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0), (1e-3, 1e-2, 0.04))
-    length, beta, change = np.array(list(rows)).T
+    lengths, noises = np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0)
+    length, beta, change = grid(lengths, noises, (1e-3, 1e-2, 0.04))
     stated = aggregation.printed_bound(length, beta, change)
     exact = aggregation.exact_average(length, beta, change)
     return conclude(bound("gamma", stated, exact))
@@ -393,11 +393,10 @@ def theorem_3_4() -> StatementResult:
         return found_at
 
     K = np.array([10, 100, 1000])
-    start, stated, measured = 5 * (3.0 - x_best) ** 2, [], []
+    start, pairs = 5 * (3.0 - x_best) ** 2, []
     for V in (0.0, 1.0, 3.0):
         steps = 5 * (np.log(K) + 2) * np.sqrt(K + 1) * (1 + V**2)
-        stated.append((np.sqrt(K) * start + steps) / K)
-        measured.append(excess(list(K), V, 100))
+        pairs.append(((np.sqrt(K) * start + steps) / K, excess(list(K), V, 100)))
     late = [30, 100, 300, 1000, 3000]
     dims = (2, 4, 8, 16, 32)
     at_a_budget = {
@@ -405,7 +404,7 @@ def theorem_3_4() -> StatementResult:
         for kind, relaxed in (("pure", False), ("relaxed", True))
     }
     return conclude(
-        bound("excess of the averaged iterate", stated, measured),
+        bound("excess of the averaged iterate", *np.swapaxes(pairs, 0, 1)),
         falls_as("exponent of K, without noise", late, excess(late, 0.0, 1), 0.5),
         *(
             bound(f"excess over the bound at epsilon 1, d = 2 to 32, {kind}", 1.0, ratios)

@@ -8,9 +8,11 @@ from itertools import product
 import numpy as np
 from scipy.stats import binom
 
+from private_consensus.core.networks import metropolis_mixing
 from private_consensus.privacy import gaussian_delta, gaussian_epsilon
 
 from .base import StatementResult, at_least, bound, conclude, equal, falls_as
+from .common import adjacency_of
 
 DIM, ROUNDS = 14, 300
 """Coordinates and iterations of the experiment on coordinate descent."""
@@ -135,19 +137,6 @@ def sentence_2() -> StatementResult:
     )  # fmt: skip
 
 
-def _weights(kind: str, agents: int) -> np.ndarray:
-    """Return Metropolis weights of a ring, a path or a star."""
-    adjacency = np.eye(agents, k=1) + np.eye(agents, k=-1)
-    if kind == "ring":
-        adjacency[0, -1] = adjacency[-1, 0] = 1
-    if kind == "star":
-        adjacency = np.zeros((agents, agents))
-        adjacency[0, 1:] = adjacency[1:, 0] = 1
-    degree = adjacency.sum(1)
-    weights = adjacency / (1 + np.maximum(degree[:, None], degree))
-    return weights + np.diag(1 - weights.sum(1))
-
-
 def _losses(agents: int) -> tuple[np.ndarray, float, float]:
     r"""Return centres :math:`a_i`, minimiser and least sum of :math:`\sqrt{1+(x-a_i)^2}`."""
     centres = np.linspace(-1, 3, agents) ** 2 - 1
@@ -198,23 +187,24 @@ def excess_on_a_graph(
 def sentence_3() -> StatementResult:
     """Compare descent on a ring, a path and a star with the bound of Theorem 3.4."""
     agents, lengths = 9, np.array([30, 100, 300, 1000, 3000])
-    kinds = ("ring", "path", "star")
+    mixing = {
+        kind: metropolis_mixing(adjacency_of(kind, agents)) for kind in ("ring", "path", "star")
+    }
     exponents = [
         falls_as(f"exponent of K, {kind}, without noise", lengths,
-                 excess_on_a_graph(_weights(kind, agents), lengths), 0.5)
-        for kind in kinds
+                 excess_on_a_graph(weights, lengths), 0.5)
+        for kind, weights in mixing.items()
     ]  # fmt: skip
-    K, stated, measured = np.array([10, 100, 1000]), [], []
-    for kind, noise in product(kinds, (1.0, 3.0)):
+    K, pairs = np.array([10, 100, 1000]), []
+    for weights, noise in product(mixing.values(), (1.0, 3.0)):
         start = agents * (3.0 - _losses(agents)[1]) ** 2
         steps = agents * (np.log(K) + 2) * np.sqrt(K + 1) * (1 + noise**2)
-        stated.append((np.sqrt(K) * start + steps) / K)
-        measured.append(excess_on_a_graph(_weights(kind, agents), K, noise, 50))
-    star = (_weights("star", agents) > 0).astype(float)
+        pairs.append(((np.sqrt(K) * start + steps) / K, excess_on_a_graph(weights, K, noise, 50)))
+    star = adjacency_of("star", agents) + np.eye(agents)
     uneven = excess_on_a_graph(star / star.sum(1, keepdims=True), np.array([300, 3000]))
     return conclude(
         *exponents,
-        bound("excess with noise on a ring, a path and a star", stated, measured),
+        bound("excess with noise on a ring, a path and a star", *np.swapaxes(pairs, 0, 1)),
         description="Nine agents, losses sqrt(1 + (x - a_i)^2), doubly stochastic (Metropolis) "
         "weights as in [8], K up to 3,000; noise V of 1 and 3, 50 runs, against the bound of "
         "Theorem 3.4. The plain mean of the closed neighbourhood is not doubly stochastic: on a "

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from private_consensus.core.algorithms.decor import DECOR
-from private_consensus.core.networks import GRAPHS, Network, metropolis_mixing
-from private_consensus.core.randomness import Streams, generator
+from private_consensus.core.networks import Network, metropolis_mixing
+from private_consensus.core.randomness import generator
 from private_consensus.privacy.observers import (
     Changes,
     Coalition,
@@ -38,6 +38,7 @@ from private_consensus.privacy.observers.single_losses import gossip_sum
 from private_consensus.privacy.observers.temporal import error_gram, noise_energy, optimal_factor
 
 from .base import StatementResult, bound, conclude, equal
+from .common import adjacency_of
 
 SOURCES = {
     "muffliato": "Cyffers, Even, Bellet, Massoulie, NeurIPS 2022",
@@ -52,7 +53,7 @@ RUNS = 4000
 
 
 def _graph(name: str, agents: int) -> Network:
-    adjacency = GRAPHS[name](Streams(0, (0,)), agents)
+    adjacency = adjacency_of(name, agents).astype(bool)
     return Network(adjacency, metropolis_mixing(adjacency))
 
 
@@ -85,18 +86,18 @@ def muffliato_1() -> StatementResult:
 
 def muffliato_2() -> StatementResult:
     """Compare the sum of the losses over target agents with the number of received values."""
-    stated, measured = [], []
+    pairs = []
     for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
         graph = _graph(name, agents)
         for rounds in (1, 2, 3):
             squares = _squares(gossip(graph.mixing, rounds), agent(1))
-            stated.append(rounds * int(graph.degrees[1]))
-            measured.append(sum(upper for _, upper in squares.values()))
+            received_values = rounds * int(graph.degrees[1])
+            pairs.append((received_values, sum(upper for _, upper in squares.values())))
     line = (
         f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
     )
     return conclude(
-        bound("sum of mu^2 over target agents", stated, measured, CERTIFIED), description=line
+        bound("sum of mu^2 over target agents", *np.array(pairs).T, CERTIFIED), description=line
     )
 
 
@@ -117,20 +118,19 @@ def chebyshev_1() -> StatementResult:
 
 def secure_sums_1() -> StatementResult:
     """Test that the loss grows with the rounds as in central aggregation."""
-    stated, measured = [], []
+    pairs = []
     for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
         graph = _graph(name, agents)
         for rounds in (1, 3, 6):
             squares = _squares(noised_descent(graph.mixing, rounds), SecureSums((0,)))
-            stated.append(rounds / (agents - 1))
-            measured.append(np.mean([upper for _, upper in squares.values()]))
+            pairs.append((rounds / (agents - 1), np.mean([upper for _, upper in squares.values()])))
     line = (
         f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
         "change in every round; the mean over target agents, which is no guarantee for one agent, "
         "is that of a server's sum, T/(N-1), on every graph."
     )
     return conclude(
-        equal("mean of mu^2 over target agents", stated, measured, CERTIFIED), description=line
+        equal("mean of mu^2 over target agents", *np.array(pairs).T, CERTIFIED), description=line
     )
 
 
@@ -196,15 +196,14 @@ def mafalda_2() -> StatementResult:
 
 def zip_dl_1() -> StatementResult:
     """Test the loss to a neighbour in one round with equal weights."""
-    stated, measured = [], []
+    pairs = []
     for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
         system = zip_dl(_graph(name, agents).mixing, 1)
-        stated.append((degree + 1) / degree)
-        measured.append(mu(system, agent(0), 1, Constant()).upper ** 2)
+        pairs.append(((degree + 1) / degree, mu(system, agent(0), 1, Constant()).upper ** 2))
     line = (
         f"{SOURCES['zip']}: one message has the noise of d of d + 1 draws. Ring of 6, four agents."
     )
-    return conclude(equal("mu^2 of a neighbour", stated, measured, CERTIFIED), description=line)
+    return conclude(equal("mu^2 of a neighbour", *np.array(pairs).T, CERTIFIED), description=line)
 
 
 def zip_dl_2() -> StatementResult:

@@ -16,9 +16,11 @@ from private_consensus.core.algorithms.families.descent_theorems import (
     advanced_composition_allowance,
     theorem_1_allowance,
 )
+from private_consensus.core.networks import laplacian
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import StatementResult, at_least, bound, conclude, falls_as, geometric, grid
+from .common import adjacency_of
 
 
 def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
@@ -52,14 +54,9 @@ def rate_of_stage_two() -> StatementResult:
     60.
     """
     rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
-    path = np.eye(6, k=1) + np.eye(6, k=-1)
-    star = np.zeros((6, 6))
-    star[0, 1:] = star[1:, 0] = 1
-    ring = path.copy()
-    ring[0, 5] = ring[5, 0] = 1
-    for name, adjacency in {"path": path, "star": star, "ring": ring}.items():
-        laplacian = np.diag(adjacency.sum(1)) - adjacency
-        W = np.eye(6) - 2 / (3 * np.linalg.eigvalsh(laplacian)[-1]) * laplacian
+    for name in ("path", "star", "ring"):
+        graph_laplacian = laplacian(adjacency_of(name, 6))
+        W = np.eye(6) - 2 / (3 * np.linalg.eigvalsh(graph_laplacian)[-1]) * graph_laplacian
         x = np.linalg.matrix_power(W, 30) @ rng.normal(size=6)
         disagreement = []
         for _ in k:

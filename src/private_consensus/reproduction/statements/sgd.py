@@ -11,10 +11,15 @@ from private_consensus.privacy import Budget, deadline_batches, noisy_mean
 from private_consensus.privacy.brackets import lower_bound
 
 from .base import StatementResult, bound, conclude, falls_as
+from .common import ring_mixing, vectors_of_norm
 
 AGENTS = 4
-RING = (np.roll(np.eye(AGENTS), 1, 1) + np.roll(np.eye(AGENTS), -1, 1)) / 3 + np.eye(AGENTS) / 3
+RING = ring_mixing(AGENTS)
+EIGENVALUES, EIGENVECTORS = np.linalg.eigh(RING)
 TARGETS = np.array([0.5, -1.0, 2.0, 0.1])
+"""Minimisers of the local losses."""
+TARGET_MODES = EIGENVECTORS.T @ TARGETS
+"""Coefficients of the targets in the basis of eigenvectors of the ring."""
 CURVATURE = 1.0
 HORIZONS = np.geomspace(1e4, 1e10, 13)
 RATE = 0.4
@@ -49,6 +54,12 @@ def theorem_15() -> StatementResult:
     return conclude(bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)))
 
 
+def _neighbour_weights(vectors: np.ndarray) -> np.ndarray:
+    """Return the squared norm of the weights with which each mode receives noise of neighbours."""
+    off_diagonal = RING - np.diag(np.diag(RING))
+    return (vectors.T @ off_diagonal @ off_diagonal.T @ vectors).diagonal()
+
+
 def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float) -> float:
     r"""Return the exact mean square error after T rounds on quadratics, by modes of W.
 
@@ -81,16 +92,14 @@ def mean_square_error(
     -------
     float
     """
-    values, vectors = np.linalg.eigh(RING)
-    together = values > 1 - 1e-12
-    values = np.where(together, 1.0, values)  # rounding would act as a spectral gap at large T
-    pull = vectors.T @ TARGETS
+    together = EIGENVALUES > 1 - 1e-12
+    values = np.where(together, 1.0, EIGENVALUES)  # rounding would act as a spectral gap at large T
+    pull = TARGET_MODES
     decay = averaging * (1 - values) + alpha * averaging * CURVATURE
     fixed = alpha * averaging * CURVATURE * pull / decay
     decayed = np.exp(T * np.log1p(-decay))
     quantised, private = sizes
-    off = RING - np.diag(np.diag(RING))
-    neighbour_weights = (vectors.T @ off @ off.T @ vectors).diagonal()
+    neighbour_weights = _neighbour_weights(EIGENVECTORS)
     if noise_in_state:  # Q-DPSGD-1: noise of the gradient enters with alpha epsilon
         fresh = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
     else:  # Q-DPSGD-2: noise of the message enters with epsilon
@@ -122,12 +131,10 @@ def theorem_16() -> StatementResult:
 
 def _stationary(noise_in_state: bool) -> StatementResult:
     """Test averages over the run of the squared gradient at the mean and of the disagreement."""
-    values, vectors = np.linalg.eigh(RING)
-    order = np.argsort(values)[::-1]
-    values, vectors = values[order], vectors[:, order]
+    order = np.argsort(EIGENVALUES)[::-1]
+    values, vectors = EIGENVALUES[order], EIGENVECTORS[:, order]
     pull = vectors.T @ TARGETS
-    off = RING - np.diag(np.diag(RING))
-    neighbour_weights = (vectors.T @ off @ off.T @ vectors).diagonal()
+    neighbour_weights = _neighbour_weights(vectors)
     gradients, disagreements = [], []
     for T in HORIZONS:
         alpha, averaging = T ** (-1 / 6), T**-0.5
@@ -189,14 +196,12 @@ def lemma_15() -> StatementResult:
 
 def _penalised() -> np.ndarray:
     """Return the distance of the penalised minimiser from x* for each horizon."""
-    values, vectors = np.linalg.eigh(RING)
-    pull = vectors.T @ TARGETS
-    found_at = []
+    distances = []
     for T in HORIZONS:
-        alpha = T ** (-RATE / 2)
-        x = vectors @ (alpha * CURVATURE * pull / (1 - values + alpha * CURVATURE))
-        found_at.append(np.linalg.norm(x - TARGETS.mean()))
-    return np.array(found_at)
+        pull = T ** (-RATE / 2) * CURVATURE
+        x = EIGENVECTORS @ (pull * TARGET_MODES / (1 - EIGENVALUES + pull))
+        distances.append(np.linalg.norm(x - TARGETS.mean()))
+    return np.array(distances)
 
 
 def lemma_17() -> StatementResult:
@@ -251,20 +256,18 @@ def lemma_19() -> StatementResult:
     The two roundings are as far from each other as possible.
     """
     rng = np.random.default_rng(1)
-    stated, measured = [], []
+    pairs = []
     for _ in range(1000):
         K, step, batch = rng.uniform(0.1, 2), rng.uniform(1e-3, 0.5), rng.integers(1, 30)
-        p, eta = rng.integers(1, 6), rng.choice([1e-3, 0.1])
-        slopes = rng.normal(size=(2, p))
-        slopes *= K / np.linalg.norm(slopes, axis=1, keepdims=True)
+        p, eta = int(rng.integers(1, 6)), rng.choice([1e-3, 0.1])
+        slopes = vectors_of_norm(rng, K, (2, p))
         x = rng.normal(size=p)
         first_model, second_model = (x - step * slope / batch for slope in slopes)
         low = eta * np.floor(first_model / eta)
         high = eta * np.ceil(second_model / eta)
-        stated.append(2 * K * step / batch + 2 * eta * math.sqrt(p))
-        measured.append(np.linalg.norm(low - high))
+        pairs.append((2 * K * step / batch + 2 * eta * math.sqrt(p), np.linalg.norm(low - high)))
     return conclude(
-        bound("change of Q(x)", stated, measured),
+        bound("change of Q(x)", *np.array(pairs).T),
         description="1,000 pairs of gradients of norm K, the roundings as far apart as they can "
         "be.",
     )

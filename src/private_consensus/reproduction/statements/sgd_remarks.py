@@ -93,7 +93,7 @@ def remark_6() -> StatementResult:
         ).epsilon
         for T in (10, 100, 1000)
     ]
-    stated, measured = [], []
+    pairs = []
     for m, budget, p in ((10**3, 1.0, 1), (10**3, 0.3, 1), (10**4, 1.0, 1), (10**4, 1.0, 10)):
         weight = 2 * math.log(1 / delta) / budget + 1
         T = (m**2 * budget / (weight * p)) ** 2  # K = mu = 1
@@ -102,11 +102,10 @@ def remark_6() -> StatementResult:
         noisy_error, noiseless_error = (
             _errors(True, lambda T, noise=noise: (0.0, noise), [T])[0] for noise in (private, 0.0)
         )
-        stated.append(weight * p / (m**2 * budget))
-        measured.append(noisy_error - noiseless_error)
+        pairs.append((weight * p / (m**2 * budget), noisy_error - noiseless_error))
     return conclude(
         bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached),
-        grows_as("exponent of the noise's part in its order", stated, measured, 1.0),
+        grows_as("exponent of the noise's part in its order", *np.array(pairs).T, 1.0),
         compound=True,
     )
 

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from private_consensus.common.errors import InvalidInput
 
 from ..claims.words import UNTESTABLE
+from ..experiments.schema import validate
 from . import COMPUTATIONS, compute
 from .base import StatementResult
 
@@ -69,7 +70,10 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     """
     theorems: dict[str, dict[str, Theorem]] = {}
     for paper, entries in raw.items():
-        theorems[paper] = {number: _theorem(paper, number, e) for number, e in entries.items()}
+        theorems[paper] = {
+            number: validate(Theorem, entry, where=f"theorems.{paper}.{number}")
+            for number, entry in entries.items()
+        }
     known_errata = set(errata)
     for paper, number, entry in _each(theorems):
         key = f"theorems.{paper}.{number}"
@@ -81,15 +85,6 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     for name in sorted(unused):
         raise InvalidInput("theorems", f"no entry for {name}", "an entry with this function")
     return theorems
-
-
-def _theorem(paper: str, number: str, entry: Any) -> Theorem:
-    try:
-        return Theorem.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, ("theorems", paper, number, *first["loc"])))
-        raise InvalidInput(key, first.get("input"), first["msg"]) from None
 
 
 def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:

@@ -13,6 +13,7 @@ from private_consensus.core.algorithms.families.consensus_admm import total_epsi
 from private_consensus.privacy import gaussian_epsilon
 
 from .base import StatementResult, bound, conclude, grid
+from .common import adjacency_of
 
 P, J, T, C = 10, 30, 100, 0.5
 
@@ -142,7 +143,7 @@ def lemma_3() -> StatementResult:
     """
     rng = np.random.default_rng(2)
     c_1, rho, size, records = 1.0, 4.0, 3, 20
-    stated, measured = [], []
+    pairs = []
     for _ in range(3000):
         h = rng.uniform(0, 1)  # curvature of the other records
         slopes = rng.normal(size=(2, 3))
@@ -150,9 +151,8 @@ def lemma_3() -> StatementResult:
         if rng.random() < 0.2:
             slopes[1] = -slopes[0]
         solved = -slopes / records / (2 * rho * size + h)
-        stated.append(c_1 / (rho * size * records))
-        measured.append(np.linalg.norm(solved[0] - solved[1]))
-    return conclude(bound("change of the minimiser", stated, measured))
+        pairs.append((c_1 / (rho * size * records), np.linalg.norm(solved[0] - solved[1])))
+    return conclude(bound("change of the minimiser", *np.array(pairs).T))
 
 
 def theorem_1() -> StatementResult:
@@ -196,15 +196,6 @@ def theorem_2() -> StatementResult:
     return conclude(bound("total epsilon", stated, gaussian_epsilon(mu, delta)))
 
 
-def _ring(agents: int) -> np.ndarray:
-    adjacency = np.roll(np.eye(agents), 1, 1)
-    return adjacency + adjacency.T
-
-
-def _complete(agents: int) -> np.ndarray:
-    return np.ones((agents, agents)) - np.eye(agents)
-
-
 def _excess_of_admm(
     adjacency: np.ndarray, curvature: float, sigma: float, lengths: Iterable[int], best: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -242,9 +233,10 @@ def theorem_3() -> StatementResult:
     the minimiser, curvature 640, M = 8, 12 and 20: it is exceeded. In the proof the noise is the
     vector of all agents, whose trace is the sum of their variances (errata E2.9). 400 runs each.
     """
-    small = [_excess_of_admm(_ring(5), 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
+    ring, complete = adjacency_of("ring", 5), adjacency_of("complete", 80)
+    small = [_excess_of_admm(ring, 1.0, sigma, (10, 100, 300)) for sigma in (0.0, 0.02, 0.1)]
     excess, start, noise = np.concatenate(small, axis=1)
-    large = _excess_of_admm(_complete(80), 640.0, 1.0, (8, 12, 20), best=0.0)
+    large = _excess_of_admm(complete, 640.0, 1.0, (8, 12, 20), best=0.0)
     all_excess = np.concatenate([excess, large[0]])
     all_stated = np.concatenate([start + 5 * noise, large[1] + 80 * large[2]])
     return conclude(

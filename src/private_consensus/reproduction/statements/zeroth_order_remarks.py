@@ -241,7 +241,7 @@ def _proximal_minimiser(slopes: np.ndarray, kinks: np.ndarray, curvature: float)
 
 def sentence_3() -> StatementResult:
     """Test D-ZOA and the sensitivity of its update with absolute values as losses."""
-    rng, stated, measured = np.random.default_rng(7), [], []
+    rng, pairs = np.random.default_rng(7), []
     for _ in range(300):
         records, size = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         curvature = 2 * RHO * size
@@ -252,13 +252,12 @@ def sentence_3() -> StatementResult:
         other_slopes[0], other_kinks[0] = 1.0, -5.0
         moved = [_proximal_minimiser(*pair, curvature)
                  for pair in ((slopes, kinks), (other_slopes, other_kinks))]  # fmt: skip
-        stated.append(1.0 / (RHO * size * records))
-        measured.append(abs(moved[0] - moved[1]))
+        pairs.append((1.0 / (RHO * size * records), abs(moved[0] - moved[1])))
     error = error_with_absolute_loss()
     return conclude(
         bound("error after 40 iterations over its start, absolute loss", REACHED, error),
-        bound("change of the update by a record, absolute loss with |x| at most 1", stated,
-              measured),
+        bound("change of the update by a record, absolute loss with |x| at most 1",
+              *np.array(pairs).T),
         description="The paper treats non-smooth losses and simulates squared ones. With |x'b - y| "
         "summed over 20 records of each of five agents, T = 100, J = 30, L = 1 and the steps of "
         f"(27) at epsilon 0.95, D-ZOA ends at {error:.2g} of its initial error. Its gradients are "

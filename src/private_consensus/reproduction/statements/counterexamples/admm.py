@@ -16,6 +16,7 @@ from private_consensus.privacy import (
 )
 from private_consensus.privacy.objective_perturbation import PerturbedObjective
 
+from ..admm import below_given_threshold
 from .base import ErratumResult, erratum, finding
 
 DELTA = 1e-4
@@ -183,11 +184,8 @@ def unreleased_query() -> ErratumResult:
 
 def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
     """Return the probability that ``times`` tests of a query all answer "below" threshold 0."""
-    grid = np.linspace(-60, 60, 60_001) * svt.threshold_scale
-    weight = np.exp(-np.abs(grid) / svt.threshold_scale)
+    weight, below = below_given_threshold(query, svt.threshold_scale, svt.query_scale, 60_001)
     weight /= weight.sum()
-    lag = (grid - query) / svt.query_scale
-    below = np.where(lag < 0, np.exp(np.minimum(lag, 0)) / 2, 1 - np.exp(-np.maximum(lag, 0)) / 2)
     return float((weight @ below) ** times if fresh else weight @ below**times)
 
 

@@ -1,0 +1,97 @@
+"""Graphs, random vectors and searches that the computations of several statements use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from private_consensus.core.networks import GRAPHS
+from private_consensus.core.randomness import Streams
+
+
+def adjacency_of(name: str, agents: int) -> np.ndarray:
+    """Return the adjacency matrix of a graph that is not random.
+
+    Parameters
+    ----------
+    name : {"ring", "path", "star", "complete"}
+        Family of graphs.
+    agents : int
+        Number of agents.
+
+    Returns
+    -------
+    ndarray, shape (agents, agents)
+        1.0 for each edge, else 0.0.
+    """
+    return GRAPHS[name](Streams(0, (0,)), agents).astype(float)
+
+
+def ring_mixing(agents: int) -> np.ndarray:
+    """Return the mixing matrix of a ring on which each agent averages itself and two neighbours."""
+    return (np.eye(agents) + adjacency_of("ring", agents)) / 3
+
+
+def lazy_ring_mixing(agents: int, self_weight: float) -> np.ndarray:
+    """Return the mixing matrix of a ring in which both neighbours of an agent weigh equally.
+
+    Parameters
+    ----------
+    agents : int
+        Number of agents.
+    self_weight : float
+        Weight of an agent's own value, in [0, 1].
+
+    Returns
+    -------
+    ndarray, shape (agents, agents)
+    """
+    return self_weight * np.eye(agents) + (1 - self_weight) / 2 * adjacency_of("ring", agents)
+
+
+def second_modulus(mixing: np.ndarray) -> float:
+    """Return the second largest absolute value of the eigenvalues of a symmetric matrix."""
+    return float(np.sort(np.abs(np.linalg.eigvalsh(mixing)))[-2])
+
+
+def vectors_of_norm(rng: np.random.Generator, norm: float, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample vectors of a given l2 norm along the last axis, with random directions.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of randomness.
+    norm : float
+        l2 norm of each vector.
+    shape : tuple of int
+        Shape of the result; the last entry is the dimension.
+
+    Returns
+    -------
+    ndarray
+    """
+    vectors = rng.normal(size=shape)
+    return vectors * (norm / np.linalg.norm(vectors, axis=-1, keepdims=True))
+
+
+def smallest_sufficient(is_sufficient: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the smallest sufficient value by bisection of the logarithm, to a factor of 1.0005.
+
+    Parameters
+    ----------
+    is_sufficient : callable
+        Return True if a value is sufficient; all values above it are then sufficient, too.
+    low, high : float
+        Positive values, of which ``high`` is sufficient.
+
+    Returns
+    -------
+    float
+        A sufficient value.
+    """
+    while high / low > 1.0005:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
+    return high
