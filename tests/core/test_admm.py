@@ -55,7 +55,7 @@ def network(streams):
 
 
 def pooled_optimum(problem, index):
-    """By BFGS on the sum written out here."""
+    """Return the minimiser of the sum of all objectives, computed by BFGS."""
     signed = (problem.features[index] * problem.labels[index][..., None]).reshape(-1, DIM)
 
     def total(x):
@@ -81,7 +81,7 @@ def test_without_noise_every_agent_finds_the_pooled_optimum_on_any_graph(streams
 
 
 def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams):
-    """Exponentially, without any noise; the resolved one converges from the same start."""
+    """With the corrected sign, the iteration converges from the same start."""
     at = run(LocallyPrivateADMM(dual="literal"), problem, network, streams, 120)
     grown = [problem.log_distance(at[t]["released"]).mean() for t in (40, 80, 120)]
     assert grown[0] + 5 < grown[1] and grown[1] + 5 < grown[2]
@@ -91,7 +91,7 @@ def test_the_printed_sign_of_the_dual_update_diverges(problem, network, streams)
 
 
 def test_versions_without_noise_are_plain_admm(problem, network, streams):
-    """DVP = M-ADMM with a constant penalty = output perturbation = exact Algorithm 1 with w 1/2."""
+    """DVP, M-ADMM with constant penalty, P-ADMM and exact LDP-ADMM are equal."""
     plain = run(ADMM(eta=0.4, init_std=1.0), problem, network, streams, 30)
     for version in (DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation):
         found = run(version(eta=0.4, init_std=1.0), problem, network, streams, 30)
@@ -104,7 +104,7 @@ def test_versions_without_noise_are_plain_admm(problem, network, streams):
 
 
 def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
-    """lambda form: grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), step eta / 2."""
+    """grad f + 2 lambda + 2 eta v x = eta (v x_i + sum_j x_j), with the dual step eta / 2."""
     eta = 0.4
     at = run(ADMM(eta=eta, init_std=1.0), problem, network, streams, 6)
     degrees, adjacency = network.degrees[..., None], network.adjacency.astype(float)
@@ -120,7 +120,7 @@ def test_the_skeleton_is_the_textbook_algorithm(problem, network, streams):
 
 
 def reference_algorithm_1(problem, network, x, units, weights, noise, growth, r, horizon):
-    """Algorithm 1 for one run, agent by agent, with N - 1 replaced by the degree."""
+    """Return Algorithm 1 for one run, agent by agent, with the degree for N - 1."""
     dual = np.zeros_like(x)
     for k in range(1, horizon + 1):
         new = np.empty_like(x)
@@ -154,7 +154,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
 
 
 def effective_noise(algorithm, problem, network, streams, t=1):
-    """The noise of a first iteration, from what was released, by the optimality condition."""
+    """Return the noise of the first iteration, from messages and the optimality condition."""
     at = run(algorithm, problem, network, streams, t)
     seen = at[t]
     if algorithm.where == "output":
@@ -236,7 +236,7 @@ def test_a_curvature_too_large_for_the_jacobian_term_is_refused(streams, network
 
 @pytest.mark.parametrize("kind", ["linear", "minimiser"])
 def test_sensitivities_hold_for_replaced_records(streams, kind):
-    """One record of agent 0 replaced: how far gradient and exact minimiser move."""
+    """A replaced record changes gradients and exact minimisers by at most the sensitivity."""
     problem = build_problem(streams)
     rng = np.random.default_rng(3)
     centre = rng.normal(size=(1, 12, AGENTS, DIM))
@@ -280,7 +280,7 @@ def test_adding_runs_changes_no_byte_of_the_earlier_ones(name):
 
 
 def spectral_radius(adjacency, h, D, zeta, exact):
-    """Of the iteration for identical quadratics of curvature h and w = 1/2, off consensus."""
+    """Return the spectral radius for equal quadratics of curvature h, off consensus."""
     n, degrees = len(adjacency), adjacency.sum(1)
     mixing = (np.eye(n) + adjacency / degrees[:, None]) / 2
     lap = np.diag(degrees) - adjacency
@@ -303,7 +303,7 @@ def spectral_radius(adjacency, h, D, zeta, exact):
     st.booleans(),
 )
 def test_within_the_stated_range_the_mean_iteration_contracts(agents, seed, share, h, exact):
-    """zeta * degree below D - h, or D + h for the exact version, on graphs that are not regular."""
+    """On irregular graphs, the iteration contracts if zeta * degree < D - h, or D + h if exact."""
     streams = Streams(seed, (0,), {})
     network = networks.build(streams, "erdos_renyi", agents, probability=0.5)
     D = 4.0
@@ -313,7 +313,7 @@ def test_within_the_stated_range_the_mean_iteration_contracts(agents, seed, shar
 
 
 def test_beyond_the_range_it_diverges_and_the_warning_says_so(streams):
-    """On a ring of an even number of agents the bound is attained."""
+    """On a ring with an even number of agents, the convergence condition is necessary."""
     network = networks.build(streams, "ring", AGENTS)
     problem = mean_estimation.build(streams, AGENTS, records=1, dim=3, box=1e9)
     edge = (4.0 - 1.0) / 2
@@ -382,7 +382,7 @@ def test_secret_sharing_needs_a_complete_graph_and_changes_nothing_else(problem,
 @pytest.mark.parametrize("law", ["laplace", "gamma_norm"])
 @pytest.mark.parametrize("kind", [DualVariablePerturbation, PenaltyPerturbation])
 def test_noise_and_jacobian_of_an_iteration_are_one_pure_mechanism(problem, network, kind, law):
-    """Priced apart, as if they were independent, they would cost less than what is proven."""
+    """Composition of noise and Jacobian term as separate mechanisms would give too small a loss."""
     algorithm = kind(law=law, noise=2.0)
     moved, scales, paid = algorithm.losses(problem, network, 12)
     each = moved / scales + paid

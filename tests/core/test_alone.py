@@ -29,7 +29,7 @@ GRAPHS = {
 
 
 def with_runs(problem, places):
-    """The same problem with the data of some runs."""
+    """Return the problem restricted to the data of some runs."""
     if isinstance(problem, LogisticRegression):  # one data set for all
         return problem
     own = {name: getattr(problem, name) for name in OF_RUNS if hasattr(problem, name)}
@@ -92,5 +92,5 @@ def test_a_run_depends_on_no_other_run(name, kind, monkeypatch):
 
 
 def _of_run(values, place):
-    """[settings, ...] of one run; a quantity may be the same in all runs."""
+    """Return the values of one run, [settings, ...]; a quantity may be equal in all runs."""
     return values[:, place if values.shape[1] > 1 else 0]

@@ -1,4 +1,4 @@
-"""What is said to be attained of sensitivities is attained, by the pairs that are named."""
+"""Fractions of sensitivities that problems state as attained are attained by the stated pairs."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ NETWORK = networks.build(Streams(1, (0,), {"graph": "t"}), "ring", agents=3)
 
 
 def logistic(row, label, *, weight=0.7, ridge=0.2, box=np.inf, agents=1):
-    """One record, and zero rows beside it."""
+    """Return a problem with one record; all other rows are 0."""
     features = np.zeros((agents, RECORDS, DIM))
     labels = np.ones((agents, RECORDS))
     features[:, 0], labels[:, 0] = row, label
@@ -77,7 +77,7 @@ def test_the_other_label_moves_a_logistic_minimiser_from_every_centre(curvature)
 
 
 def test_nearly_opposite_rows_reach_all_of_the_change_far_out():
-    """Noise on the other coordinates may have any size and the signs of the change."""
+    """The attack holds for any noise on other coordinates with the signs of the change."""
     small, far = 1e-3, 1e6
     a = np.array([1.0, 1, 1, 0]) * np.sqrt((1 - 4 * small**2) / 3)
     b = -a
@@ -128,7 +128,7 @@ def test_opposite_corners_move_a_mean_step_by_all_of_the_bound():
 
 
 def squared(row_length, sign, bound, *, penalty=0.1, weight=0.5):
-    """One record of squared loss whose gradient at the origin has norm ``bound``."""
+    """Return a problem with one record of squared loss and gradient norm ``bound`` at 0."""
     features, responses = np.zeros((1, 1, 3, DIM)), np.zeros((1, 1, 3))
     features[..., 0, 0], responses[..., 0] = row_length, sign * bound / (2 * row_length)
     return Lasso(features, responses, weight, penalty)
@@ -154,7 +154,7 @@ def test_short_rows_attain_all_that_an_assumed_gradient_bound_leaves_open():
 
 
 def test_what_a_claim_assumes_is_bracketed_on_data_that_keep_to_it():
-    """Gaussian noise on a change that is attained: both sides agree."""
+    """With Gaussian noise and an attained sensitivity, lower and upper bound agree."""
     single = squared(0.5, 1.0, 1.0)
     shape = 1, NETWORK.n_agents, 3
     problem = replace(
@@ -193,7 +193,7 @@ def test_squared_loss_has_no_bound_and_that_is_attained():
 
 
 def test_exact_minimisers_of_both_labels_are_the_noise_moved_by_the_row():
-    """The same minimiser comes from b on one data set and from b + w z on the other."""
+    """The noise b on one data set and b + w z on the other one lead to the same minimiser."""
     row = unit(RNG)
     one, other = pair(row)
     b, centre = RNG.normal(size=(2, 50, 1, DIM))
@@ -218,7 +218,7 @@ def test_objective_perturbation_is_bracketed_and_laplace_noise_nearly_closes_it_
 
 @pytest.mark.parametrize("mean", [-2.0, 0.0, 1.5])
 def test_noise_in_dual_and_output_tells_as_much_as_a_gaussian_shift(mean):
-    """P(X > t) on one data set against the other: never below the Gaussian's trade-off."""
+    """The trade-off curve of a message is at most that of the Gaussian shift."""
     w, h, dual, output = 1.0, 1.3, 0.8, 0.5
     margins, u = np.linspace(-40, 40, 40_001), np.linspace(-9, 9, 3001)
 
@@ -249,7 +249,7 @@ def test_pp_admm_is_bracketed():
     ("tested", "inner"), [("minimiser", 0.3), ("noised", 0.3), ("noised", 0.0)]
 )
 def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner):
-    """One iteration: the law of what is sent, or not, on either data set, against the bound."""
+    """The distribution of one message or none on both data sets agrees with the bound."""
     weight, outer, lines, queries, alpha = 0.4, 0.2, 30.0, 20.0, 0.05
     features, labels = np.zeros((2, 1, 3, 1)), np.ones((2, 1, 3))
     features[:, 0, 0], labels[1, 0, 0] = 1.0, -1.0
@@ -270,7 +270,7 @@ def test_a_message_that_depends_on_a_test_by_numerical_integration(tested, inner
     threshold = laplace.pdf(rho) / laplace.pdf(rho).sum()
 
     def outcome(problem):
-        """Probability of silence, and density of the message on x."""
+        """Return the probability of no message, and the density of the message on x."""
         y = problem.labels[0, 0]
         minimiser = np.linspace(-3, 3, 1201)
         if inner:  # change of variables from the noise in the objective
@@ -364,7 +364,7 @@ def test_a_known_pair_is_within_the_bounds_of_the_functional_mechanism(fair):
 
 @pytest.mark.parametrize("fair", ["off", "perrec", "plus", "penal"])
 def test_two_records_of_one_row_change_one_column(fair):
-    """All coefficients by enumeration: the products are the same, the weights opposite."""
+    """Enumeration of all coefficients: products are equal, and weights are opposite."""
     tight, row = Sensitivity(3, fair, 0.3), np.eye(3)[1]
     changes = [
         np.linalg.norm(np.outer(first, row) - np.outer(second, row))

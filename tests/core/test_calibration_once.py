@@ -1,5 +1,4 @@
-"""A setting is calibrated once: its runs, its privacy row and its audit are about one object, and
-no run knows of another."""
+"""A setting is calibrated once, for its runs, its privacy row and its audit."""
 
 import numpy as np
 import polars as pl
@@ -77,8 +76,7 @@ def test_a_run_is_the_same_alone_and_in_a_block(name):
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
 def test_the_noise_of_a_run_is_for_its_own_graph(name):
-    """Every run spends the budget, whatever graphs the others have; where degrees differ the noise
-    does."""
+    """Each run meets the budget on its own graph; the noise differs if the degrees differ."""
     algorithm, budget, problem, network, _ = CASES[name]
     setting = Setting(algorithm, budget, 4)
     calibration = calibrate(
@@ -104,7 +102,7 @@ def test_the_noise_of_a_run_is_for_its_own_graph(name):
 
 @pytest.mark.parametrize("name", ["dvp", "m_admm", "p_admm", "pr_admm", "pp_admm"])
 def test_graphs_that_are_taken_for_alike_are_alike(name):
-    """Their statements too: of graphs with equal degrees at either end, and of all the others."""
+    """Graphs with equal statistics have equal privacy statements, for all algorithms."""
     algorithm, budget, problem, network, _ = CASES[name]
     setting = Setting(algorithm, budget, 4)
     calibration = calibrate(
@@ -176,7 +174,7 @@ def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
 
 
 def test_each_setting_is_calibrated_once(monkeypatch):
-    """For runs, row and all blocks together, where the graph is the same for all runs."""
+    """On a shared graph, one calibration serves all runs, the privacy row and all blocks."""
     calls, calibrate_one = [], GradientDescent.calibrate
 
     def counted(self, *world):
@@ -199,7 +197,7 @@ def test_each_setting_is_calibrated_once(monkeypatch):
 def test_environments_with_one_problem_build_it_once_and_compute_what_each_computes_alone(
     monkeypatch,
 ):
-    """Two graphs: a block of data is made once, and both have the bytes that they have apart."""
+    """Two networks share the data of a block; the output is byte-identical to separate runs."""
     built, build = [], logistic_regression.build
 
     def counted(streams, *given, **named):

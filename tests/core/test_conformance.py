@@ -1,4 +1,4 @@
-"""What every algorithm of the registry keeps, on the small example of each."""
+"""Properties of every algorithm of the registry, on its small example."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def prepared(name: str) -> CalibratedRun:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_batch_of_settings_equals_the_settings_one_by_one(name):
-    """With other numbers, and, where there are iterations, of other lengths."""
+    """The settings of the batch differ in numbers and in horizons."""
     one = prepared(name)
     other = one.algorithm if name in ONE_LENGTH else None
     conformance.batch_equals_its_settings(one, variant=other, exact=name in EXACT)

@@ -1,4 +1,4 @@
-"""Section 3 of the dissertation: PR-, R-, PP- and IPP-ADMM on the skeleton."""
+"""ADMM methods of Ding, section 3: PR-ADMM, R-ADMM, PP-ADMM and IPP-ADMM."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -48,7 +48,7 @@ def build(streams, **changes):
 
 @pytest.fixture
 def problem(streams):
-    """Of scale C = 20, so that the logistic curvature matters beside the penalty."""
+    """Return a problem with loss scale 20, for which the logistic curvature is not negligible."""
     return build(streams, weight=20.0 / RECORDS)
 
 
@@ -59,7 +59,7 @@ def network(streams):
 
 @pytest.fixture
 def uneven(streams):
-    """Degrees differ, and so do runs."""
+    """Return a network whose degrees differ between agents and between runs."""
     return networks.build(streams, "random_edges", AGENTS, edges=6)
 
 
@@ -74,7 +74,7 @@ def run(algorithm, problem, network, streams, horizon) -> dict[int, dict]:
 
 
 def pull_towards(problem, network, new, dual, before, heard, ridge=0.0):
-    """grad f + a + 2 eta v x - eta (v x_before + heard): zero, or minus the noise of the dual."""
+    """Return grad f + a + 2 eta v x - eta (v x_before + received): 0 or minus the noise."""
     degrees = network.degrees[..., None]
     slope = problem.gradient(new) + ridge * new + dual + 2 * ETA * degrees * new
     return slope - ETA * (degrees * before + heard)
@@ -124,7 +124,7 @@ def test_without_a_budget_they_find_the_pooled_optimum(problem, network, streams
     "kind", [*NEW, DualVariablePerturbation, PenaltyPerturbation, OutputPerturbation]
 )
 def test_one_conversion_calibrates_all_to_the_same_total(problem, uneven, kind, conversion):
-    """Of the skeleton's versions, output perturbation has no total of its own in the paper."""
+    """P-ADMM is excluded, since its paper states no total."""
     law = {} if kind in (PR, PP, IPP, OutputPerturbation) else {"law": "gamma_norm"}
     algorithm = kind(eta=ETA, calibration="formula", rho_conversion=conversion, **law)
     if kind is OutputPerturbation:
@@ -139,7 +139,7 @@ def test_one_conversion_calibrates_all_to_the_same_total(problem, uneven, kind, 
 
 
 def test_objective_perturbation_splits_its_budget_evenly(problem, network):
-    """eps_step = sqrt(2 rho / K), K = T or, recycled, T / 2; noise 2C / (n (eps_step - J))."""
+    """Each of K iterations has eps = sqrt(2 rho / K); the noise is 2C / (n (eps - J))."""
     kappa = problem.weight / 4 / (problem.ridge + 4 * ETA)
     for kind, charged in ((DualVariablePerturbation, 30), (Recycled, 15)):
         algorithm = kind(eta=ETA, law="gamma_norm", calibration="formula", rho_conversion="safe")
@@ -184,7 +184,7 @@ def test_a_batch_of_settings_equals_the_settings_one_by_one(problem, uneven, str
 
 
 def test_every_agent_is_measured_by_its_own_model(problem):
-    """Against a loop over settings, runs and agents; margin 0 predicts the negative class."""
+    """Compare with loops over settings, runs and agents; margin 0 counts as negative."""
     x = np.random.default_rng(3).normal(size=(2, len(problem.labels), AGENTS, DIM))
     x[0, 1, 2] = 0.0
     found = {name: problem.measure(name, x) for name in problem.metrics if "own" in name}
@@ -205,7 +205,7 @@ def test_every_agent_is_measured_by_its_own_model(problem):
 
 
 def test_the_majority_rate_is_that_of_a_constant_prediction(problem):
-    """The better of the two models that always say the same."""
+    """It is the accuracy of the better constant prediction."""
     x = np.zeros((1, len(problem.labels), AGENTS, DIM))
     for kind, labels in (("train", problem.labels), ("test", problem.test_labels)):
         flat = labels.reshape(len(labels), -1)
@@ -272,7 +272,7 @@ def test_by_the_accountant_too(problem, network):
 
 @pytest.mark.parametrize("kind", BASELINES)
 def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind):
-    """Stationarity with Phi, at every odd iteration, noise taken from a run without curvature."""
+    """The optimality condition with Phi holds in every odd iteration."""
     silent = kind(eta=ETA, Phi=3.0)
     found = run(silent, problem, uneven, streams, 3)
     x = {t: found[t]["released"] for t in (1, 2, 3)}
@@ -290,9 +290,10 @@ def test_the_added_curvature_is_in_the_objective(problem, uneven, streams, kind)
 def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
     problem, network, streams, growth, steps
 ):
-    r"""M-ADMM: the slope at what is sent is :math:`D_t b_t`, the unit draws times one scale where
-    the noise falls as :math:`1.02^{-t}`, and else a scale that grows by 1.02 an iteration; the loss
-    by it is :math:`\Delta` over that scale, and the account's is that and the Jacobian term."""
+    r"""M-ADMM: the gradient at a message is :math:`D_t b_t`.
+
+    Its scale is constant if the noise decreases as :math:`1.02^{-t}`, and otherwise grows by 1.02 per
+    iteration. The loss is :math:`\Delta` over this scale, plus the Jacobian term."""
     T = 12
     kind = perturbed(PenaltyPerturbation, penalty_growth=1.02, t_0=1, growth=growth)
     done = kind.calibrate(Budget(10.0, 1e-4), problem, network, T)
@@ -320,8 +321,10 @@ def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
 
 @pytest.mark.parametrize("epsilon, added", [(50.0, False), (0.05, True)])
 def test_dvp_as_its_authors_account_it(problem, network, epsilon, added):
-    r"""An iteration costs :math:`\Delta/s + 2\ln(1+\kappa)`; where nothing is left for the noise,
-    :math:`\Phi = w c_1/(e^{a/4} - 1) - \mu - D`, and noise gets half of the share a."""
+    r"""The loss of an iteration is :math:`\Delta/s + 2\ln(1+\kappa)`.
+
+    If the Jacobian terms exceed the budget a of an iteration, :math:`\Phi = w c_1/(e^{a/4} - 1) -
+    \mu - D` is added, and half of a remains for the noise."""
     T, budget = 10, Budget(epsilon, 1e-4)
     authors = {"jacobian": "tight", "jacobian_terms": 2, "curvature": "deficit"}
     done = perturbed(DualVariablePerturbation, **authors).calibrate(budget, problem, network, T)
@@ -353,7 +356,7 @@ def test_the_first_penalty_has_not_grown_or_has(network):
 
 @pytest.mark.parametrize("period", [1, 5, 10])
 def test_the_sum_of_theorem_2(problem, network, period):
-    """T_p (1 - R^K) / (R^(K-1) - R^K), K = T / T_p; the printed one is one message short."""
+    """The sum is T_p (1 - R^K) / (R^(K-1) - R^K); the published one omits a message."""
     horizon, decay = 50, 0.925
     done = PR(T_p=period, R_P=decay, noise=3.0)
     moved = 2 * problem.weight / (4 * ETA)
@@ -410,7 +413,7 @@ def test_the_noise_of_every_message_has_its_scale(streams, schedule):
 
 @pytest.mark.parametrize("threshold", ["literal", "consistent"])
 def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold):
-    """Agent by agent: stationarity with the replaced values, dual by the raw or the same ones."""
+    """The minimiser uses replaced values; the dual uses raw or replaced values, per variant."""
     limit = 1.2
     at = run(PR(threshold=threshold, U=limit, noise=0.3, R_P=0.6), problem, uneven, streams, 8)
     shares = []
@@ -442,7 +445,7 @@ def test_the_threshold_replaces_what_it_says(problem, uneven, streams, threshold
 
 
 def test_once_replaced_always_replaced_if_read_literally(problem, network, streams):
-    """Whereas the consistent reading accepts again, once the noise has become small."""
+    """The consistent variant uses values again as soon as their noise is small."""
     kept = {}
     for threshold in ("literal", "consistent"):
         at = run(PR(threshold=threshold, U=2.0, noise=1.0, R_P=0.5), problem, network, streams, 25)
@@ -452,7 +455,7 @@ def test_once_replaced_always_replaced_if_read_literally(problem, network, strea
 
 
 def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, streams):
-    """One record replaced, same past: the exact minimiser moves by at most 2 C V / (n m)."""
+    """A replaced record changes the exact minimiser by at most 2 C V / (n m)."""
     rng = np.random.default_rng(3)
     zero = np.zeros((1, 12, AGENTS, DIM))
     penalty = 2 * ETA * network.degrees[:, None]
@@ -471,7 +474,7 @@ def test_sampled_neighbours_stay_within_the_sensitivity(problem, network, stream
 
 
 def far_pair(weight=0.1, records=50, tilt=0.1, far=300.0):
-    """Two data sets whose first records pull in opposite directions, both on the wrong side."""
+    """Return two data sets whose first records have opposite gradients and large losses."""
     features = np.zeros((AGENTS, records, 2))
     features[..., 1] = 1.0  # right by far: neither slope nor curvature
     pair = []
@@ -493,7 +496,7 @@ def test_a_constructed_pair_nearly_attains_the_sensitivity():
 
 
 def test_an_accountant_is_told_the_proven_sensitivity(problem, network):
-    """Lemma 10's noise is far too much, and per-sample calibration holds by its conversion."""
+    """The noise of Lemma 10 exceeds what is needed; that of per-sample calibration suffices."""
     spent = {}
     for sensitivity in ("lemma10", "per_sample", "sharp"):
         algorithm = PR(sensitivity=sensitivity, calibration="formula")
@@ -508,7 +511,7 @@ def test_an_accountant_is_told_the_proven_sensitivity(problem, network):
 
 
 def test_even_iterations_follow_from_what_was_broadcast(problem, uneven, streams):
-    """In the lambda form, with the gradient recycled from messages and duals alone."""
+    """Even iterations use the gradient that follows from messages and duals."""
     gamma = 3.0
     at = run(Recycled(eta=ETA, gamma=gamma, noise=0.05), problem, uneven, streams, 10)
     degrees, links = uneven.degrees[..., None], uneven.adjacency.astype(float)
@@ -527,7 +530,7 @@ def test_even_iterations_follow_from_what_was_broadcast(problem, uneven, streams
 
 
 def test_even_iterations_do_not_look_at_the_data(problem, network, streams):
-    """Other data from the second iteration on: the same message, byte by byte."""
+    """With other data in the second iteration, the messages are byte-identical."""
     algorithm = Recycled(eta=ETA, noise=0.05)
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
@@ -566,7 +569,7 @@ def test_recycling_pays_for_every_second_iteration(problem, network):
 
 @pytest.mark.parametrize("beta", [1e-1, 1e-3, 1e-8])
 def test_the_tolerance_is_met_in_the_units_of_the_objective(problem, network, streams, beta):
-    """And it is used: a loose one leaves more than a tight one would."""
+    """A loose tolerance leaves a larger gradient than a tight one."""
     algorithm = PP(eta=ETA, beta=beta).calibrate(Budget(8.0, 1e-4), problem, network, 6)
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
@@ -591,7 +594,7 @@ def test_a_tolerance_out_of_reach_is_an_error(problem, network, streams):
 
 
 def test_the_noises_are_as_printed(problem, network):
-    """sigma_1, sigma_2 and the condition on lambda, written out."""
+    """Compare sigma_1, sigma_2 and the condition on lambda with the published formulas."""
     budget, horizon, delta = Budget(1.0, 1e-4), 30, 1e-4
     loss_scale, n = 20.0, RECORDS
     rho = 1.0 / (4 * np.log(1 / delta)) / horizon
@@ -629,7 +632,7 @@ def test_both_noises_have_their_scale(streams):
 
 
 def test_approximate_minimisers_are_told_twice_the_printed_distance(problem, network):
-    """Each is within beta / m of its own exact one (errata E4.4); the rest is not proven."""
+    """Both solutions are within beta / m of exact minimisers (errata E4.4)."""
     done = PP(eta=ETA).calibrate(BUDGET, problem, network, 30)
     *perturbed, fuzzed = done.releases(problem, network, 30)
     printed = done.beta / done.output_noise.scale
@@ -645,7 +648,7 @@ def repaired(kind, **changes):
 
 
 def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(problem, network):
-    """A Gaussian mechanism: what exact Gaussian differential privacy asks for, and proven."""
+    """The output noise is that of one Gaussian mechanism, and the releases are proven."""
     done = repaired(PP, beta=0.01).calibrate(BUDGET, problem, network, 30)
     (release,) = done.releases(problem, network, 30)
     assert (done.noise.scale, release.proven) == (0.0, True)
@@ -658,7 +661,7 @@ def test_noise_of_the_output_alone_pays_for_the_data_and_the_approximation(probl
 
 @pytest.mark.parametrize("beta", [1e-3, 0.1])
 def test_neighbours_solved_loosely_are_within_the_distance_of_the_repair(network, beta):
-    """And a constructed pair, whose solutions err away from each other, comes near to it."""
+    """A constructed pair of approximate solutions nearly attains the bound."""
     records = 50
     features = np.zeros((AGENTS, records, 1))
     features[:, 0] = 1.0
@@ -730,7 +733,7 @@ def test_the_scales_of_the_tests_are_as_printed(problem, network, sensitivity):
 
 
 def decisions(algorithm, problem, network, streams, horizon):
-    """Of each iteration: state before, draw, state after."""
+    """Return the state before each iteration, its draw and the state after it."""
     draws = algorithm.draws(problem, streams)
     state = algorithm.start(problem, network, streams, 1)
     for t in range(1, horizon + 1):
@@ -742,7 +745,7 @@ def decisions(algorithm, problem, network, streams, horizon):
 
 @pytest.mark.parametrize("redraw", ["each", "after_release", "once"])
 def test_messages_are_sent_exactly_where_the_test_says(problem, uneven, streams, redraw):
-    """Algorithm 3 agent by agent; who is silent keeps the last message and moves its dual."""
+    """Compare with Algorithm 3, computed agent by agent."""
     algorithm = IPP(eta=ETA, c=5, threshold_drawn=redraw, noise=0.1, output_noise=0.2, ridge=0.1,
                     query_noise=0.02, threshold_noise=0.05, alpha=0.01, C_loss=0.8)  # fmt: skip
     links, unit = uneven.adjacency.astype(float), None
@@ -784,7 +787,7 @@ def test_a_threshold_out_of_reach_lets_nothing_out(problem, network, streams):
 
 
 def test_with_the_printed_scales_the_test_is_a_coin(streams):
-    """Errata E4.7: half of all is sent, whatever the data say; the corrected scales see them."""
+    """With the published scales, half of the messages are sent for any data (errata E4.7)."""
     many = Streams(streams.root, tuple(range(100)), streams.groups)
     problem, network = build(many), networks.build(many, "ring", AGENTS)
     shares = {}
@@ -818,9 +821,11 @@ def test_a_test_on_what_is_private_already_is_charged_for_all(problem, network, 
 def test_an_accountant_is_told_what_the_tests_cost_at_their_scales(
     problem, network, scale, sensitivity, tested
 ):
-    """With one draw of the threshold epsilon_1 + epsilon_2, with one after each release c
-    epsilon_1 + epsilon_2, with one a test a loss for each; as much less as the printed scales
-    exceed what a record moves, and as much more as they fall short."""
+    """The loss depends on how often the threshold noise is sampled.
+
+    It is epsilon_1 + epsilon_2 for one sample, c epsilon_1 + epsilon_2 for one sample per release,
+    and the sum over tests for one sample per test, each scaled by the ratio of the sensitivity to
+    the published one."""
     c, horizon = 4, 30
     options = {"threshold_scale": scale, "svt_sensitivity": sensitivity, "tested": tested}
     told = {}

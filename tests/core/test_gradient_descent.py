@@ -1,4 +1,4 @@
-"""Private consensus gradient descent: optima, exact moments, calibration, what it gives away."""
+"""Private consensus gradient descent: optima, moments, calibration and attack."""
 
 import warnings
 from dataclasses import replace
@@ -46,7 +46,7 @@ def test_without_noise_the_agents_agree_on_the_mean_of_all_records(problem, netw
 
 
 def test_error_of_the_mean_is_the_weighted_sum_of_the_noises(problem, network, streams):
-    """T (xbar(T) - dbar) = sum over t < T of t nbar(t), where no projection is active."""
+    """Without active projections, T (xbar(T) - dbar) = sum over t < T of t nbar(t)."""
     horizon, noise = 30, 0.05
     algorithm = GradientDescent(noise=noise)
     wide = replace(problem, box=1e6)
@@ -59,7 +59,7 @@ def test_error_of_the_mean_is_the_weighted_sum_of_the_noises(problem, network, s
 
 
 def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_not(streams):
-    """E|xbar(T)+nbar(T)-dbar|^2 = (p/N) sum_t t^2 M_t^2 / T^2."""
+    """The closed form is (p/N) sum_t t^2 M_t^2 / T^2."""
     many = Streams(streams.root, tuple(range(400)), streams.groups)
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=1e6, centre=0.0)
     network = networks.build(many, "ring", AGENTS)
@@ -78,7 +78,7 @@ def test_expected_error_agrees_with_the_closed_form_and_a_tenth_more_noise_does_
 
 @pytest.mark.parametrize("switches", [{}, {"stage_two": "literal"}, {"shift": 2.0, "decay": 1.0}])
 def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(streams, switches):
-    """z-scores of errors less what each is expected to be; a fifth more noise is found."""
+    """Standardised errors of runs have mean 0; with a fifth more noise they do not."""
     many = Streams(streams.root, tuple(range(400)), streams.groups)
     problem = mean_estimation.build(many, AGENTS, records=40, dim=DIM, box=5.0)
     problem = replace(problem, box=1e6)
@@ -99,7 +99,7 @@ def test_the_expected_error_is_the_mean_of_the_runs_where_no_box_is_in_the_way(s
 
 
 def test_first_step_lands_on_the_agents_own_mean(problem, network, streams):
-    """eta_1 = 1/N_i: hence the printed error is exactly zero at T = 1, whatever the noise."""
+    """The first step size is 1/N_i, so that the published error is 0 at T = 1 for any noise."""
     first = run(GradientDescent(noise=3.0), problem, network, streams, 1)[1]
     assert np.allclose(first["internal"][0], problem.means, atol=1e-12)
 
@@ -154,7 +154,7 @@ def test_every_calibration_is_private_and_only_the_exact_one_is_tight(
 
 
 def test_noise_1_over_t_minimises_the_error_of_the_mean(problem, network):
-    """Among schedules t^-a of one cost, sum_t t^2 M_t^2 is least at a = 1."""
+    """Of all schedules t^-a of equal privacy cost, a = 1 minimises sum_t t^2 M_t^2."""
     t = np.arange(1, 101)
 
     def error(decay):
@@ -178,7 +178,7 @@ def test_literal_stage_two_gives_the_means_away_and_the_repaired_one_does_not(
 
 
 def test_the_attack_uses_messages_only(problem, network, streams):
-    """The eavesdropper's input is recomputed here from what is broadcast, and finds the means."""
+    """The attack recovers the means from broadcast messages."""
     algorithm = replace(
         GradientDescent().calibrate(BUDGET, problem, network, 9), stage_two="literal"
     )
@@ -190,7 +190,7 @@ def test_the_attack_uses_messages_only(problem, network, streams):
 
 
 def reference_step(y, means, records, box, mixing, scale, unit, t):
-    """Algorithm 1 for one run, agent by agent."""
+    """Return one step of Algorithm 1 for one run, computed agent by agent."""
     x = np.empty_like(y)
     for i in range(len(y)):
         z = np.clip(sum(mixing[i, j] * y[j] for j in range(len(y))), -box, box)
@@ -226,7 +226,7 @@ def test_the_batched_algorithm_equals_a_loop_over_runs_and_agents(problem, netwo
 
 @pytest.mark.parametrize("topology", ["complete", "erdos_renyi"])
 def test_the_limit_of_stage_two_is_that_of_matrix_powers(streams, topology):
-    """On one graph for all runs, and on one graph per run."""
+    """Tested for one graph for all runs, and for one graph per run."""
     probability = {"probability": 0.6} if topology == "erdos_renyi" else {}
     network = networks.build(streams, topology, AGENTS, **probability)
     x = np.random.default_rng(2).normal(size=(4, len(streams.runs), AGENTS, DIM))
@@ -238,7 +238,7 @@ def test_the_limit_of_stage_two_is_that_of_matrix_powers(streams, topology):
 
 
 def test_lost_messages_do_not_stop_stage_two_from_agreeing(streams):
-    """With lost messages the limit is simulated; agents agree, but not on the mean."""
+    """With lost messages, agents agree in the limit, but not on the mean."""
     network = networks.build(streams, "complete", AGENTS)
     lossy = UnreliableNetwork(network, 0.0, 0.5, streams)
     x = np.random.default_rng(2).normal(size=(1, len(streams.runs), AGENTS, DIM))
@@ -286,7 +286,7 @@ def test_pure_privacy_cannot_be_had_from_gaussian_noise(problem, network):
 
 
 def test_the_bound_of_theorem_2_is_the_printed_sum():
-    """Constants written out for mu = L = m, as the theorem lists them."""
+    """Compare with the published constants for mu = L = m."""
     m, G, p, beta, T = 50.0, 700.0, 4, 0.6, 30
     kappa = 0.02
     expected = (

@@ -1,5 +1,4 @@
-"""Networks of many agents: the same numbers as from matrices of all pairs, in memory that grows
-with agents and links."""
+"""Networks of many agents: results as from dense matrices, in memory linear in edges."""
 
 import tracemalloc
 import warnings
@@ -37,7 +36,7 @@ EDGES = {"name": "random_edges", "edges": 20, "weights": "metropolis"}
 
 
 def sparse(dense):
-    """The same network by its links."""
+    """Return the same network as a sparse network."""
     matrices = (
         tuple(csr_array(m.astype(float)) for m in np.reshape(whole, (-1, *whole.shape[-2:])))
         for whole in (dense.adjacency, dense.mixing)
@@ -350,7 +349,7 @@ def test_matrices_of_all_pairs_of_very_many_agents_are_refused():
 
 @pytest.fixture(scope="module")
 def scaled():
-    """Cells of the experiment with many agents, of a thousand agents alone."""
+    """Return the cells of the experiment with many agents, restricted to 1,000 agents."""
     config = Path(__file__).parents[2] / "config"
     plan = planning.load({**read_yaml(config / "config.yaml"), "papers": ["scale"]}, config)
     found = {}
@@ -363,8 +362,9 @@ def scaled():
 
 
 def test_gossip_of_a_thousand_agents_ends_at_the_noise_of_their_mean(scaled):
-    """N |n|^2 / sigma^2 of each run has the chi-square law of p degrees where n is the mean of N
-    noises, and an agent is as near as all."""
+    """The error of each agent is that of the mean n of N noises.
+
+    N |n|^2 / sigma^2 of each run has the chi-square distribution with p degrees of freedom."""
     assert len(scaled) == 3
     rows = run_cell(scaled["muffliato"], {})[0]
     errors, of_agent = (
@@ -389,7 +389,7 @@ def test_every_algorithm_has_a_world_or_a_reason():
 
 @pytest.mark.parametrize("name", sorted(WORLDS))
 def test_memory_is_linear_in_agents(name):
-    """The most that is held at any time, of building the network and of all that follows."""
+    """Measure the peak memory of building the network and of a run."""
     few, many = (_peak(name, agents) for agents in (400, 1600))
     assert np.log(many / few) / np.log(4) < 1.15
 

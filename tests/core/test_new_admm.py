@@ -1,4 +1,4 @@
-"""A private version of ADMM is one short file and a few lines of configuration, by the page."""
+"""The private version of ADMM in the documentation works as the page states."""
 
 import importlib.util
 import re
@@ -35,7 +35,7 @@ BUDGET = Budget(2.0, 1e-5)
 
 @pytest.fixture
 def relaxed(tmp_path, monkeypatch):
-    """The page's algorithm, found by the registry as if it lay there."""
+    """Return the algorithm of the page, loaded by the registry."""
     module = "private_consensus.core.algorithms.relaxed_admm"
     path = tmp_path / "relaxed_admm.py"
     path.write_text(BLOCKS[FILE])
@@ -73,7 +73,7 @@ def test_without_noise_it_finds_the_mean_of_all_agents(relaxed, streams):
 
 
 def test_a_simulation_of_it_converges_as_the_page_says(relaxed):
-    """A version without a formula of its own has no accumulated loss that would be infinite."""
+    """A version without a formula has no accumulated loss, which would be infinite."""
 
     def problem(streams):
         return problems.load("mean_estimation").build(streams, 10, records=100, dim=5, box=5.0)

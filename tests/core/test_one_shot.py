@@ -1,4 +1,4 @@
-"""One-shot averaging: closed forms on quadratics, and what its noise is accounted as."""
+"""One-shot averaging: closed forms on quadratics, and privacy accounting."""
 
 from dataclasses import replace
 
@@ -47,7 +47,7 @@ def released(algorithm, problem, runs: int, horizon: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("perturbed", "deviation"), [("output", 1.0), ("objective", 1 / 36)])
 def test_on_means_the_first_message_is_the_ridge_solution_with_its_noise(perturbed, deviation):
-    """N d / (N + D), and noise of sigma, or of sigma over the curvature N + D."""
+    """The message is N d / (N + D) plus noise of sigma, or of sigma / (N + D)."""
     problem, sigma = means(RUNS), 0.3
     algorithm = OneShotAveraging(D=D, noise=sigma, perturbed=perturbed)
     sent = released(algorithm, problem, RUNS, 3)

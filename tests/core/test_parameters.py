@@ -1,4 +1,4 @@
-"""Rules of fields: what they take and refuse, in subclasses and for a batch."""
+"""Rules of fields: allowed and refused values, in subclasses and for batches."""
 
 from dataclasses import MISSING, dataclass, replace
 
@@ -107,7 +107,7 @@ def test_what_an_algorithm_is_by_default_meets_its_rules(name):
 
 
 def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_place():
-    """Whoever gives it: a configuration, a calibration, a batch."""
+    """The number may come from a configuration, a calibration or a batch."""
     made = algorithms.load("dvp")(noise=0.5, law="gamma_norm")
     assert made.noise == Noise(0.5, "gamma_norm", "dual")
     assert replace(made, law="gaussian").noise == Noise(0.5, "gaussian", "dual")
@@ -121,7 +121,7 @@ def test_a_number_given_for_a_noise_is_the_scale_of_an_object_with_its_law_and_p
 
 @pytest.mark.parametrize("name", example_names())
 def test_what_calibration_hides_data_with_are_noises(name):
-    """Each is an object of its own, there is one at least, and without a budget there is none."""
+    """Every private algorithm has noise objects with a budget, and none has noise without one."""
     _, problem, network, budget, horizon = examples(name)[0].world
     private = examples(name)[0].algorithm.calibrate(budget, problem, network, horizon)
     found = [getattr(private, field) for field in noises(type(private))]

@@ -1,4 +1,4 @@
-"""Q-DPSGD-1 and -2, DSGD, SDM-DSGD: messages, noise, steps, run time, what they are given."""
+"""Q-DPSGD-1 and -2, DSGD and SDM-DSGD: messages, noise, step sizes and run time."""
 
 import math
 import warnings
@@ -52,7 +52,7 @@ def scene(runs=(0,), agents=4, records=240, precision="double", **options):
 
 
 def watched(algorithm, horizon=1, **options):
-    """Quantities by iteration; models are copied, for a round overwrites them."""
+    """Return the observables by iteration, with copies of models, since rounds overwrite them."""
     problem, network, streams = scene(**options)
     at = {}
 
@@ -64,7 +64,7 @@ def watched(algorithm, horizon=1, **options):
 
 
 def draw_of(algorithm, problem, streams):
-    """The first round's draws, and each agent's batch of run 0."""
+    """Return the draw of the first round, and the batch of each agent in run 0."""
     draw = next(algorithm.draws(problem, streams))
     return draw, algorithm.sizes(0, draw.speeds[0])
 
@@ -140,7 +140,7 @@ def test_compiled_passes_are_the_plain_ones(dim):
 
 
 def compiled(table, dim):
-    """Discrete Gaussian samples of three agents from the compiled loop."""
+    """Return discrete Gaussian samples of three agents from the compiled loop."""
     samples = np.empty((3, dim), np.float32)
     for i, row in enumerate(samples):
         columns = np.arange(dim, dtype=np.uint32)
@@ -176,7 +176,7 @@ def test_a_coordinate_has_its_draw_whatever_comes_after_it():
 
 
 def chi_square(draws, variance, *, of=None) -> float:
-    """p-value of draws against the law; rare values share a cell at each end."""
+    """Return the p-value of samples under a distribution; rare values share one cell per tail."""
     reach = max(1, round(2.5 * math.sqrt(of or variance)))
     support = np.arange(-reach, reach + 1)
     inner = np.array([(draws == k).sum() for k in support])
@@ -201,7 +201,7 @@ def test_discrete_draws_have_their_law_and_no_other(variance):
 
 
 def test_a_step_of_many_agents_is_that_of_each_agent():
-    """The compiled round takes several agents per call."""
+    """One call of the compiled round computes several agents."""
     agents = messages.AGENTS_TOGETHER + 3
     x, mixed, g = np.random.default_rng(0).normal(size=(3, agents, 40)).astype(np.float32)
     keep, scale, together = np.linspace(0, 1, agents), np.full(agents, 0.5), x.copy()
@@ -281,7 +281,7 @@ def test_with_z_equal_to_x_the_sum_of_models_moves_by_the_sum_of_gradients_alone
 
 @pytest.mark.parametrize("noise_on", ["mean", "sum"])
 def test_a_round_is_the_formula(noise_on):
-    """One round of Algorithm 4, agent by agent, on the same draws."""
+    """Compare with one round of Algorithm 4, computed agent by agent on the same draws."""
     algorithm = QDPSGD1(eta=0.125, sigma=0.8, noise_on=noise_on, e0=0.7)
     at, problem, network, streams = watched(algorithm, 1)
     draw, sizes = draw_of(algorithm, problem, streams)
@@ -349,7 +349,7 @@ def test_an_agent_without_a_gradient_adds_no_noise():
 
 
 def stepped(algorithm, x, draw=None):
-    """One round from given models."""
+    """Return the models after one round from given models."""
     problem, network, streams = scene()
     algorithm = replace(algorithm, T=np.array([100.0]))
     state = algorithm.start(problem, network, streams, 1)
@@ -588,7 +588,7 @@ def test_the_sound_variants_spend_their_budget_and_not_more(algorithm):
 
 @pytest.mark.parametrize("sigma2", ["as_q1", "drop_eta"])
 def test_with_less_noise_than_the_rounding_asks_for_no_epsilon_is_kept(sigma2):
-    """``full`` may keep it where an agent has few records: its noise is then enormous."""
+    """``full`` may meet a budget if agents have few records; its noise is then very large."""
     problem, network, _ = scene()
     ready = QDPSGD2(sigma2=sigma2).calibrate(Budget(1.0, 1e-5), problem, network, 400)
     assert account(ready.releases(problem, network, 400), 1e-5).epsilon > 10
@@ -658,7 +658,7 @@ def test_negative_weights_are_allowed_by_name():
 
 
 def classified(copies, agents=3, dim=4, runs=2, ridge=0.5, scale=1.0):
-    """Ridge logistic regression whose agents hold ``copies`` of one record, or 12 of their own."""
+    """Return ridge logistic regression with ``copies`` of one record, or 12 records, per agent."""
     rng = np.random.default_rng(1)
     distinct = 1 if copies else 12
     rows = rng.normal(size=(runs, agents, distinct, dim))
@@ -695,8 +695,10 @@ def test_a_sampled_gradient_is_the_clipped_mean_over_the_sample_and_the_ridge():
 
 @pytest.mark.parametrize(("make", "a0"), [(QDPSGD1, 2.0), (QDPSGD2, 1.0)])
 def test_on_a_convex_objective_the_models_end_at_the_penalised_minimiser(make, a0):
-    """Of which scipy finds the least of sum_i f_i + x^T (I - W) x / (2 alpha): where each agent's
-    records are alike any batch has its gradient, so that nothing is random but rounding."""
+    """Compare with the minimiser of sum_i f_i + x^T (I - W) x / (2 alpha) by scipy.
+
+    All records of an agent are equal, so that every batch has the full gradient, and only the
+    rounding is random."""
     problem = classified(40, ridge=2.0)
     streams = Streams(3, (0, 1))
     network = networks.build(streams, "ring", 3, weights="laplacian", scale=1.0)
@@ -742,7 +744,7 @@ def test_noise_that_is_given_stays_and_costs_what_theorem_11_finds():
 
 
 def test_the_noise_is_an_object_whose_unit_is_the_clipping_norm():
-    """Whatever the norm, the same multiplier is a deviation that is proportional to it."""
+    """For any clipping norm, the standard deviation is proportional to the noise multiplier."""
     for kind, law, place in (
         (QDPSGD1, "gaussian", "gradient"),
         (SDMDSGD, "gaussian", "gradient"),

@@ -1,4 +1,4 @@
-"""What algorithms are said to show is what they show when they run."""
+"""Declared observables of algorithms equal those of a run."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from worlds import world
 
 
 def shown(name: str) -> set[str]:
-    """All that an algorithm shows in a small setting."""
+    """Return the names of all observables of an algorithm in a small setting."""
     one = world(name)
     found: set[str] = set()
     stack([one.algorithm]).run(
@@ -35,7 +35,7 @@ def test_no_other_algorithm_is_declared():
 
 @dataclass
 class Elsewhere:
-    """Of another package."""
+    """Algorithm of another package."""
 
 
 def test_an_algorithm_of_another_package_declares_what_it_shows(monkeypatch):

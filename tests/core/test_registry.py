@@ -1,4 +1,4 @@
-"""The registry of algorithms: entry points of other packages replace nothing and break nothing."""
+"""Registry of algorithms: entry points of other packages neither replace nor break algorithms."""
 
 import sys
 from importlib.metadata import EntryPoint

@@ -58,7 +58,7 @@ def averaged(change: float) -> MeanEstimation:
 
 
 def observed(change: float):
-    """Measurements are moved by a change of what is observed with them."""
+    """Observables that are functions of the observed values change with them."""
     built = linear_observation.build(
         STREAMS, AGENTS, **{**linear_observation.EXAMPLE, "noise": 0.2}
     )
@@ -150,7 +150,7 @@ def test_what_is_not_private_refuses_a_budget(name):
 
 @dataclass
 class LastIteration:
-    """An algorithm before its last iteration, and what that makes of other data or noise."""
+    """Algorithm in its last iteration, with the observables as functions of data and noise."""
 
     name: str
 
@@ -175,7 +175,7 @@ class LastIteration:
         return np.concatenate([np.ravel(seen[quantity]) for quantity in quantities])
 
     def moved_by_noise(self, quantities) -> np.ndarray:
-        """A column for each coordinate of the noise."""
+        """Return one column per coordinate of the noise."""
         base = self.shown(quantities)
         return np.stack(
             [(self.shown(quantities, draw=draw) - base) / STEP for draw in louder(self.draw)], -1
@@ -190,7 +190,7 @@ class LastIteration:
 
 
 def louder(draw):
-    """The draw with one coordinate of its noise moved, for each of them."""
+    """Return the draws in which one coordinate of the noise is changed, for each coordinate."""
     noise = getattr(draw, "noise", draw)
     parts = noise if isinstance(noise, tuple) else (noise,)
     for i, part in enumerate(parts):
@@ -218,7 +218,7 @@ def test_noise_does_not_hide_what_an_agent_keeps(name):
 
 
 def last_round(name: str, **options):
-    """What the last of some rounds shows: as it is, with other data, with one key another."""
+    """Return the observables of the last round: unchanged, with other data or another key."""
     problem = trained(0.0)
     calibrated = algorithms.load(name)(**{**WITH_KEYS[name], **options}).calibrate(
         BUDGET, problem, NETWORK, HORIZON
@@ -313,7 +313,7 @@ def plan():
 
 
 def private(plan, experiment: str, algorithm: str, run: str) -> bool:
-    """Whether a variant claims anything."""
+    """Return True if a variant claims privacy."""
     found = plan.experiments[experiment]
     given = found.algorithms[algorithm][run].set.get("budget.epsilon", found.budget.epsilon)
     return np.isfinite(given)
@@ -382,7 +382,7 @@ def test_tables_repairs_and_tuning_are_by_what_is_released(plan):
 
 
 def test_every_private_experiment_measures_something_that_is_released(plan):
-    """What is kept stands beside what is sent: an iterate's metric, or the same exact moment."""
+    """An internal quantity is accompanied by a released one."""
     for name, experiment in plan.experiments.items():
         quantities = {quantity for quantity, _ in experiment.measures}
         if any(map(kept, quantities)):

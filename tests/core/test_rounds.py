@@ -1,4 +1,4 @@
-"""A round of all settings in one pass gives the bytes of one setting and operation at a time."""
+"""One pass for all settings of a run is byte-identical to one setting and operation at a time."""
 
 import warnings
 from types import SimpleNamespace
@@ -105,14 +105,14 @@ def test_a_run_that_leaves_the_finite_numbers_is_stopped_at_once(algorithm):
 
 
 class Own(QDPSGD1):
-    """A round of its own, which leaves models as they are."""
+    """Algorithm whose round leaves the models unchanged."""
 
     def advance(self, s, x, problem, round_):
         return 0.25
 
 
 class Nearest(Grid):
-    """A grid of its own, on which everything is 0."""
+    """Grid that rounds all values to 0."""
 
     def quantize(self, x, key, counter, out):
         out[:] = 0.0

@@ -1,5 +1,4 @@
-"""What problems state of a replaced record, against records searched for the largest change; and
-that what algorithms release is priced with it."""
+"""Sensitivities of problems, compared with random search for the largest change by a record."""
 
 from dataclasses import replace
 
@@ -26,7 +25,7 @@ ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
 
 
 def nearly_opposite(direction, tilt):
-    """Two unit rows, opposite up to a little of ``tilt``, on which a far -tilt has one sign."""
+    """Return two unit rows, opposite up to ``tilt``, with one sign at a distant point."""
     direction, tilt = (np.array(v, float) / np.linalg.norm(v) for v in (direction, tilt))
     pair = np.stack([direction, -direction]) * np.sqrt(0.99) + 0.1 * tilt
     return pair, -FAR * 10 * tilt
@@ -43,7 +42,7 @@ ONE_SIDED = [
 
 
 def climbed(objective, allowed, start, seed=0):
-    """The largest of ``objective``: random steps of all candidates, kept where better."""
+    """Return the largest value of ``objective`` that random search from all candidates reaches."""
     rng = np.random.default_rng(seed)
     best = allowed(start)
     value = objective(best)
@@ -56,7 +55,7 @@ def climbed(objective, allowed, start, seed=0):
 
 
 def pairs_and_points(extremes, one_sided=False):
-    """Candidates [TRIED, 3, DIM]: two rows and a point; the extremes first, the others random."""
+    """Return candidates [TRIED, 3, DIM] of two rows and a point, extreme ones first."""
     start = np.random.default_rng(1).normal(size=(TRIED, 3, DIM))
     for place, (rows, x) in enumerate(extremes):
         start[place] = [*rows, x]
@@ -70,7 +69,7 @@ def pairs_and_points(extremes, one_sided=False):
 
 
 def with_first(features, labels, rows, values):
-    """Both data sets: the first record of agent 0 is one or the other of each candidate's two."""
+    """Return both data sets, which differ in the first record of agent 0."""
     for which in range(2):
         own, label = features.copy(), labels.copy()
         own[:, 0, 0], label[:, 0, 0] = rows[:, which], values[which]
@@ -97,8 +96,9 @@ def neighbours_of(problem, rows, values=(1.0, 1.0)):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("coding", ["signed", "zero_one"])
 def test_gradients_of_logistic_regression(coding, norm):
-    """Labels of both records are 1: a record with label 0 pulls nowhere, one with -1 is the mirror
-    image of one with 1."""
+    """Both records have the label 1.
+
+    A record with label 0 has the gradient 0, and one with label -1 that of the opposite row."""
     problem = logistic(coding)
     one_sided = coding == "zero_one"
 
@@ -114,7 +114,7 @@ def test_gradients_of_logistic_regression(coding, norm):
 
 
 def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones():
-    """The bound is one for all data sets of the coding, not for the data at hand."""
+    """The bound holds for all data sets with these labels, not only for the data of the problem."""
     problem = logistic("signed")
     features = np.abs(problem.features)
     problem = replace(problem, features=features, labels=np.ones_like(problem.labels))
@@ -128,7 +128,7 @@ def test_labels_that_all_happen_to_be_positive_may_be_replaced_by_negative_ones(
 
 @pytest.mark.parametrize("norm", NORMS)
 def test_minimisers_of_logistic_regression(norm):
-    """Far out, where nobody's loss is curved, the ridge and the penalty are all that holds."""
+    """At distant points, the loss has no curvature, and only ridge and penalty remain."""
     problem, penalty = logistic("signed"), 2.0
     problem = replace(problem, features=problem.features[:8], labels=problem.labels[:8])
     rows = np.random.default_rng(2).normal(size=(8, 2, DIM))
@@ -147,7 +147,7 @@ def test_minimisers_of_logistic_regression(norm):
 
 
 def test_clipped_losses_of_logistic_regression():
-    """One end: a record that is right for sure; the other: one that is wrong for sure."""
+    """The extreme records are one with loss 0 and one whose loss is clipped."""
     problem, bound = logistic("signed"), 2.0
     x = np.broadcast_to(FAR * np.eye(DIM)[0], (1, TRIED, 1, DIM))
     rng = np.random.default_rng(5)
@@ -188,7 +188,7 @@ def regressed(problem, rows, ends=(1e3, -1e3)):
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("weight", [1.0, 1.0 / RECORDS])
 def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
-    """Two records on one line, answered with yes and with no."""
+    """The two records have parallel rows and opposite responses."""
     problem, penalty = regressions(weight, 1.5), 3.0
     extremes = [(np.ones((2, DIM)) / 2, np.zeros(DIM)), (np.eye(DIM)[[0, 0]], np.zeros(DIM))]
     start, allowed = pairs_and_points(extremes)
@@ -214,7 +214,7 @@ def test_gradients_and_minimisers_of_hubers_loss(weight, norm):
 
 @pytest.mark.parametrize("loss", ["squared", "rows without a bound"])
 def test_where_nothing_bounds_a_gradient_the_sensitivity_is_infinite(loss):
-    """Any number is exceeded, by a response or by a row that is large enough."""
+    """A large enough response or row exceeds any number."""
     squared = loss == "squared"
     problem = replace(regressions(1.0, np.inf if squared else 1.0), row_bound=np.inf)
     x = np.zeros((1, TRIED, 1, DIM))
@@ -249,7 +249,7 @@ def test_gradients_and_minimisers_of_mean_estimation(norm):
 
 
 def test_measurements_of_a_stream(streams):
-    """One number of one measurement moves, or two share the change."""
+    """One coordinate of a measurement changes, or two coordinates share the change."""
     problem, moved = build(streams, 5, **EXAMPLE), []
     rng = np.random.default_rng(8)
     times = rng.integers(0, 1000, 200)
@@ -265,7 +265,7 @@ def test_measurements_of_a_stream(streams):
 
 
 def test_clipped_means_of_a_perceptron():
-    """Two labels of one image; the model's last layer tells them apart and nothing else."""
+    """The two records are one image with two labels, which affect the last layer only."""
     hidden, clip, batch = 4, 0.5, 5
     rng = np.random.default_rng(9)
     features = rng.uniform(size=(batch + 1, 6))
@@ -318,7 +318,7 @@ def boxed(w=1.0):
 
 
 def of_step(problem_of):
-    """A gradient step of length 1/L shrinks as the weight grows."""
+    """Return the relative change of a gradient step of size 1/L."""
     return 2.0 * problem_of(1.0).smoothness / problem_of(2.0).smoothness
 
 
@@ -398,7 +398,7 @@ def test_what_is_assumed_follows_the_weight_too_and_is_never_proven(name):
 
 
 def test_the_sparse_vector_technique_is_told_the_problems_change_of_its_query():
-    """Threshold and queries: Delta / s_1 + 2 c Delta / s_2, with Delta twice a loss's change."""
+    """The loss is Delta / s_1 + 2 c Delta / s_2, Delta twice the change of a loss."""
     problem, count = classified(), 2
     algorithm = algorithms.load("ipp_admm")(c=count, threshold_scale="standard")
     noisy = algorithm.calibrate(Budget(1.0, 1e-4), problem, graph(), 5)

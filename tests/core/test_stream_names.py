@@ -1,5 +1,4 @@
-"""Names that key random streams. Another name is another draw: every published number would move,
-whatever a concept is called by now."""
+"""Names of random streams, which are part of the seeds of all published numbers."""
 
 from dataclasses import dataclass, field
 
@@ -64,7 +63,7 @@ NAMES = {
 
 @dataclass(frozen=True)
 class Recording(Streams):
-    """Streams that keep the names they are asked for."""
+    """Streams that record the names of all requested streams."""
 
     asked: set[str] = field(default_factory=set)
 
