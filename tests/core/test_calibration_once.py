@@ -149,7 +149,7 @@ def cell(**changes):
 
 
 def test_the_privacy_row_is_of_the_worst_graph_of_all_runs():
-    r"""M-ADMM at given noise: :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
+    r"""M-ADMM with fixed noise: :math:`D_t = 2\eta|N_i|1.02^t` and the scale 1.02^-t of the centre.
     The formula is :math:`\sum_t w/D_t\,(1.02^t + 2.8)` and the accountant's loss
     :math:`\sum_t 2w\sqrt d/D_t\,1.02^t + 2.8\,(w/4)/(\mu + D_t)`, at the smallest degree."""
     prepared = {"rows": logistic_rows(400, 3)}

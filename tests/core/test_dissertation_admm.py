@@ -292,8 +292,8 @@ def test_noise_that_falls_as_penalties_grow_costs_the_same_in_every_iteration(
 ):
     r"""M-ADMM: the gradient at a message is :math:`D_t b_t`.
 
-    Its scale is constant if the noise decreases as :math:`1.02^{-t}`, and otherwise grows by 1.02 per
-    iteration. The loss is :math:`\Delta` over this scale, plus the Jacobian term."""
+    Its scale is constant if the noise decreases as :math:`1.02^{-t}`, and otherwise grows by 1.02
+    per iteration. The loss is :math:`\Delta` over this scale, plus the Jacobian term."""
     T = 12
     kind = perturbed(PenaltyPerturbation, penalty_growth=1.02, t_0=1, growth=growth)
     done = kind.calibrate(Budget(10.0, 1e-4), problem, network, T)
