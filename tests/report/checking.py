@@ -262,7 +262,7 @@ def check(results: Path, *, some: bool = False) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Check a report, and list the findings.")
     parser.add_argument("results", type=Path, help="folder of a scale, such as results/paper")
-    parser.add_argument("--some", action="store_true", help="one page of each kind, one figure per paper")
+    parser.add_argument("--some", action="store_true", help="a page per kind, a figure per paper")
     options = parser.parse_args()
     found = check(options.results, some=options.some)
     print(*found, f"{len(found)} findings", sep="\n")
