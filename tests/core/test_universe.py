@@ -321,7 +321,7 @@ def test_a_sparse_network_is_what_it_promises():
         "a self-loop": lambda g, w: g.__setitem__((5, 5), 1.0),
         "an entry other than 1": lambda g, w: g.__setitem__((0, 1), 2.0),
         "an asymmetric matrix": lambda g, w: w.__setitem__((0, 1), 0.5),
-        "no finite real numbers": lambda g, w: w.__setitem__((0, 0), np.nan),
+        "not finite real numbers": lambda g, w: w.__setitem__((0, 0), np.nan),
         r"sum of row of network.weights\[agent 7\]": lambda g, w: w.__setitem__((7, 7), 0.9),
         "a weight without an edge": lambda g, w: (
             w.__setitem__((0, 5), 0.1), w.__setitem__((5, 0), 0.1),

@@ -15,8 +15,8 @@ from private_consensus.common.errors import InvalidInput
 ATTEMPTS = 100
 """Number of sampled graphs after which a random family is refused as not connectable."""
 
-_RESTARTS = 1000
-_STUCK = 50
+_MAX_RESTARTS = 1000
+_MAX_FAILED_PAIRINGS = 50
 """Number of consecutive pairings without a new edge after which sampling starts from scratch."""
 
 
@@ -114,7 +114,7 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
     InvalidInput
         If no graph was completed.
     """
-    for _ in range(_RESTARTS):
+    for _ in range(_MAX_RESTARTS):
         links = _paired(generator, agents, degree)
         if links is not None:
             return links
@@ -124,8 +124,8 @@ def random_regular(generator: np.random.Generator, agents: int, degree: int) -> 
 def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
     """Return the edges of a regular graph; None if some stubs cannot be paired."""
     ends = np.repeat(np.arange(agents), degree)
-    links, used_numbers, stuck = np.empty(0, np.int64), np.empty(0, np.int64), 0
-    while len(ends) and stuck < _STUCK:
+    links, used_numbers, failed_pairings = np.empty(0, np.int64), np.empty(0, np.int64), 0
+    while len(ends) and failed_pairings < _MAX_FAILED_PAIRINGS:
         pairs = np.sort(generator.permutation(ends).reshape(-1, 2), axis=1)
         numbers = pairs[:, 0] * agents + pairs[:, 1]
         first = np.zeros(len(numbers), dtype=bool)
@@ -135,7 +135,7 @@ def _paired(generator, agents: int, degree: int) -> np.ndarray | None:
         added = np.sort(numbers[new])
         used_numbers = np.insert(used_numbers, np.searchsorted(used_numbers, added), added)
         ends = pairs[~new].ravel()
-        stuck = 0 if new.any() else stuck + 1
+        failed_pairings = 0 if new.any() else failed_pairings + 1
     return None if len(ends) else np.stack(np.divmod(links, agents), axis=-1)
 
 

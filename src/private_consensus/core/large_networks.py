@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 _TOLERANCE = 1e-10
 """Residual of an eigenvector, relative to its eigenvalue, at which the iteration stops."""
 
-_RESTARTS = 2000
-_BASIS = 40
+_MAX_RESTARTS = 2000
+_KRYLOV_DIMENSION = 40
 
-_FACTORED = 2e8
+_MAX_FACTORISED = 2e8
 """Number of agents times squared bandwidth up to which a matrix is factorised."""
 
 
@@ -37,12 +37,14 @@ def require_graph(graph: csr_array, agents: int) -> None:
         Required n.
     """
     _require_matrix("network.graphs", graph, agents)
-    sorted_once = bool(graph.has_canonical_format)
-    require(sorted_once, "network.graphs", "unsorted or repeated entries", "each edge once, sorted")
+    is_canonical = bool(graph.has_canonical_format)
+    require(
+        is_canonical, "network.graphs", "unsorted or repeated entries", "each edge once, sorted"
+    )
     require(bool((graph.data == 1).all()), "network.graphs", "an entry other than 1", "1 per edge")
     require(not graph.diagonal().any(), "network.graphs", "a self-loop", "no self-loops")
-    undirected = _equal(graph, graph.T.tocsr())
-    require(undirected, "network.graphs", "a directed graph", "an undirected graph")
+    is_undirected = _equal(graph, graph.T.tocsr())
+    require(is_undirected, "network.graphs", "a directed graph", "an undirected graph")
 
 
 def require_weights(matrix: csr_array, graph: csr_array) -> None:
@@ -57,18 +59,30 @@ def require_weights(matrix: csr_array, graph: csr_array) -> None:
     """
     agents = graph.shape[0]
     _require_matrix("network.weights", matrix, agents)
-    even = _equal(matrix, matrix.T.tocsr())
-    require(even, "network.weights", "an asymmetric matrix", "a symmetric matrix")
+    is_symmetric = _equal(matrix, matrix.T.tocsr())
+    require(is_symmetric, "network.weights", "an asymmetric matrix", "a symmetric matrix")
     sums = matrix.sum(1)
-    worst = int(np.abs(sums - 1.0).argmax())
-    sums_to_one = abs(sums[worst] - 1.0) <= ROUNDING * agents
-    require(sums_to_one, f"sum of row of network.weights[agent {worst}]", float(sums[worst]), "1")
-    itself = np.count_nonzero(matrix.diagonal())
-    on_links = matrix.multiply(graph)
-    linked = matrix.count_nonzero() == itself + on_links.count_nonzero()
-    require(linked, "network.weights", "a weight without an edge", "0 for agents without an edge")
-    weighted = bool((on_links.data >= 0).all())
-    require(weighted, "network.weights", "a negative weight of an edge", "weights >= 0 on edges")
+    worst_row = int(np.abs(sums - 1.0).argmax())
+    sums_to_one = abs(sums[worst_row] - 1.0) <= ROUNDING * agents
+    require(
+        sums_to_one,
+        f"sum of row of network.weights[agent {worst_row}]",
+        float(sums[worst_row]),
+        "1",
+    )
+    diagonal_count = np.count_nonzero(matrix.diagonal())
+    edge_weights = matrix.multiply(graph)
+    only_on_edges = matrix.count_nonzero() == diagonal_count + edge_weights.count_nonzero()
+    require(
+        only_on_edges,
+        "network.weights",
+        "a weight without an edge",
+        "0 for agents without an edge",
+    )
+    is_nonnegative = bool((edge_weights.data >= 0).all())
+    require(
+        is_nonnegative, "network.weights", "a negative weight of an edge", "weights >= 0 on edges"
+    )
 
 
 def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
@@ -78,8 +92,8 @@ def _require_matrix(key: str, matrix: csr_array, agents: int) -> None:
     expected = f"a sparse matrix (csr) of {agents} x {agents} agents, at least 1"
     require(is_csr, key, type(matrix).__name__, expected)
     require(matrix.shape == (agents, agents) and agents >= 1, key, matrix.shape, expected)
-    real = matrix.dtype.kind in "iuf" and bool(np.isfinite(matrix.data).all())
-    require(real, key, "entries that are no finite real numbers", "finite real numbers")
+    is_real = matrix.dtype.kind in "iuf" and bool(np.isfinite(matrix.data).all())
+    require(is_real, key, "entries that are not finite real numbers", "finite real numbers")
 
 
 def _equal(matrix: csr_array, transpose: csr_array) -> bool:
@@ -247,7 +261,7 @@ def narrow(matrix: csr_array) -> bool:
     position[reverse_cuthill_mckee(matrix, symmetric_mode=True)] = np.arange(n)
     tails = np.repeat(np.arange(n), np.diff(matrix.indptr))
     width = int(np.abs(position[tails] - position[matrix.indices]).max())
-    return n * width**2 <= _FACTORED
+    return n * width**2 <= _MAX_FACTORISED
 
 
 def _centred(x: np.ndarray) -> np.ndarray:
@@ -258,7 +272,7 @@ def _lanczos(product_with, n: int, selection: str = "LM") -> float:
     from scipy.sparse.linalg import LinearOperator, eigsh
 
     operator = LinearOperator((n, n), matvec=product_with, dtype=float)
-    options = {"ncv": min(n - 1, _BASIS), "maxiter": _RESTARTS, "tol": _TOLERANCE}
+    options = {"ncv": min(n - 1, _KRYLOV_DIMENSION), "maxiter": _MAX_RESTARTS, "tol": _TOLERANCE}
     eigenvalues = eigsh(
         operator, 1, which=selection, v0=_start(n), return_eigenvectors=False, **options
     )

@@ -222,8 +222,8 @@ class Network:
         )
 
     def _by_run(self, values: Iterable[np.ndarray]) -> np.ndarray:
-        stacked = np.stack(list(values))
-        return stacked[0] if self.shared else stacked
+        stack = np.stack(list(values))
+        return stack[0] if self.shared else stack
 
     @cached_property
     def closed_neighbourhoods(self) -> np.ndarray:
@@ -234,8 +234,8 @@ class Network:
 
         eye = eye_array(self.n_agents, format="csr")
         agents = np.arange(self.n_agents)
-        closed = [(graph + eye).tocsr() for graph in self._graphs]
-        return self._by_run(large_networks.padded_rows(closed, agents))
+        closed_graphs = [(graph + eye).tocsr() for graph in self._graphs]
+        return self._by_run(large_networks.padded_rows(closed_graphs, agents))
 
     @cached_property
     def open_neighbourhoods(self) -> np.ndarray:
@@ -403,12 +403,12 @@ class SparseNetwork(Network):
         Hutchinson's estimator with ``PROBES`` fixed vectors of signs.
         """
         matrix, n = self.weights[0], self.n_agents
-        now = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
+        vectors = np.random.default_rng(0).integers(0, 2, (n, PROBES)) * 2.0 - 1.0
         traces = []
         while len(traces) <= highest:
-            after = matrix @ now
-            traces += [(now * now).sum() / PROBES, (now * after).sum() / PROBES]
-            now = after
+            products = matrix @ vectors
+            traces += [(vectors * vectors).sum() / PROBES, (vectors * products).sum() / PROBES]
+            vectors = products
         return np.array(traces[: highest + 1])
 
     # Products never add values of different runs, and add the terms of a row in a fixed order: the
@@ -520,8 +520,8 @@ def _require_adjacency(adjacency: np.ndarray) -> None:
     require_array("network.adjacency", adjacency, _AXES, optional=1, kinds="b")
     square = (*adjacency.shape[:-1], adjacency.shape[-2])
     require_shape("network.adjacency", adjacency, square, "a square matrix")
-    loops = np.diagonal(adjacency, axis1=-2, axis2=-1)
-    require_each(~loops, "network.adjacency", loops, ("run", "agent"), "no self-loop")
+    self_loops = np.diagonal(adjacency, axis1=-2, axis2=-1)
+    require_each(~self_loops, "network.adjacency", self_loops, ("run", "agent"), "no self-loop")
     reverse = adjacency.swapaxes(-1, -2)
     expected = "an undirected graph; this graph is directed, without the reverse edge"
     require_each(~adjacency | reverse, "network.adjacency", adjacency, _AXES, expected)
@@ -532,16 +532,16 @@ def _require_mixing(mixing: np.ndarray, adjacency: np.ndarray) -> None:
     require_shape("network.mixing", mixing, adjacency.shape, "the adjacency")
     require_finite("network.mixing", mixing, _AXES)
     rounding = tolerance_of(mixing)
-    even = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
-    require_each(even, "network.mixing", mixing, _AXES, "a symmetric matrix")
+    is_symmetric = np.abs(mixing - mixing.swapaxes(-1, -2)) <= rounding
+    require_each(is_symmetric, "network.mixing", mixing, _AXES, "a symmetric matrix")
     sums = mixing.sum(-1)
     sums_to_one = np.abs(sums - 1.0) <= rounding * max(1, mixing.shape[-1])
     require_each(sums_to_one, "sum of row of network.mixing", sums, ("run", "agent"), "1")
-    itself = np.eye(mixing.shape[-1], dtype=bool)
-    linked = adjacency | itself | (mixing == 0)
-    require_each(linked, "network.mixing", mixing, _AXES, "0 for agents without an edge")
-    weighted = itself | (mixing >= 0)
-    require_each(weighted, "network.mixing", mixing, _AXES, "a weight >= 0 on an edge")
+    is_diagonal = np.eye(mixing.shape[-1], dtype=bool)
+    only_on_edges = adjacency | is_diagonal | (mixing == 0)
+    require_each(only_on_edges, "network.mixing", mixing, _AXES, "0 for agents without an edge")
+    is_nonnegative = is_diagonal | (mixing >= 0)
+    require_each(is_nonnegative, "network.mixing", mixing, _AXES, "a weight >= 0 on an edge")
 
 
 def require_same_agents(problem: Any, network: Any) -> None:
@@ -821,12 +821,12 @@ def _complete(agents: int) -> np.ndarray:
 
 def drawn(name: str) -> bool:
     """Return True if graphs of this family are sampled from the graph streams."""
-    return name in _DRAWN
+    return name in _RANDOM_GRAPHS
 
 
-_DRAWN = ("erdos_renyi", "random_edges", "random_regular")
+_RANDOM_GRAPHS = ("erdos_renyi", "random_edges", "random_regular")
 
-_ALWAYS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
+_FIXED_GRAPHS: dict[str, Callable[[int], Iterable[tuple[int, int]]]] = {
     "ring": lambda agents: ((i, (i + 1) % agents) for i in range(agents)),
     "path": lambda agents: pairwise(range(agents)),
     "star": lambda agents: ((0, i) for i in range(1, agents)),
@@ -839,7 +839,7 @@ GRAPHS: dict[str, Callable[..., np.ndarray]] = {
     "random_regular": random_regular,
     "grid": grid,
     "edges": lambda streams, agents, *, edges: from_edges(agents, edges),
-    **{name: always(maker) for name, maker in _ALWAYS.items()},
+    **{name: always(maker) for name, maker in _FIXED_GRAPHS.items()},
 }
 """Graph families: functions of streams, the number of agents and parameters of the family, which
 return the adjacency matrix ([R,] n, n)."""
@@ -868,7 +868,7 @@ LINKS: dict[str, Callable[..., list[np.ndarray] | np.ndarray]] = {
     "edges": lambda streams, agents, *, edges: np.array(edges) - 1,
     **{
         name: lambda streams, agents, maker=maker: np.array(list(maker(agents)))
-        for name, maker in _ALWAYS.items()
+        for name, maker in _FIXED_GRAPHS.items()
     },
 }
 """Graph families for many agents. The functions return the edges [edges, 2] of one graph, or a list

@@ -36,7 +36,7 @@ def partition_iid(
     ndarray of int, shape (runs, agents, max(sizes))
         Rows of each agent, padded with ``UNUSED``.
     """
-    sizes = _checked(sizes, len(labels))
+    sizes = _checked_sizes(sizes, len(labels))
     agent_rows = np.full((len(generators), len(sizes), sizes.max()), UNUSED)
     filled = np.arange(sizes.max()) < sizes[:, None]
     for run, generator in enumerate(generators):
@@ -73,7 +73,7 @@ def partition_unequal(
     ndarray of int, shape (runs, agents, largest size)
         Rows of each agent, padded with ``UNUSED``.
     """
-    _checked([smallest] * agents, len(labels))
+    _checked_sizes([smallest] * agents, len(labels))
     require(concentration > 0, "partition.concentration", concentration, "a number > 0")
     expected = f"between {agents * smallest} and the {len(labels)} records"
     require(agents * smallest <= total <= len(labels), "partition.total", total, expected)
@@ -114,12 +114,12 @@ def partition_dirichlet(
     ndarray of int, shape (runs, agents, max(sizes))
         Rows of each agent, padded with ``UNUSED``.
     """
-    sizes = _checked(sizes, len(labels))
+    sizes = _checked_sizes(sizes, len(labels))
     require(concentration > 0, "partition.concentration", concentration, "a number > 0")
     classes, codes = np.unique(labels, return_inverse=True)
     frequency = np.bincount(codes) / len(codes)
     runs = [
-        _skewed(codes, sizes, concentration * len(classes) * frequency, generator)
+        _skewed_rows(codes, sizes, concentration * len(classes) * frequency, generator)
         for generator in generators
     ]
     return _padded(runs)
@@ -152,34 +152,34 @@ def label_shares(labels: np.ndarray, agent_rows: np.ndarray) -> np.ndarray:
     return counts / sizes_of(agent_rows)[..., None]
 
 
-def _skewed(
+def _skewed_rows(
     codes: np.ndarray, sizes: np.ndarray, alpha: np.ndarray, generator: np.random.Generator
 ) -> list[np.ndarray]:
     """Return the rows of each agent of one run; ``alpha`` are the Dirichlet parameters."""
-    stacks = [generator.permutation(np.flatnonzero(codes == c)) for c in range(len(alpha))]
-    used = np.zeros(len(alpha), int)
+    class_rows = [generator.permutation(np.flatnonzero(codes == c)) for c in range(len(alpha))]
+    used_counts = np.zeros(len(alpha), int)
     agents: list[np.ndarray] = [np.empty(0, int)] * len(sizes)
     # In random order: the last agents have the records of the classes that remain.
     for agent in generator.permutation(len(sizes)):
-        remaining = np.array([len(s) for s in stacks]) - used
+        remaining = np.array([len(s) for s in class_rows]) - used_counts
         mixture = generator.dirichlet(np.maximum(alpha, 1e-3))
-        counts = _available(mixture, remaining, int(sizes[agent]))
-        pieces = [s[t : t + n] for s, t, n in zip(stacks, used, counts, strict=True)]
+        counts = _class_counts(mixture, remaining, int(sizes[agent]))
+        pieces = [s[t : t + n] for s, t, n in zip(class_rows, used_counts, counts, strict=True)]
         agents[agent] = generator.permutation(np.concatenate(pieces))
-        used += counts
+        used_counts += counts
     return agents
 
 
-def _available(mixture: np.ndarray, remaining: np.ndarray, size: int) -> np.ndarray:
+def _class_counts(mixture: np.ndarray, remaining: np.ndarray, size: int) -> np.ndarray:
     """Return numbers of records per class, close to ``mixture * size``, with the sum ``size``.
 
     They do not exceed the numbers of remaining records.
     """
     counts = np.minimum(largest_remainders(mixture, size), remaining)
     while counts.sum() < size:
-        spare = remaining - counts
-        weights = np.where(spare > 0, np.maximum(mixture, 1e-12), 0)
-        counts += np.minimum(largest_remainders(weights, size - counts.sum()), spare)
+        available = remaining - counts
+        weights = np.where(available > 0, np.maximum(mixture, 1e-12), 0)
+        counts += np.minimum(largest_remainders(weights, size - counts.sum()), available)
     return counts
 
 
@@ -213,7 +213,7 @@ def _padded(runs: list[list[np.ndarray]]) -> np.ndarray:
     return agent_rows
 
 
-def _checked(sizes: int | Sequence[int], records: int) -> np.ndarray:
+def _checked_sizes(sizes: int | Sequence[int], records: int) -> np.ndarray:
     sizes = np.atleast_1d(np.asarray(sizes, int))
     expected = f"at most the {records} records there are"
     require(len(sizes) <= records, "partition.agents", len(sizes), expected)

@@ -25,7 +25,7 @@ UNIT_LAWS: dict[str, Law] = {
     "uniform": lambda generator, shape: generator.random(shape),
 }
 
-FILLED = {
+IN_PLACE_LAWS = {
     UNIT_LAWS["normal"]: lambda generator, out: generator.standard_normal(out=out),
     UNIT_LAWS["uniform"]: lambda generator, out: generator.random(out=out),
 }
@@ -171,15 +171,15 @@ class Streams:
         shape, generators = _checked_shape(shape), self._some_generators(purpose, name)
         # Several iterations are sampled per call, since each call has a constant cost. The numbers
         # are unchanged.
-        ahead = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
-        while ahead == 1 and draw in FILLED:
+        chunk_size = max(1, min(256, 4096 // max(1, int(np.prod(shape)))))
+        while chunk_size == 1 and draw in IN_PLACE_LAWS:
             # Large arrays, such as one number per pair of agents, are filled in place.
-            drawn = np.empty((len(generators), *shape))
-            for g, row in zip(generators, drawn, strict=True):
-                FILLED[draw](g, row)
-            yield drawn
+            samples = np.empty((len(generators), *shape))
+            for g, row in zip(generators, samples, strict=True):
+                IN_PLACE_LAWS[draw](g, row)
+            yield samples
         while True:
-            chunk = np.stack([draw(g, (ahead, *shape)) for g in generators], axis=1)
+            chunk = np.stack([draw(g, (chunk_size, *shape)) for g in generators], axis=1)
             yield from chunk
 
     def _some_generators(self, purpose: str, name: str) -> list[np.random.Generator]:
