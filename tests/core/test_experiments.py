@@ -143,8 +143,8 @@ def spoilt(loaded):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("scales", ["reference"], "scales: found 'reference', expected a name that is not taken"),
-        ("scales", ["smoke"], "scales: found 'smoke', expected a name that is not taken"),
+        ("scales", ["reference"], "scales: 'reference' is a predefined name"),
+        ("scales", ["smoke"], "scales: 'smoke' is a predefined name"),
         ("scales", ["tiny"], r"fig1\.scales\.tiny: missing"),
         (f"{FIG1}/scales", {"smokey": {"runs": 2}}, "found 'smokey', expected one of smoke$"),
         (f"{FIG1}/horizon", True, "horizon: .*found True"),
@@ -166,10 +166,10 @@ BEFORE_THE_END = f"{FIG1}/intermediate_measures"
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (f"{FIG1}/axes/value", AXIS, "axes: found 'value', expected a name that is no column"),
-        (f"{FIG1}/axes/t", AXIS, "axes: found 't', expected a name that is no column"),
-        (f"{FIG1}/axes/run", AXIS, "axes: found 'run', expected a name that is no column"),
-        (f"{FIG1}/axes/verdict", AXIS, "axes: found 'verdict', expected a name that is no column"),
+        (f"{FIG1}/axes/value", AXIS, "axes: 'value' is a column of results"),
+        (f"{FIG1}/axes/t", AXIS, "axes: 't' is a column of results"),
+        (f"{FIG1}/axes/run", AXIS, "axes: 'run' is a column of results"),
+        (f"{FIG1}/axes/verdict", AXIS, "axes: 'verdict' is a column of results"),
         (f"{FIG1}/axes/e", {**AXIS, "set": "budget.epsilonn"}, "found 'budget.epsilonn', expected"),
         (
             f"{FIG1}/axes/e",
@@ -221,9 +221,9 @@ BEFORE_THE_END = f"{FIG1}/intermediate_measures"
         (f"{FIG1}/runs_per_batch", 10**9, "runs_per_batch: .*10000.*found 1000000000"),
         (f"{FIG1}/problem/records", -5, "problem.records: found -5, expected a whole number >= 1"),
         (f"{FIG1}/problem/box", 0.0, "problem.box: found 0.0, expected a finite number > 0"),
-        (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected positive numbers, each once"),
-        (f"{PANEL}/goals", [-1.0], "goals: found -1.0, expected positive numbers"),
-        (f"{PANEL}/goals", [float("inf")], "goals: found inf, expected positive numbers"),
+        (f"{PANEL}/goals", [0.1, 0.1], "goals: found 0.1, expected different positive numbers"),
+        (f"{PANEL}/goals", [-1.0], "goals: found -1.0, expected different positive numbers"),
+        (f"{PANEL}/goals", [float("inf")], "goals: found inf, expected different positive numbers"),
         (f"{FIG1}/scales/smoke/set", {"horizon": 1.5}, "horizon: found 1.5, expected a whole"),
         (f"{PANEL}/x", "epsilom", "x: found 'epsilom', expected one of "),
         (f"{PANEL}/curves/0/by", "deltas", "by: found 'deltas', expected one of "),
@@ -261,7 +261,7 @@ def test_a_name_that_reaches_nothing_is_refused(spoilt, path, value, message):
         (
             f"{REPAIRED}/set",
             {"budget.delta": 0.1, "budget.delta.records_power": -1},
-            "a mapping, as the path continues",
+            "a section with keys",
         ),
         (f"{REPAIRED}/set", {"network": 0.5}, "network: found 0.5, expected a mapping"),
         (
@@ -307,7 +307,7 @@ def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
     spec = complete()
     figure = spec["figures"]["showkatbakhsh_fig1"]
     lines = spoilt("figures/everything", figure).lines
-    assert any("everything: found the name of a rule of the workflow" in line for line in lines)
+    assert any("everything: the name is that of a rule of the workflow" in line for line in lines)
     rules = "".join(f.read_text() for f in (CONFIG.parent / "workflow/rules").glob("*.smk"))
     rules += (CONFIG.parent / "Snakefile").read_text()
     assert set(re.findall(r"^(?:use )?rule (\w+)(?: as (\w+))?", rules, re.M)) <= {
@@ -324,7 +324,7 @@ def test_a_name_stands_for_one_thing(spoilt, monkeypatch, tmp_path):
         planning.load({**ONE, "papers": ["showkatbakhsh", "copy"]}, tmp_path)
     for section in ("figures", "experiments"):
         where = f"{section}.showkatbakhsh_fig1"
-        assert any(f"copy.{where}: found the name of showkatbakhsh.{where}" in line
+        assert any(f"copy.{where}: the name is that of showkatbakhsh.{where}" in line
                    for line in caught.value.lines)  # fmt: skip
 
 
@@ -377,7 +377,7 @@ def test_a_key_that_stands_twice_is_refused_in_whatever_file(tmp_path):
         (f"{FIG1}/runs", "some", "runs: .*found 'some'"),
         (f"{FIG1}/algorithms", {"magic": {}}, "expected one of .*gradient_descent"),
         (f"{FIG1}/axes/horizon/set", "weather.today", "found 'weather.today', expected one of"),
-        (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes.gamma: unknown axis"),
+        (f"{FIG1}/scales/smoke/axes", {"gamma": [1]}, "axes: found 'gamma', expected one of"),
         ("figures/showkatbakhsh_fig1/panels/0/experiment", "no", "found 'no', expected one of"),
         (f"{PANEL}/curves/0/variant", "no", "found 'no', expected one of"),
         (

@@ -143,8 +143,8 @@ def test_who_joins_a_coalition_takes_nothing_away(algorithm):
     ("changes", "said"),
     [
         ({"agent": N + 1}, "agent: expected 1 to 5"),
-        ({"rounds": [1]}, "expected rounds for show: rounds"),
-        ({"show": "rounds"}, "expected rounds for show: rounds"),
+        ({"rounds": [1]}, "rounds: required if show is rounds"),
+        ({"show": "rounds"}, "rounds: required if show is rounds"),
         ({"show": "rounds", "rounds": [1, T + 1]}, "rounds: expected 1 to 4"),
         ({"algorithm": {"name": "telepathy"}}, "expected one of"),
         ({"observer": "nobody"}, "secure sums"),

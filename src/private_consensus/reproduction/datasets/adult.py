@@ -178,7 +178,9 @@ def _from_ucimlrepo(downloads: Downloads, url: str) -> pl.DataFrame:
             raise Unavailable(f"no table within {error.timeout:g} s") from None
         except subprocess.CalledProcessError as error:
             lines = error.stderr.decode(errors="replace").strip().splitlines()
-            raise Unavailable(lines[-1] if lines else "no message") from None
+            raise Unavailable(
+                lines[-1] if lines else "ucimlrepo failed without a message"
+            ) from None
         except OSError as error:
             raise Unavailable(f"unreadable table ({type(error).__name__})") from None
 

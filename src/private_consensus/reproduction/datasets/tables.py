@@ -90,7 +90,7 @@ class Schema:
         absent = [c for c in self.columns if c not in table.columns]
         if absent:
             raise InvalidInput(
-                "columns", ", ".join(table.columns), f"in addition {', '.join(absent)}"
+                "columns", ", ".join(table.columns), f"also the columns {', '.join(absent)}"
             )
         table = table.select(
             pl.col(c).cast(pl.Int64 if self.is_numeric(c) else pl.String) for c in self.columns

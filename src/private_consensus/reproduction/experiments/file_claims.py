@@ -96,7 +96,7 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], key_path: str) 
 
 
 def _flat(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace the key ``series`` by its contents."""
+    """Return the keys of a test, with those of its ``series`` on the same level."""
     flat = {}
     for key, value in entry.items():
         flat |= value if key == "series" else {key: value}

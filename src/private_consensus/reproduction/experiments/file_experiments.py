@@ -155,7 +155,7 @@ def _variant(
     for key, value in changes.items():
         if value is None and key not in base:
             raise configuration_error(
-                f"{key_path}.{key}", value, "a value, since there is none to remove"
+                f"{key_path}.{key}", value, "a value; ~ only removes an inherited parameter"
             )
     if "extends" not in changes:
         return dict(changes)

@@ -386,7 +386,7 @@ def _taken_names(papers: Mapping[str, Paper]) -> Iterator[str]:
         ):
             for name in entries:
                 if name in owners:
-                    message = f"found the name of {owners[name]}, expected another"
+                    message = f"the name is that of {owners[name]}; choose another name"
                     yield f"{key}.{section}.{name}: {message}"
                 owners[name] = f"{key}.{section}.{name}"
 
@@ -542,7 +542,7 @@ def _patched(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
         *keys, last = path.split(".")
         for key in keys:
             inside = tree.get(key, {})
-            require(isinstance(inside, dict), path, inside, "a mapping, as the path continues")
+            require(isinstance(inside, dict), path, inside, "a section with keys")
             if id(inside) not in copies:
                 tree[key] = inside = dict(inside)
                 copies[id(inside)] = inside
@@ -568,7 +568,7 @@ def _wrong_scales(configured_scale: str, papers: Mapping[str, Paper]) -> Iterato
         yield expected("scale", configured_scale, (*SCALES, *declared))
     for key, paper in papers.items():
         for scale in sorted({*paper.scales} & {*SCALES, RESERVED}):
-            yield f"{key}.scales: found {scale!r}, expected a name that is not taken"
+            yield f"{key}.scales: {scale!r} is a predefined name; choose another name"
         for name, experiment in paper.experiments.items():
             key_path = f"{key}.experiments.{name}.scales"
             for scale in sorted(set(experiment.scales) - {SMOKE, *paper.scales}):

@@ -176,7 +176,7 @@ def _uses(key: str, paper: Paper) -> Iterator[Use]:
 
 
 def _wrong_use(use: Use, paper: Paper) -> Iterator[str]:
-    """Yield one line per name in a use of measurements that does not exist."""
+    """Yield one line per unknown experiment, algorithm, variant, measure or axis of a use."""
     experiment = paper.experiments.get(use.experiment)
     if experiment is None:
         yield expected(use.key_path, use.experiment, paper.experiments)
@@ -219,13 +219,13 @@ def unknown_variant(
 
 def _wrong_axes(key_path: str, experiment: Experiment) -> Iterator[str]:
     for axis in sorted(set(experiment.axes) & RESERVED):
-        yield f"{key_path}.axes: found {axis!r}, expected a name that is no column of results"
+        yield f"{key_path}.axes: {axis!r} is a column of results; choose another name"
 
 
 def _wrong_scales(key_path: str, experiment: Experiment) -> Iterator[str]:
     for scale, reduced in experiment.scales.items():
         for axis in sorted(set(reduced.axes) - set(experiment.axes)):
-            yield f"{key_path}.scales.{scale}.axes.{axis}: unknown axis"
+            yield expected(f"{key_path}.scales.{scale}.axes", axis, experiment.axes)
 
 
 def _preparations_set(experiment: Experiment) -> set[str]:
@@ -394,7 +394,7 @@ def _wrong_panel(key_path: str, panel: FigurePanel, paper: Paper) -> Iterator[st
     for goal in panel.goals:
         if not math.isfinite(goal) or (panel.log_x and goal <= 0) or panel.goals.count(goal) > 1:
             kind = "positive numbers" if panel.log_x else "numbers"
-            yield f"{key_path}.goals: found {goal!r}, expected {kind}, each once"
+            yield f"{key_path}.goals: found {goal!r}, expected different {kind}"
 
 
 def _wrong_curve(

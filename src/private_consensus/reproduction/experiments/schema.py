@@ -518,7 +518,7 @@ class Views(Strict):
         if self.agent > self.network.agents:
             raise ValueError(f"agent: expected 1 to {self.network.agents}")
         if (self.show == "rounds") != bool(self.rounds):
-            raise ValueError("expected rounds for show: rounds, none for other values of show")
+            raise ValueError("rounds: required if show is rounds, and not allowed otherwise")
         if not all(1 <= t <= self.horizon for t in self.rounds):
             raise ValueError(f"rounds: expected 1 to {self.horizon}, the horizon")
         return self

@@ -214,7 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             target = options.out / f"{file.stem}-{name}.pdf"
             drawing = sized(specification, inches)
             if (height := height_of(drawing)) > MAX_HEIGHT:
-                print(f"{target.name}: not written, {height:.1f} inches high", file=sys.stderr)
+                reason = f"its height of {height:.1f} inches is above {MAX_HEIGHT:g}"
+                print(f"{target.name}: not written, because {reason}", file=sys.stderr)
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(pdf_of(_svg(drawing)))
