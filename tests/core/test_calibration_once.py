@@ -1,5 +1,7 @@
 """A setting is calibrated once, for its runs, its privacy row and its audit."""
 
+from functools import wraps
+
 import numpy as np
 import polars as pl
 import pytest
@@ -200,6 +202,7 @@ def test_environments_with_one_problem_build_it_once_and_compute_what_each_compu
     """Two networks share the data of a block; the output is byte-identical to separate runs."""
     built, build = [], logistic_regression.build
 
+    @wraps(build)  # its annotations state whether the problem is shared
     def counted(streams, *given, **named):
         built.append(streams.runs)
         return build(streams, *given, **named)
