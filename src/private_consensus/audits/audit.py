@@ -296,8 +296,9 @@ def audit(
             )
         ),
         coverage=Coverage(
-            agents=plan.attacks[0].network.n_agents, records=int(problem.records),
-            iterations=horizon, dim=int(problem.dim), delta=delta,
+            agents=plan.attacks[0].network.n_agents,
+            records=int(problem.records) if problem.offers("records") else 0, iterations=horizon,
+            dim=int(problem.dim), delta=delta,
             degrees=tuple(sorted(set(np.ravel(plan.attacks[0].network.degrees).astype(int).tolist()))),
             attacked=plan.agents, pairs=plan.pairs,
             outputs=("released and exchanged messages", *report.outputs),

@@ -595,7 +595,7 @@ class QuantisedRoundsRecovery(RoundsRecovery):
         return replace(stack([self.algorithm]), T=np.array([float(horizon)]))
 
     def noise_weight(self, batch: Any) -> float:
-        a, e, _ = batch.of(0)
+        a, e, _ = batch.coefficients(0)
         return a * e
 
 
@@ -612,7 +612,7 @@ class DiscreteMessageRecovery(QuantisedRoundsRecovery):
         if execution.internal is None or not sites:
             return
         ready = self.ready(sent.shape[1])
-        x, grid = ready.start(problem, network, streams, 1).x[0], ready.of(0)[2]
+        x, grid = ready.start(problem, network, streams, 1).x[0], ready.coefficients(0)[2]
         within = streams.sequence("data", "uniform", (problem.n_agents, problem.dim), "in a step")
         for t, draw in zip(range(sent.shape[1]), ready.draws(problem, streams), strict=False):
             rounded = np.empty_like(x)

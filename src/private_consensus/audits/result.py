@@ -83,7 +83,8 @@ class Coverage:
     Parameters
     ----------
     agents, records, iterations, dim : int
-        Sizes of the executed problem: agents, records per agent, iterations, coordinates.
+        Sizes of the executed problem: agents, records per agent, iterations, coordinates. The
+        number of records is 0 for a stream of measurements.
     delta : float
         Delta at which epsilon is compared.
     degrees : tuple of int
@@ -117,10 +118,11 @@ class Coverage:
         if not self.agents:
             return []
         attacked = f"{len(self.attacked)} of {self.agents}: {', '.join(map(str, self.attacked))}"
-        sizes = (
-            f"{self.agents} agents", f"{self.records} records per agent",
-            f"{self.iterations} iterations", f"{self.dim} coordinates", f"delta {self.delta:g}",
-        )  # fmt: skip
+        sizes = [f"{self.agents} agents"]
+        if self.records:
+            sizes.append(f"{self.records} records per agent")
+        sizes += [f"{self.iterations} iterations", f"{self.dim} coordinates"]
+        sizes.append(f"delta {self.delta:g}")
         rows = [
             ("size", ", ".join(sizes)),
             ("graph", f"degrees {', '.join(map(str, self.degrees))}"),
