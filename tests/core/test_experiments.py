@@ -574,7 +574,7 @@ def test_a_parameter_that_does_not_exist_is_refused(ran):
 def test_results_carry_what_made_them(tmp_path):
     mark = results.stamp({"a": 1}, "code", "adult (surrogate)")
     results.write(pl.DataFrame({"x": [1]}), tmp_path / "a.parquet", mark)
-    assert results.mark_of(tmp_path / "a.parquet") == mark
+    assert results.provenance_of(tmp_path / "a.parquet") == mark
     results.write(pl.DataFrame({"y": [1]}), tmp_path / "b.parquet", {**mark, "source": "made"})
     both = results.read_all([tmp_path / "a.parquet", tmp_path / "b.parquet"])
     assert both["source"].to_list() == ["adult (surrogate)", "made"]

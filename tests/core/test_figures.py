@@ -11,7 +11,7 @@ from private_consensus.common.symbols import typeset
 from private_consensus.reproduction import plotting
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments.schema import read_yaml
-from private_consensus.reproduction.plotting.figure_styles import RAMP, curve_styles, named
+from private_consensus.reproduction.plotting.figure_styles import RAMP, curve_styles, with_names
 
 CONFIG = Path(__file__).parents[2] / "config"
 SPELLED = re.compile(
@@ -58,7 +58,7 @@ def made_up(plan, name) -> pl.DataFrame:
 
 def look_of(plan, name, frame) -> dict[str, tuple]:
     """Colour and dash of each curve."""
-    found = curve_styles(named(frame, plan.figure_styles(name)), plan.figure_styles(name))
+    found = curve_styles(with_names(frame, plan.figure_styles(name)), plan.figure_styles(name))
     return {
         curve: (found.colour[curve].upper(), tuple(found.dash[curve])) for curve in found.colour
     }
@@ -94,7 +94,7 @@ def test_curves_along_an_axis_go_from_dark_to_bright_by_value_however_it_is_writ
         "series": [f"omega = {value}" for value in reversed(values)],
     })  # fmt: skip
     styles = {"a.one": {"label": "first", "colour": "#0072B2", "dash": []}}
-    found = curve_styles(named(frame, styles), styles).colour
+    found = curve_styles(with_names(frame, styles), styles).colour
     ordered = [found[typeset(f"omega = {value}")] for value in values]
     assert ordered == [RAMP[0], RAMP[len(RAMP) // 2], RAMP[-1]]
 
@@ -104,7 +104,7 @@ def test_no_two_curves_of_a_panel_look_alike(plan, points):
     for name, frame in points.items():
         whole = look_of(plan, name, frame) if names_fit(frame) else None
         for part in panels_of(frame):
-            own = named(part, plan.figure_styles(name))["curve"].unique().to_list()
+            own = with_names(part, plan.figure_styles(name))["curve"].unique().to_list()
             found = whole or look_of(plan, name, part)
             if len({found[curve] for curve in own}) < len(own):
                 alike[name, part["panel"][0]] = {curve: found[curve] for curve in own}

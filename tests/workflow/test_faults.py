@@ -266,7 +266,7 @@ def test_a_damaged_result_is_refused_by_name(tmp_path):
     path = tmp_path / "x.parquet"
     results.write(pl.DataFrame({"a": range(1000)}), path, results.stamp({}, "", ""))
     path.write_bytes(path.read_bytes()[:50])
-    for reader in (results.read, results.mark_of):
+    for reader in (results.read, results.provenance_of):
         with pytest.raises(InvalidInput, match=r"x.parquet: found 'a damaged file'"):
             reader(path)
 

@@ -98,13 +98,13 @@ def _check(content: Mapping[str, Any], key: str) -> None:
         File.model_validate(content)
     except ValidationError as error:
         lines = [
-            line_of(key, {**details, "loc": tuple(_written(details, content))})
+            line_of(key, {**details, "loc": tuple(_keys_of_file(details, content))})
             for details in error.errors()
         ]
         raise ConfigurationError(list(dict.fromkeys(lines))) from None
 
 
-def _written(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
+def _keys_of_file(error: Mapping[str, Any], content: Any) -> Iterator[str | int]:
     """Yield the location of a validation error as keys and indices of the file.
 
     Pydantic also reports which of several allowed types failed; these steps are omitted.

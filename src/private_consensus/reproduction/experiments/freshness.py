@@ -17,7 +17,7 @@ from private_consensus.common.provenance import files_hash, settings_hash
 from private_consensus.common.readable import DAMAGED, read_json
 
 from .commands import command
-from .results import damaged, mark_of
+from .results import damaged, provenance_of
 
 
 def expected_stamps(
@@ -54,7 +54,7 @@ def actual_stamp(path: str | Path) -> dict[str, str]:
     The stamp is empty if the file is missing or cannot be read.
     """
     try:
-        stamp = read_json(path) if Path(path).suffix == ".json" else mark_of(path)
+        stamp = read_json(path) if Path(path).suffix == ".json" else provenance_of(path)
     except InvalidInput:
         return {}
     return stamp if isinstance(stamp, dict) else {}

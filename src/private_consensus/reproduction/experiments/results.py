@@ -93,7 +93,10 @@ def stamp(
 
 
 def write(
-    frame: pl.DataFrame, path: str | Path, mark: Mapping[str, str], companions: Iterable[str] = ()
+    frame: pl.DataFrame,
+    path: str | Path,
+    provenance: Mapping[str, str],
+    companions: Iterable[str] = (),
 ) -> None:
     """Write a result as Parquet, with its provenance and the checksums of rows and other files.
 
@@ -103,7 +106,7 @@ def write(
         Rows of the result.
     path : path
         Target file.
-    mark : mapping
+    provenance : mapping
         Provenance as :func:`stamp` returns it.
     companions : iterable of paths
         Further files of the result that the same job has written, such as the drawing of a figure.
@@ -113,7 +116,7 @@ def write(
         frame.write_parquet(temporary)
         # The metadata follow the rows in the file, so that the hash of the rows ignores them.
         frame.write_parquet(
-            temporary, metadata={**mark, "rows": _rows_hash(temporary), "files": files}
+            temporary, metadata={**provenance, "rows": _rows_hash(temporary), "files": files}
         )
 
 
@@ -170,10 +173,10 @@ def read(path: str | Path) -> pl.DataFrame:
     frame = rows_of(path)
     if "source" in frame.columns:
         return frame
-    return frame.with_columns(source=pl.lit(mark_of(path)["source"]))
+    return frame.with_columns(source=pl.lit(provenance_of(path)["source"]))
 
 
-def mark_of(path: str | Path) -> dict[str, str]:
+def provenance_of(path: str | Path) -> dict[str, str]:
     """Return the provenance of a result, as :func:`stamp` defines it."""
     with readable(path):
         metadata = pl.read_parquet_metadata(path)
@@ -193,6 +196,6 @@ def source_of(prepared: Iterable[Any]) -> str:
 
 def sources(paths: Iterable[str | Path]) -> str:
     """Return the distinct data sources of several results, joined by semicolons."""
-    origins = [mark_of(path)["source"] for path in paths]
+    origins = [provenance_of(path)["source"] for path in paths]
     distinct = dict.fromkeys(origin for source in origins for origin in source.split("; "))
     return "; ".join(distinct)

@@ -109,7 +109,7 @@ def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
     return rows["value"]
 
 
-def shown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+def formatted(numbers: pl.DataFrame, table: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Format the numbers of a table as text.
 
     Parameters
@@ -163,7 +163,7 @@ def markdown(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     str
         The Markdown text.
     """
-    titles, rows = shown(numbers, table)
+    titles, rows = formatted(numbers, table)
     lines = [_md_line(titles), _md_line(["---"] * len(titles)), *map(_md_line, rows)]
     body = "\n".join(lines)
     return f"# {table['title']}\n\n{body}\n\n{table['caption']}\n\nData: {_sources(numbers)}.\n"
@@ -200,7 +200,7 @@ def latex(numbers: pl.DataFrame, table: Mapping[str, Any]) -> str:
     str
         The LaTeX source.
     """
-    titles, rows = shown(numbers, table)
+    titles, rows = formatted(numbers, table)
     lines = [" & ".join(cell.translate(SPECIAL) for cell in row) + r" \\" for row in rows]
     heading = " & ".join(title.translate(SPECIAL) for title in titles) + r" \\"
     caption = f"{table['title']}. {table['caption']} Data: {_sources(numbers)}.".translate(SPECIAL)

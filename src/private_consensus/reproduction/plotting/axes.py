@@ -227,12 +227,12 @@ def _short(value: float) -> bool:
     return DECIMAL_RANGE[0] <= abs(value) < DECIMAL_RANGE[1]
 
 
-def short(value: float) -> str:
+def format_number(value: float) -> str:
     """Format a number as a decimal, or as a multiple of a power of ten if that is shorter."""
-    return written(value) if _short(value) or value == 0 else _power(value)
+    return format_tick(value) if _short(value) or value == 0 else _power(value)
 
 
-def written(value: float) -> str:
+def format_tick(value: float) -> str:
     """Format the number of a tick, with thousands separators."""
     if abs(value) >= 1e6:
         return _power(value)
@@ -257,7 +257,7 @@ def labels(ticks: Sequence[float], *, log: bool) -> list[str]:
     small = decades and min(ticks) < 1
     if log and (small or any(not _short(tick) for tick in ticks)):
         return [_power(tick) for tick in ticks]
-    return [written(tick) for tick in ticks]
+    return [format_tick(tick) for tick in ticks]
 
 
 def _power(value: float) -> str:

@@ -14,7 +14,7 @@ from private_consensus.common.symbols import typeset
 from .axes import STRIP, Extent, common, extent
 from .captions import facts, marks
 from .coinciding import coinciding
-from .figure_styles import CurveStyles, Styles, curve_styles, named
+from .figure_styles import CurveStyles, Styles, curve_styles, with_names
 from .specifications import field, named_data
 from .theme import HEIGHT, INK, WIDTH, finish
 
@@ -91,7 +91,7 @@ def curves(numbers: pl.DataFrame, figure: Spec, styles: Styles) -> dict[str, Any
     dict
         Vega-Lite specification.
     """
-    points = thinned(named(numbers, styles))
+    points = thinned(with_names(numbers, styles))
     panels = [
         _panel(points.filter(pl.col("panel") == spec["title"]), spec) for spec in figure["panels"]
     ]

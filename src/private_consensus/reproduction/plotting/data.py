@@ -10,7 +10,7 @@ import altair as alt
 import polars as pl
 
 from .figure_styles import OKABE_ITO
-from .panels import by_series, side_by_side, titled
+from .panels import layered, series_colour, side_by_side
 from .theme import HEIGHT, INK
 
 Spec = Mapping[str, Any]
@@ -45,7 +45,7 @@ def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -
     last = bars_of_labels.filter(pl.col("label") == bars_of_labels["label"].max())
     scale = alt.Scale(domain=[0, top], nice=False)
     x = alt.X("agent:O").title(panel["x_title"]).axis(labelAngle=0)
-    colour = by_series(dict(zip(names, OKABE_ITO, strict=False)))
+    colour = series_colour(dict(zip(names, OKABE_ITO, strict=False)))
     percent = alt.Tooltip("share:Q", format=".1%")
     bars = (
         alt.Chart(bars_of_labels.to_pandas())
@@ -63,4 +63,4 @@ def _holdings(points: pl.DataFrame, panel: Spec, names: list[str], top: float) -
         .mark_text(dy=-7, fontSize=10, color=INK)
         .encode(x, alt.Y("size:Q").scale(scale), text=alt.Text("share:Q", format=".0%"))
     )
-    return titled([bars, text], panel, WIDTH, 0.7 * HEIGHT)
+    return layered([bars, text], panel, WIDTH, 0.7 * HEIGHT)

@@ -59,7 +59,7 @@ class CurveStyles:
         return listed, [self.colour[n] for n in listed], [self.dash[n] for n in listed]
 
 
-def named(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
+def with_names(points: pl.DataFrame, styles: Styles) -> pl.DataFrame:
     """Add the columns ``style``, ``name`` and ``curve``, which is the displayed name.
 
     The name of a curve is its series, or else the label of its style. A dagger marks curves whose
@@ -98,7 +98,7 @@ def curve_styles(points: pl.DataFrame, styles: Styles) -> CurveStyles:
     Parameters
     ----------
     points : polars.DataFrame
-        Output of :func:`named`.
+        Output of :func:`with_names`.
     styles : mapping
         Label, colour and dash by ``algorithm.variant``.
 

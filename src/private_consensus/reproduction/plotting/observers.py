@@ -14,7 +14,7 @@ import polars as pl
 
 from .axes import Extent, extent
 from .figure_styles import OKABE_ITO
-from .panels import axes, by_series, side_by_side, titled
+from .panels import axes, layered, series_colour, side_by_side
 from .theme import GREY, HEIGHT, INK
 
 Spec = Mapping[str, Any]
@@ -183,7 +183,7 @@ def _map(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart
     arrived = pairs.filter(pl.col("shown") > FLOOR)
     cells = alt.Chart(arrived).mark_rect().encode(x, y, color=colour, tooltip=tooltip)
     diagonal = alt.Chart(diagonal_pairs).mark_rect(color=GREY, opacity=0.5).encode(x, y)
-    return titled([cells, diagonal], panel, SIDE, SIDE)
+    return layered([cells, diagonal], panel, SIDE, SIDE)
 
 
 def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerChart:
@@ -210,7 +210,7 @@ def _circle(points: pl.DataFrame, panel: Spec, colour: alt.Color) -> alt.LayerCh
         alt.X("label_x:Q").scale(scale).axis(None), alt.Y("label_y:Q").scale(scale).axis(None),
         text="node:O",
     ).transform_calculate(label_x="datum.x * 1.11", label_y="datum.y * 1.11")  # fmt: skip
-    return titled([edge_lines, dots, marked, names], panel, SIDE, SIDE)
+    return layered([edge_lines, dots, marked, names], panel, SIDE, SIDE)
 
 
 def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
@@ -221,7 +221,7 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
         "x", "y", "series", "observer", "target_agent"
     )
     lines = visible.filter(pl.col("kind") == "line").select("x", "y", "low", "high", "series")
-    colour, dash = by_series(_present(COLOURS, visible), DASHED)
+    colour, dash = series_colour(_present(COLOURS, visible), DASHED)
     dots = alt.Chart(pairs).mark_point(filled=True, size=14, opacity=0.6).encode(
         x, y, color=colour, tooltip=["target_agent:O", "observer:O", EPSILON]
     )  # fmt: skip
@@ -229,14 +229,14 @@ def _distances(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
         x, y, color=colour, strokeDash=dash, tooltip=["series:N", EPSILON]
     )
     band = _band(lines, alt.datum.series == "median pair", x, ends.scale(), colour)
-    return titled([dots, band, line], panel, *SIZE)
+    return layered([dots, band, line], panel, *SIZE)
 
 
 def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     points = points.filter(pl.col("series").is_in(list(KINDS)) | (pl.col("kind") == "mark"))
     above_floor = pl.col("y").is_finite() & (pl.col("y") >= 10 * FLOOR)
     visible = points.filter(above_floor).select("x", "y", "series")
-    colour, dash = by_series(_present(KINDS, visible), DASHES)
+    colour, dash = series_colour(_present(KINDS, visible), DASHES)
     ends = Extent(low=10 * FLOOR, high=1.2 * _largest(points), log=True)
     along = extent(visible["x"].cast(float), log=True)
     ticks = along.axis(sorted(set(visible["x"].to_list())))
@@ -244,7 +244,7 @@ def _rounds(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     line = _line(visible, 22).encode(
         x, y, color=colour.legend(columns=2), strokeDash=dash, tooltip=["series:N", "x:Q", EPSILON]
     )
-    return titled([line, *_mark(points, x)], panel, *SIZE)
+    return layered([line, *_mark(points, x)], panel, *SIZE)
 
 
 def _coalitions(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
@@ -253,10 +253,10 @@ def _coalitions(points: pl.DataFrame, panel: Spec) -> alt.LayerChart:
     )
     scale = alt.Scale(type="log", domain=[10 * FLOOR, 1.2 * _largest(points)], clamp=True)
     x, y = axes(panel, _counts(lines), ("y:Q", scale, alt.Axis(format="~g")))
-    colour = by_series(COALITIONS)
+    colour = series_colour(COALITIONS)
     median = alt.FieldOneOfPredicate("series", list(COALITIONS)[1:2])
     line = _line(lines, 22).encode(x, y, color=colour, tooltip=["series:N", "x:Q", EPSILON])
-    return titled([_band(lines, median, x, scale, colour), line, *_mark(points, x)], panel, *SIZE)
+    return layered([_band(lines, median, x, scale, colour), line, *_mark(points, x)], panel, *SIZE)
 
 
 def _line(points: pl.DataFrame, size: int) -> alt.Chart:

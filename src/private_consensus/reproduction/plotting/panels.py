@@ -75,7 +75,9 @@ def axes(
     )
 
 
-def titled(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float) -> alt.LayerChart:
+def layered(
+    layers: Sequence[alt.Chart], panel: Spec, width: float, height: float
+) -> alt.LayerChart:
     """Combine charts to the layers of a panel, with the title of the panel.
 
     Parameters
@@ -94,7 +96,7 @@ def titled(layers: Sequence[alt.Chart], panel: Spec, width: float, height: float
     return alt.layer(*layers).properties(width=width, height=height, title=typeset(panel["title"]))
 
 
-def by_series(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None = None) -> Any:
+def series_colour(colours: Mapping[str, str], dashes: Mapping[str, list[int]] | None = None) -> Any:
     """Return the colour channel of the column ``series``, or the channels for colour and dash.
 
     Parameters

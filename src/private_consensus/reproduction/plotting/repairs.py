@@ -11,7 +11,7 @@ import polars as pl
 
 from private_consensus.common.symbols import typeset
 
-from .axes import STRIP, Extent, extent, short
+from .axes import STRIP, Extent, extent, format_number
 from .theme import ALARM, GREY, INK, finish
 
 WIDE, ROW = 420, 30
@@ -132,4 +132,4 @@ def _utility(row: Mapping[str, Any]) -> str:
 
 
 def _number(value: float) -> str:
-    return short(float(f"{value:.3g}")) if isfinite(value) else "∞"
+    return format_number(float(f"{value:.3g}")) if isfinite(value) else "∞"

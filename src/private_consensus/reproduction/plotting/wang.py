@@ -13,7 +13,7 @@ from private_consensus.common.symbols import typeset
 from .axes import Extent, common, extent
 from .captions import facts
 from .figure_styles import OKABE_ITO
-from .panels import axes, by_series, side_by_side, table, titled
+from .panels import axes, layered, series_colour, side_by_side, table
 from .theme import GREY, INK, WIDTH, finish
 
 ZOOM = (-3.0, 3.0)
@@ -167,7 +167,7 @@ def _view(points: pl.DataFrame, kind: str, domain, y_title: str, height: int) ->
     y = alt.Y("y:Q").title(y_title).scale(y_scale).axis(axis)
     agents = points.filter(pl.col("series").str.starts_with("agent"))
     names = sorted(agents["series"].unique())
-    colour = by_series(dict(zip(names, AGENTS, strict=False)))
+    colour = series_colour(dict(zip(names, AGENTS, strict=False)))
     line = table(agents, "x", "y", "exact", "series", "variant").mark_line(strokeWidth=1.3)
     exact = points.filter(pl.col("interval").str.starts_with("exact"))
     band = table(exact, "x", "low", "high", "variant").mark_area(color=GREY, opacity=0.22)
@@ -194,7 +194,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
     along = extent(points["x"], log=True)
     ticks, y_scale = along.axis(points["x"].to_list()), ends.scale()
     x, y = axes(panel, ("x:Q", along.scale(), ticks), ("y:Q", y_scale, ends.axis()))
-    colour = by_series(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
+    colour = series_colour(dict(zip(names, EPSILONS, strict=False))).legend(columns=len(names))
     tooltip = ["series:N", "variant:N", "x:Q", alt.Tooltip("y:Q", format=".4~g"), "runs:Q"]
     exact = table(points.filter(pl.col("variant") == "exact"), *DRAWN).encode(x, y, colour)
     measured = table(points.filter(pl.col("variant") != "exact"), *DRAWN).encode(x, y, colour)
@@ -205,7 +205,7 @@ def _errors(points: pl.DataFrame, panel: Spec, ends: Extent) -> alt.LayerChart:
         measured.mark_rule(strokeWidth=1.2).encode(alt.Y("low:Q").scale(y_scale), alt.Y2("high:Q")),
         measured.mark_point(filled=True, size=18, opacity=1.0).encode(tooltip=tooltip),
     ]
-    return titled(layers, panel, WIDTH, 230)
+    return layered(layers, panel, WIDTH, 230)
 
 
 def _guide(points: pl.DataFrame) -> pl.DataFrame:

@@ -18,7 +18,7 @@ from private_consensus.common.usage import read_usage, was_measured
 
 from ..claims.decisions import may_decide
 from ..experiments.citations import cited
-from ..experiments.results import mark_of, rows_of
+from ..experiments.results import provenance_of, rows_of
 from .undecided import without_decisions
 
 Row = Mapping[str, Any]
@@ -302,7 +302,7 @@ def figure_facts(path: str | Path) -> dict[str, Any]:
     counts = frame["runs"].drop_nulls().to_list() if "runs" in frame.columns else [0]
     kinds = frame["interval"].drop_nulls() if "interval" in frame.columns else pl.Series([""])
     return {
-        "source": mark_of(path)["source"],
+        "source": provenance_of(path)["source"],
         "runs": (min(counts, default=0), max(counts, default=0)),
         "intervals": sorted(set(kinds) - {""}),
     }

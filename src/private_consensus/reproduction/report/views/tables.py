@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from ...experiments.commands import command
-from ...experiments.tables import shown
+from ...experiments.tables import formatted
 from ..formats import number
 from .figures import experiment, heading
 
@@ -35,7 +35,7 @@ def table(name: str, paper: Mapping[str, Any], numbers: pl.DataFrame, scale: str
         Template variables.
     """
     spec = paper["tables"][name]
-    titles, rows = shown(numbers, spec)
+    titles, rows = formatted(numbers, spec)
     used = dict.fromkeys(block["experiment"] for block in spec["blocks"])
     runs = numbers["runs"].drop_nulls().to_list()
     low, high = min(runs), max(runs)
