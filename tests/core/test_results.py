@@ -56,7 +56,7 @@ def test_the_derivation_explains_why_a_budget_of_one_gives_less():
     assert f"the releases use {part:.1%} of its square" in text
     factor = float(re.search(r"smaller by the factor ([\d.]+)", text)[1])
     assert factor == pytest.approx(np.sqrt(part), abs=1e-4)
-    assert "spending = 'theorem_2'. Theorem 2 bounds" in text and "unused" in text
+    assert "spending = 'theorem_2'. Value of" in text and "unused" in text
     # the factor is right: with noise smaller by it, the accountant finds the budget
     quiet = replace(done.algorithm, noise=done.algorithm.noise.scale * np.sqrt(part))
     releases = quiet.releases(PROBLEM, RING, 20)
@@ -88,7 +88,7 @@ def test_a_derivation_compares_with_the_budget(releases, budget, sentence):
 
 def test_descriptions_of_parameters_are_found_in_base_classes():
     algorithm = pc.algorithms.load("muffliato_gd")
-    assert parameter_description(algorithm, "rounds").startswith("K; the horizon counts")
+    assert parameter_description(algorithm, "rounds").startswith("Number K of messages")
     assert parameter_description(algorithm, "eta")
     assert parameter_description(algorithm, "nothing") == ""
 
