@@ -97,9 +97,9 @@ SEEDS = 3
 """Partitions of the runs whose lower bounds are reported."""
 OBSERVERS = ("global",)
 EARLY = 2
-"""The first look is at this part of the runs."""
+"""The first look uses the number of runs divided by this number."""
 FEWEST = 40
-"""Runs that a statistic can be fitted on and judged by."""
+"""Smallest number of runs: a statistic is fitted on a half of them and tested on the other."""
 
 
 # Special data, such as records that are all zero, make measures divide by zero.
@@ -409,11 +409,11 @@ class _PairStatistics(NamedTuple):
 
     @property
     def findings(self) -> list[Any]:
-        """Contradictions of the claim or of the declaration, with the attacked agent."""
+        """Contradictions of the claim or of the declaration, as texts with the attacked agent."""
         return [finding.about(self.attack.agent) for finding in self.judged.findings]
 
     def lower_bounds(self, claimed, declared, delta: float, level: float, seed: int) -> list[float]:
-        """Lower bounds of epsilon for several partitions of the same runs.
+        """Return lower bounds of epsilon for several partitions of the same runs.
 
         Parameters
         ----------

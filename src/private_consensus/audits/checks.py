@@ -26,9 +26,9 @@ from .result import DIFFERS, CheckReport, Finding, NoiseFound, Untested
 from .streams import AuditStreams
 
 SLACK_OF_COST = 1e-3
-"""The same of epsilon, with what an accountant rounds up."""
+"""Relative tolerance for epsilon, which includes the rounding of the accountant."""
 FILLING = 20_254
-"""Seed of noise that fills holes."""
+"""Seed of the noise that replaces missing entries."""
 SILENT_RUNS, REPETITIONS = 150, 4
 """Runs that are executed with other noise, and how often."""
 REPEATED_RUNS = 4
@@ -37,7 +37,7 @@ CONTINUOUS = 0.9
 """Smallest fraction of runs whose repetitions send different numbers, for continuous noise."""
 
 SLACK = 1e-4
-"""Relative; what a solver's tolerance and rounding, also to 32 bits, add to a change."""
+"""Relative tolerance for a change: error of a solver, and rounding to 32 or 64 bits."""
 
 
 def noise_found(
@@ -93,7 +93,7 @@ def _text(finding) -> str:
 
 
 View = Callable[[np.ndarray, int], np.ndarray]
-"""From recovered noise and the number of its data set to what is tested of it."""
+"""Function of recovered noise and the number of its data set that returns the tested array."""
 
 
 def _views(both: np.ndarray, law: str) -> list[View]:
@@ -117,17 +117,17 @@ def _views(both: np.ndarray, law: str) -> list[View]:
 
 
 def _packed(noise: np.ndarray, _: int) -> np.ndarray:
-    """Coordinates of vectors that have as many each."""
+    """Return the present coordinates of vectors that all have equally many of them."""
     return noise[np.isfinite(noise)].reshape(*noise.shape[:3], -1)
 
 
 def _one_by_one(noise: np.ndarray, _: int) -> np.ndarray:
-    """Whole vectors, [values, 1, 1, dim]."""
+    """Return the vectors without missing coordinates, [values, 1, 1, dim]."""
     return noise[np.isfinite(noise).all(-1)][:, None, None]
 
 
 def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
-    """Single coordinates, [values, 1, 1, 1]."""
+    """Return the present coordinates as separate values, [values, 1, 1, 1]."""
     return noise[np.isfinite(noise)][:, None, None, None]
 
 
@@ -141,7 +141,7 @@ def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
 
 
 def _truncate_to_common(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Truncate both to the smaller number of runs and iterations."""
+    """Truncate two noise arrays to the smaller number of runs and iterations."""
     runs, times = (min(sizes) for sizes in zip(first.shape[:2], second.shape[:2], strict=True))
     return first[:runs, :times], second[:runs, :times]
 
@@ -294,7 +294,7 @@ def sites_and_releases(
 
 
 def _observed(site: NoiseSite) -> np.ndarray:
-    """Largest changes over the scale among the iterations whose noise is observed."""
+    """Return the largest changes over the noise scale, one per observed iteration."""
     return np.sort(site.moved)[::-1][: site.max_observed]
 
 
@@ -388,7 +388,7 @@ def sensitivity_reached(
 
 
 def _reached(site: NoiseSite, moved: Sequence[np.ndarray]) -> tuple[float, np.ndarray]:
-    """Largest change over the declared one, and the largest change of each round."""
+    """Return the largest change over the declared one, and the largest change of each round."""
     times = min(len(site.moved), *map(len, moved))
     largest_changes = np.max([changes[:times] for changes in moved], axis=0)
     allowed = np.where(site.moved > 0, site.moved, np.nan)[:times]

@@ -31,14 +31,14 @@ from .replay import replays
 RUNS = 3
 ROOT = 11
 RTOL, ATOL = 1e-9, 1e-11
-"""Sums of arrays of other shapes are rounded in another order."""
+"""Tolerances for sums of arrays of different shapes, which are rounded in different orders."""
 
 Shown = dict[tuple[int, int, str], np.ndarray]
-"""By setting, iteration and quantity, the values of all runs."""
+"""Values of all runs, by setting, iteration and quantity."""
 
 
 class CalibratedRun(NamedTuple):
-    """A calibrated algorithm and where it runs."""
+    """Calibrated algorithm with its problem, network and number of iterations."""
 
     algorithm: Algorithm
     problem: Any
@@ -59,7 +59,7 @@ def check(name: str) -> None:
     Raises
     ------
     AssertionError
-        Says what differs.
+        If a check fails; the text names the difference.
     InvalidInput
         For an algorithm without an example.
     """
@@ -104,7 +104,7 @@ def batch_equals_its_settings(
 
 
 def more_runs_change_nothing(world: CalibratedRun) -> None:
-    """Runs are what they were when there are more of them."""
+    """Check that the results of a run do not depend on the number of runs."""
     few, many = (
         shown(world, [world.algorithm], [world.horizon], runs) for runs in (RUNS, RUNS + 2)
     )
@@ -116,7 +116,7 @@ def more_runs_change_nothing(world: CalibratedRun) -> None:
 
 
 def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> None:
-    """Check that equal seeds give equal bytes, and another seed other messages if there is noise.
+    """Check that equal seeds lead to byte-identical outputs, and different seeds to other noise.
 
     Parameters
     ----------
@@ -140,15 +140,17 @@ def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> Non
     assert bytes_of[0] == bytes_of[1], "the same seed gives other numbers"
     differ = any(first[key].tobytes() != other_seed[key].tobytes() for key in first)
     assert differ or not noisy, "another seed gives the same numbers"
-    assert not (differ and world.algorithm.deterministic), "it draws, and says that it does not"
+    assert not (differ and world.algorithm.deterministic), (
+        "the algorithm is declared deterministic, but its outputs depend on the seed"
+    )
 
 
 ATTAINED_SLACK = 1e-5
-"""Relative; rounding of the noise that leads to equal messages."""
+"""Relative tolerance for the noise that leads to equal messages."""
 
 
 def attained_shares_are_executed(world: CalibratedRun) -> None:
-    """An executed attack reaches the share of the sensitivity that releases state as attained.
+    """Check that an executed attack reaches the fraction of the sensitivity stated as attained.
 
     One pair of data sets is executed with equal messages (:mod:`.replay`). In every noised
     iteration the noise of the attacked agent has to change by at least the attained loss.
@@ -158,7 +160,6 @@ def attained_shares_are_executed(world: CalibratedRun) -> None:
     Parameters
     ----------
     world : CalibratedRun
-        A calibrated algorithm and where it runs.
 
     Raises
     ------
@@ -195,7 +196,7 @@ def attained_shares_are_executed(world: CalibratedRun) -> None:
 
 
 def _executed_losses(world: CalibratedRun, attack: Attack) -> np.ndarray:
-    """Return by noised iteration the least length of the change of unit noise, of all runs."""
+    """Return the smallest change of the unit noise over all runs, per iteration with noise."""
     trace = replays(world.algorithm, attack, world.horizon, seed=ROOT).neighbour
     if trace is None:
         return np.zeros(0)
@@ -246,7 +247,7 @@ def shown(
 
 
 def varied(algorithm: Algorithm) -> Algorithm:
-    """Return a copy in which every number that may be a tenth smaller is."""
+    """Return a copy in which every float is reduced by 10 % where the parameter permits it."""
     for name, value in parameters(algorithm).items():
         if isinstance(value, float) and np.isfinite(value) and value:
             try:

@@ -1,4 +1,4 @@
-"""Check of control flow: what an algorithm does may depend on data only through messages.
+"""Check of control flow: the executed branches may depend on data only through messages.
 
 The algorithm is executed on D and on D' with equal messages (:mod:`.replay`), as Re:cord-play does
 for differentially private libraries (arXiv 2602.17454). The number of iterations and the number
@@ -67,7 +67,7 @@ def audit_control_flow(
 def _failed(
     algorithm: Algorithm, attack: Attack, horizon: int, error: str, seed: int
 ) -> CheckReport:
-    """Return a finding if the execution on D' fails with its own messages, too."""
+    """Return a finding if the execution on D' also fails without replayed messages."""
     streams = AuditStreams.labelled("replay", 2, seed)
     try:
         run_traced(algorithm, attack.pair[1], attack.network, streams, horizon, attack.agent)

@@ -29,13 +29,13 @@ MAX_ITERATIONS = 64
 MARGIN = 2
 """Iterations after a limit that are executed."""
 MAX_VALUES = 8
-"""Numbers of an array that are compared with the iteration number."""
+"""Largest number of entries of an array that are treated as limits."""
 COUNTERS = {"t", "horizon", "iteration", "round", "state"}
-"""Names whose comparison with a number is taken for a limit on iterations."""
+"""Names of variables whose comparison with a number is treated as a limit on iterations."""
 
 
 class Limit(NamedTuple):
-    """A number on which it depends from which iteration on an algorithm behaves otherwise.
+    """Parameter or constant that changes the behaviour of an algorithm from some iteration on.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ def audit_horizon(
     horizon : int
         Number of iterations of the audit so far.
     problem, network
-        Where the algorithm runs.
+        Problem and graph on which the algorithm runs.
 
     Returns
     -------
     horizon : int
-        At least the given one and, if it was extended, at most :data:`MAX_ITERATIONS`.
+        At least the parameter ``horizon``; at most :data:`MAX_ITERATIONS` if it was extended.
     untested : tuple of Untested
         Limits that are not reached.
     """

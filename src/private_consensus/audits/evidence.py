@@ -1,4 +1,4 @@
-"""Statistics of executions: likelihood ratios, projected messages, values that repeat."""
+"""Statistics of executions: likelihood ratios, projected messages, counts of repeated values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .noise_recovery import Hypothesis, recovery_of
 from .streams import AuditStreams
 
 NUMBERS = 8_000_000
-"""Numbers in the messages of the runs that are executed simultaneously."""
+"""Largest number of message entries of the runs that are executed simultaneously."""
 NOISE_NUMBERS = 400_000
-"""Numbers of recovered noise that are tested; an error of 5 % shows in far fewer."""
+"""Number of recovered noise values that are tested; far fewer suffice to detect an error of 5 %."""
 OTHERS = 12
 """Largest number of other agents whose single messages are features; above it, mean and sums."""
 WHOLE = 400
@@ -35,15 +35,15 @@ class Evidence:
     Parameters
     ----------
     ratio : ndarray or None, shape (runs,)
-        Log-likelihood ratio of D to D'; None where the declared mechanism has no known one.
+        Log-likelihood ratio of D to D'; None if it is unknown for the declared mechanism.
     projected : ndarray, shape (runs, features)
         Messages along the direction in which the records differ.
     whole : ndarray, shape (runs, features)
-        All coordinates of the agent's messages, where there are few.
+        All coordinates of the agent's messages; empty if there are more than :data:`WHOLE`.
     scalars : dict of ndarray, each (runs,)
-        Counts of exact zeros and of values that come back; single messages along the direction.
+        Counts of exact zeros and of repeated values; single messages along the direction.
     noise : dict of ndarray, each (runs, iterations, agents, dim)
-        Recovered at the declared sites, of the first runs.
+        Recovered noise of the first runs, by declared site.
     moved : ndarray, shape (iterations,), or None
         Largest change of the noised values between the data sets, over the scale of their noise.
     together : ndarray, shape (iterations,), or None
@@ -85,7 +85,7 @@ class Evidence:
 def _if_both(
     join: Callable[..., np.ndarray], first: np.ndarray | None, second: np.ndarray | None
 ) -> np.ndarray | None:
-    """Join two arrays; None if either is unknown."""
+    """Return the joined arrays, or None if either is None."""
     return None if first is None or second is None else join(first, second)
 
 
@@ -199,7 +199,7 @@ def _explained(runs: int, numbers_per_run: int) -> int:
 def likelihood_ratio(
     algorithm: Algorithm, attack: Attack, streams: AuditStreams, execution: Execution
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """Compute the log-likelihood ratio of D to D' as an observer does.
+    """Compute the log-likelihood ratio of D to D' from the messages alone.
 
     The observer knows neither the noise nor other hidden random numbers.
 

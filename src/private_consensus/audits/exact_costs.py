@@ -106,7 +106,7 @@ def _tested(
     constant: Callable[[], Iterator[Shift | None]],
     faults_of: Callable[[Shift], Iterator[Fault]],
 ) -> tuple[list[Fault], str]:
-    """Return the faults that all base points show, and why the pair was not tested.
+    """Return the faults that occur at all base points, and the reason if a pair was not tested.
 
     Without a solution at the first base point a rotation of the noise could be taken for a fault.
     A message that certainly has no noise is a fault at any base point: no other point disproves it.
@@ -240,7 +240,7 @@ class _Pairs:
         )  # fmt: skip
 
     def shifts(self, attack: Attack) -> Iterator[list[Shift] | str]:
-        """Yield, by base point, the shifts between the data sets, or why there are none.
+        """Yield the shifts between the data sets per base point, or the reason for their absence.
 
         A fault has to show at each base point. The first base point is the absence of noise. The
         others are random draws, at which no message is at a kink. A value that certainly has no
@@ -277,7 +277,7 @@ class _Pairs:
     def _certain_at(
         self, both: list[Executed], near: Response, start: np.ndarray, base: int
     ) -> Shift | None:
-        """Return the shift at a base point; a certain fault has to be found again nearby."""
+        """Return the shift at a base point; a certain fault must also occur at a nearby point."""
         shift = self._at(both, near, start)
         if shift is None or not shift.is_certain:
             return shift
@@ -378,7 +378,7 @@ class _Pairs:
         return bool((self.layout.laws[moved] == "gaussian").all())
 
     def _response(self, executed: Executed) -> Response:
-        """Return the response on a data set: an earlier one if it fits, else a new one."""
+        """Return the response on a data set: a cached one if it predicts the messages."""
         earlier = self.near
         if earlier is not None and earlier.affine:
             units = earlier.matrix.shape[1]
@@ -396,14 +396,14 @@ class _Pairs:
 
 
 def _predicted(near: Response, values: np.ndarray, probes: np.ndarray) -> bool:
-    """Return whether the response explains the messages of another data set."""
+    """Return True if the response predicts the messages of another data set."""
     size = np.abs(probes) @ np.abs(near.matrix).T + np.abs(values[0])
     error = np.abs(values[1:] - values[0] - probes @ near.matrix.T)
     return bool((error <= 10 * near.precision * size + 1e-300).all())
 
 
 class Fault(NamedTuple):
-    """A finding of one pair: the attacked agent, and a text with a place for the agents.
+    """Finding for one pair: the attacked agent, and a text with the placeholder ``{agent}``.
 
     ``excess`` is the cost over the declared cost, infinite for values without noise.
     """

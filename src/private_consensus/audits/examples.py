@@ -1,4 +1,4 @@
-"""A small setting of every private algorithm: few agents, records and iterations, made data."""
+"""A small setting of every private algorithm: few agents, records, iterations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROUNDS = {"a0": 1.0, "e0": 1.0, "eta": 1e-4, "grid": "open"}
 
 @dataclass(frozen=True)
 class Example:
-    """An algorithm that is not calibrated yet, and where it is run."""
+    """Uncalibrated algorithm with its problem, network, budget and number of iterations."""
 
     name: str
     algorithm: Algorithm
@@ -99,18 +99,18 @@ def _stated(name: str, example: Any) -> Maker:
 
 
 def example_names() -> tuple[str, ...]:
-    """Algorithms of this package that claim something and have an example."""
+    """Return the names of this package's algorithms with a privacy claim and an example."""
     return tuple(_EXAMPLES)
 
 
 def mean_estimation(agents: int = AGENTS) -> MeanEstimation:
-    """Return means of records within a box, of some agents."""
+    """Return a problem of mean estimation with records in a box."""
     means = generator(1, "means").uniform(-0.2, 0.2, (1, agents, 2))
     return MeanEstimation(means, RECORDS, 1.0)
 
 
 def logistic_regression(agents: int = AGENTS) -> LogisticRegression:
-    """Return a mean of losses of rows of length 1/2, of some agents."""
+    """Return a logistic regression whose rows have norm 1/2."""
     random = generator(2, "rows")
     features = random.standard_normal((agents, RECORDS, 2))
     features *= 0.5 / np.linalg.norm(features, axis=-1, keepdims=True)
@@ -119,7 +119,7 @@ def logistic_regression(agents: int = AGENTS) -> LogisticRegression:
 
 
 def huber_regression(agents: int = AGENTS) -> Lasso:
-    """Return Huber's loss, whose gradients c1 = 1 bounds, of some agents."""
+    """Return a regression with Huber's loss, whose gradients are bounded by c1 = 1."""
     random = generator(3, "rows")
     features = random.standard_normal((1, agents, RECORDS, 2))
     features /= np.linalg.norm(features, axis=-1, keepdims=True)
@@ -147,7 +147,7 @@ def perceptron(agents: int = AGENTS, records: int = 10) -> Perceptron:
 
 
 def census() -> FairLogisticRegression:
-    """Rows of one agent with a protected attribute."""
+    """Return a fair logistic regression: rows of one agent with a protected attribute."""
     random = generator(5, "census")
     features = random.dirichlet(np.ones(3), 40)
     labels, protected = random.integers(0, 2, 40), np.arange(40) % 2

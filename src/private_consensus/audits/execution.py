@@ -1,4 +1,4 @@
-"""Execution on one data set: every message of every agent, in order, for many runs at once."""
+"""Execution on one data set: all messages of all agents in order, for many simultaneous runs."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .streams import AuditStreams
 LINKS = "links"
 """Name of the observable with messages that differ by receiver."""
 EXCHANGES = 4
-"""Exchanges per iteration that are recorded, in addition to those of links; later exchanges repeat
-a consensus over recorded values."""
+"""Recorded exchanges per iteration, in addition to those of links. Later exchanges are a consensus
+over recorded values."""
 
 
 @dataclass(frozen=True)

@@ -99,14 +99,14 @@ class FewRecords(LogisticRegression):
         return self.hessian(x)[selected]
 
     def local_error_counts(self, x: np.ndarray) -> np.ndarray:
-        """Return how many of its records each model gets wrong; empty records have label 1."""
+        """Return the number of misclassified records of each model; empty records have label 1."""
         margins = np.matvec(self.features, x)
         wrong = (margins > 0) != (self.labels > 0)
         return np.round((self.counts * wrong).sum(-1) + self.total - self.counts.sum()).astype(int)
 
     @cached_property
     def expanded(self) -> LogisticRegression:
-        """The problem with one row per record."""
+        """Return the problem with one row per record."""
         counts = np.round(self.counts).astype(int)
         rows, labels = np.repeat(self.features, counts, 1), np.repeat(self.labels, counts, 1)
         missing = self.total - rows.shape[1]
@@ -177,12 +177,12 @@ class FewRecords(LogisticRegression):
 
     @cached_property
     def _holders(self) -> int:
-        """Agents up to the last one with a record that is not empty: the others stay at b."""
+        """Return the agents up to the last one with a non-empty record; the others stay at b."""
         return 1 + int(np.flatnonzero(self._signed.any((-2, -1))).max(initial=0))
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        """Products of the records of each agent who holds some."""
+        """Return the Gram matrices of the agents' records, for agents with non-empty records."""
         rows = self._signed[: self._holders]
         return np.einsum("nkd,nld->nkl", rows, rows)
 
@@ -205,7 +205,7 @@ class FewRecords(LogisticRegression):
 
 
 class _Evaluation(NamedTuple):
-    """Coefficients, the records' margins there with the sign changed, and the objective."""
+    """Coefficients with the negative margins of the records and the objective at them."""
 
     s: np.ndarray
     against: np.ndarray

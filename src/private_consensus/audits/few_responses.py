@@ -1,4 +1,4 @@
-"""Lasso of agents of whom one has one record, and all other records are empty.
+"""Lasso in which one record of one agent is not empty.
 
 Records without features and responses have no gradient at any point: the sums over records have
 one summand, and are the same numbers. The agents without a record have a minimiser that one step

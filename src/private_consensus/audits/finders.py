@@ -39,7 +39,7 @@ Record = tuple[Any, ...]
 
 
 class Pair(NamedTuple):
-    """A background and the two records of which each data set has one."""
+    """Background data set, and the two records that distinguish the neighbouring data sets."""
 
     background: Background
     first: Record
@@ -152,7 +152,7 @@ class Universe(ABC):
         return arrays
 
     def second_record(self, background: Background, agent: int) -> Record | None:
-        """Return the record of an agent that follows the replaced one, None if there is none.
+        """Return the record of an agent after the replaced record, or None if it has one record.
 
         Parameters
         ----------
@@ -631,7 +631,7 @@ def observed_data(
     rng: np.random.Generator,
     change: float | None = None,
 ) -> Iterator[Attack]:
-    """Yield moved measurements of linear observations of a scaled parameter.
+    """Yield pairs of linear observations that differ in one measurement, for scaled parameters.
 
     Parameters
     ----------

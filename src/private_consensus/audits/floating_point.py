@@ -31,11 +31,11 @@ ITERATIONS = 2
 CHANGE = 2.0**-30
 """Relative change of the noise. It changes one of 64 numbers with 24 digits, and all with 53."""
 VISIBLE = 64.0
-"""Least change of a message, in units of its last digit, that has to be seen."""
+"""Expected change of a message, in units of its last digit, from which its absence is a finding."""
 MOSTLY = 0.5
-"""Fraction of numbers that do not change, from which the noise is taken to be coarse."""
+"""Fraction of unchanged numbers above which the noise counts as coarse."""
 COARSE_GRID, NOTHING = 1e-4, 1e-11
-"""Least step of a grid that is looked for, and rounding errors, relative to the largest value."""
+"""Smallest tested step of a grid, and rounding error, relative to the largest value."""
 BINARY_GRID = 64.0
 """Step of a fine binary grid, in units of the last digit of the largest message."""
 DECIMALS = 12
@@ -82,8 +82,11 @@ def audit_floating_point(
             )
             return CheckReport((Finding(FLOATING_POINT, text),), sites=(SITE,))
     if not responses.changes:
-        why = responses.error or "steps receive no noise of the shape of messages"
-        reason = f"only differences of messages were tested, the noise could not be changed: {why}"
+        error_text = responses.error or "steps receive no noise of the shape of messages"
+        reason = (
+            "only differences of messages were tested, because the noise could not be changed: "
+            f"{error_text}"
+        )
         return CheckReport(untested=(Untested(SITE, reason, decisive=False),))
     return CheckReport(sites=(SITE,))
 
@@ -106,9 +109,9 @@ def _sampled(
 
 def _run(algorithm: Algorithm, attack: Attack, horizon: int, seed: int, observe: Any) -> None:
     streams = AuditStreams.labelled("resolution", RUNS, seed)
-    world = attack.pair[0], attack.network, streams, min(horizon, ITERATIONS)
+    arguments_of_run = attack.pair[0], attack.network, streams, min(horizon, ITERATIONS)
     with np.errstate(all="ignore"):
-        run_batch(algorithm, *world, observe)
+        run_batch(algorithm, *arguments_of_run, observe)
 
 
 class _Responses:
@@ -117,9 +120,9 @@ class _Responses:
     Attributes
     ----------
     changes : dict
-        By iteration: messages, the same with changed noise, and without noise.
+        By iteration: messages with the sampled noise, with changed noise, and without noise.
     error : str
-        Why an iteration could not be measured.
+        Reason why an iteration could not be measured; empty if it could.
     """
 
     def __init__(self) -> None:
@@ -127,7 +130,7 @@ class _Responses:
         self.error = ""
 
     def step(self, call, algorithm, state, problem, network, draw, t):
-        """Take one step and measure."""
+        """Take one step, and record the messages with changed noise and without noise."""
         if t <= ITERATIONS and t not in self.changes:
             try:
                 measured = []
@@ -153,7 +156,7 @@ def _responses(algorithm: Algorithm, attack: Attack, horizon: int, seed: int) ->
 
 
 def _scaled(draw: Any, factor: float, shape: tuple[int, ...]) -> Any:
-    """Return a copy of the draw with all vectors of the shape of messages multiplied."""
+    """Return a copy of the draw in which all vectors with the shape of messages are scaled."""
     for path in noise_places(draw, shape):
         draw = with_array(draw, path, factor * at_place(draw, path))
     return copy.deepcopy(draw)

@@ -31,7 +31,7 @@ SCALABLE = ("gaussian", "laplace", "gamma_norm", "discrete_gaussian")
 
 
 class Judged(NamedTuple):
-    """All bounds, the claim's p-value, and what follows."""
+    """Lower bounds of all statistics, p-value of the claim, and the resulting findings."""
 
     bounds: tuple[Bound, ...]
     pvalue: float
@@ -39,7 +39,7 @@ class Judged(NamedTuple):
 
     @property
     def lower(self) -> Bound:
-        """Largest lower bound on epsilon."""
+        """Largest lower bound of epsilon."""
         return best_bound(list(self.bounds))
 
 
@@ -55,7 +55,7 @@ class Declaration(NamedTuple):
 
 
 def neighbouring_steps(relation: Relation) -> float:
-    """Return how many neighbouring changes replace a record: 2 if one is added or removed."""
+    """Return the number of neighbouring changes that replace a record: 2 for add or remove."""
     return 2.0 if relation.change == "add_remove" else 1.0
 
 
@@ -198,7 +198,7 @@ def against_accountant(declared: Declaration, claimed: float) -> list[Finding]:
 
 
 def _features(first: Evidence, second: Evidence) -> tuple[np.ndarray, np.ndarray]:
-    """Return projections and coordinates of messages, as many as both data sets have."""
+    """Return projections and coordinates of messages, truncated to equal numbers for both sets."""
     blocks = []
     for name in ("projected", "whole"):
         of_first, of_second = getattr(first, name), getattr(second, name)

@@ -1,7 +1,7 @@
-"""Neighbouring data sets chosen by an attacker, in the shape of a problem.
+"""Neighbouring data sets with extreme records, chosen by an attacker, with the sizes of a problem.
 
-An audit may choose the data, as long as the guarantee covers them: number, weight and length of
-records, ridge and dimension stay as they are. One record of one agent is replaced. A small problem
+An audit may choose any data that the guarantee covers. The number, weight and norm of records, the
+ridge and the dimension stay unchanged. One record of one agent is replaced. A small problem
 keeps its other records. In a large problem the other records are empty, so that only the noise
 hides the replaced record.
 """
@@ -30,11 +30,11 @@ from .few_records import FewRecords
 from .few_responses import FewResponses
 
 CROWD = 2000
-"""Records of a fair classification, so that their covariance is large next to one record's."""
+"""Number of records of a fair classification; their covariance exceeds that of one record."""
 SMALL = 20_000
-"""Numbers in all records up to which a problem keeps its other records."""
+"""Largest number of features in all records for which a problem keeps its other records."""
 ANGLES = (0.3, 0.6, 0.9)
-"""Angles of two rows to the direction in which all other records push, in right angles."""
+"""Angles of two rows to the direction of all other records, in units of a right angle."""
 
 
 class Attack(NamedTuple):
@@ -73,12 +73,12 @@ def attacks(
     agents: Sequence[int] | None = None,
     compressed: bool = True,
 ) -> Iterator[Attack]:
-    """Yield extreme neighbours in the shape of ``problem``.
+    """Yield neighbouring data sets with extreme records, with the sizes of ``problem``.
 
     Parameters
     ----------
     problem, network
-        As of the audited algorithm.
+        Problem and graph of the audited algorithm.
     change : float or None
         Largest change of a measurement, for algorithms whose guarantee names one.
     nearby : bool
@@ -115,7 +115,7 @@ def attacks(
 
 
 def _attacked(network: Network, agents: Sequence[int] | None) -> list[int]:
-    """Agents to attack; agent 0 by default."""
+    """Return the agents to attack; agent 0 by default."""
     selected = [0] if agents is None else [int(agent) for agent in agents]
     for agent in selected:
         expected = f"agents 0 to {network.n_agents - 1}"
@@ -145,8 +145,10 @@ def _(
     agents=None,
     compressed=True,
 ) -> Iterator[Attack]:
-    """A label that changes, which moves the gradient by exactly w z at every point; and two rows
-    that differ most where all other records have pushed the iterate: there it moves by up to 2w.
+    """Yield pairs of labels, and pairs of rows.
+
+    A replaced label changes the gradient by exactly w z at every point. Two rows at an angle to all
+    other records change the gradient by up to 2w at the iterate to which these records lead.
     """
     dim = problem.dim
     diagonal = np.full(dim, dim**-0.5)
@@ -228,10 +230,10 @@ def _few(
 def _(
     problem: Lasso, network: Network, change, *, nearby, agents=None, compressed=True
 ) -> Iterator[Attack]:
-    """A response far to one side or the other, where Huber's loss has its largest gradients; for
-    squared loss, whose gradients have no bound, responses whose gradient at 0 has length 1.
+    """Yield a pair of distant responses, where Huber's loss has its largest gradients.
 
-    The row is a unit vector; other records have no features.
+    Gradients of squared loss have no bound; the gradients of its responses at 0 have norm 1. The
+    row is a unit vector; other records have no features.
     """
     far = 1e3 if np.isfinite(problem.gradient_bound) else 0.5
     for graph, agent in _located(network, agents, nearby):
@@ -256,7 +258,7 @@ def _(
 def _(
     problem: MeanEstimation, network: Network, change, *, nearby, agents=None, compressed=True
 ) -> Iterator[Attack]:
-    """A record in one corner of the box or in the opposite one; the other records stay."""
+    """Yield a pair of records in opposite corners of the box; the other records stay."""
     dim = problem.dim
     for graph, agent in _located(network, agents, nearby):
         means = np.zeros((1, graph.n_agents, dim)) if nearby else np.array(problem.means[:1])
@@ -271,7 +273,7 @@ def _(
 
 @dataclass(frozen=True)
 class Measured(LinearObservation):
-    """Observations without observation noise, one number of ``agent`` at time ``at`` moved."""
+    """Observations without observation noise; one measurement is changed by ``moved``."""
 
     agent: int = 0
     row: int = 0
@@ -289,7 +291,9 @@ class Measured(LinearObservation):
 def _(
     problem: LinearObservation, network: Network, change, *, nearby, agents=None, compressed=True
 ) -> Iterator[Attack]:
-    """A measurement moved by ``change``, by default of the agent whose matrix has the largest row.
+    """Yield pairs of a measurement that differ by ``change``.
+
+    The default agent is that whose matrix has the largest row.
 
     All agents stay, since each has its own matrices.
     """
@@ -325,7 +329,7 @@ def _(
     agents=None,
     compressed=True,
 ) -> Iterator[Attack]:
-    """A record whose row and label change. Its protected attribute, whose mean is public, stays.
+    """Yield a pair of records with different rows and labels and the same protected attribute.
 
     The record is a training row of the first run, or one of many records whose covariance with
     the attribute is large.
@@ -349,7 +353,7 @@ def _(
 
 
 def _crowd(dim: int) -> tuple[np.ndarray, ...]:
-    """Return rows, labels, protected attribute and test rows."""
+    """Return rows, labels, protected attributes and test rows of :data:`CROWD` records."""
     protected = np.arange(CROWD) % 2
     return np.eye(dim)[protected], np.arange(CROWD) // 2 % 2, protected, np.array([[CROWD - 1]])
 
@@ -358,7 +362,7 @@ def _crowd(dim: int) -> tuple[np.ndarray, ...]:
 def _(
     problem: Perceptron, network: Network, change, *, nearby, agents=None, compressed=True
 ) -> Iterator[Attack]:
-    """The agent's first record of the first run: a bright image of the first or last class."""
+    """Yield a pair of bright images, of the first and the last class, as first record."""
     direction = np.zeros(problem.dim)
     direction[-CLASSES], direction[-1] = 1.0, -1.0
     direction /= np.sqrt(2.0)

@@ -1,4 +1,4 @@
-"""Recovery of the noise of an execution: one adapter per algorithm whose noise needs its own rule.
+"""Recovery of the noise of an execution from its messages, with adapters for some algorithms.
 
 An adapter repeats the steps of an algorithm from the recorded messages, under the hypothesis that
 the data are those of a problem. The noise that explains a message is the message minus what the
@@ -677,7 +677,7 @@ def _spread(method: Callable[..., Any], arguments: tuple) -> Any:
 
 
 def recovers_noise_itself(algorithm: Algorithm) -> bool:
-    """Return True if the noise of the algorithm is recovered by a rule of its own."""
+    """Return True if an adapter of its own recovers the noise of the algorithm."""
     own_rule = any(kind in ADAPTERS for kind in type(algorithm).__mro__ if kind is not Algorithm)
     return own_rule or any(hasattr(algorithm, hook) for hook in HOOKS)
 
@@ -742,7 +742,7 @@ def _agree(values: np.ndarray, second: np.ndarray, tolerance: float) -> bool:
 
 
 def _ratio(noise: np.ndarray, added: np.ndarray) -> np.ndarray:
-    """Return the ratio of two noises; 1 where none is added."""
+    """Return ``noise`` over ``added`` per entry; 1 if ``added`` is 0."""
     return np.divide(noise, added, out=np.ones(np.shape(added)), where=added != 0)
 
 
@@ -785,7 +785,7 @@ def _zeros_like(noise: Any) -> Any:
 
 
 def moved(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """Return where two values differ by more than rounding error.
+    """Return per entry whether two values differ by more than rounding error.
 
     Parameters
     ----------

@@ -116,13 +116,13 @@ class Layout:
 
     @property
     def laws(self) -> np.ndarray:
-        """Distribution of each unit."""
+        """Name of the distribution of each unit draw."""
         arrays = [np.full(int(np.prod(d.shape)), d.law, object) for d in self.draws.values()]
         return np.concatenate(arrays) if arrays else np.zeros(0, object)
 
 
 def _law_of(law: str | Law) -> str | None:
-    """Name of an additive distribution; None for any other."""
+    """Return the name of an additive distribution; None for any other distribution."""
     return next(
         (
             name
@@ -337,7 +337,7 @@ class Row(NamedTuple):
 
 
 class _ValueRecorder:
-    """Collects released and exchanged values as [runs, agents, numbers]."""
+    """Recorder of released and exchanged values as [runs, agents, numbers]."""
 
     def __init__(
         self,
@@ -391,15 +391,15 @@ class _ValueRecorder:
 
 
 class _LastIteration(BaseException):
-    """End of an execution whose later messages are not needed."""
+    """Signal to end an execution whose later messages are not needed."""
 
 
 class OtherMessages(Exception):
-    """The number of messages depends on the noise or on the data."""
+    """Error: the number of messages depends on the noise or on the data."""
 
 
 class Transcripts(NamedTuple):
-    """Numbers of all messages, [runs, rows], and the rows; the rows decide what is comparable."""
+    """Entries of all messages, [runs, rows], with the row descriptions that identify them."""
 
     values: np.ndarray
     rows: tuple[Row, ...]
@@ -609,7 +609,7 @@ class Shift(NamedTuple):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """Numbers of the messages."""
+        """Descriptions of the message entries."""
         return self.near.rows
 
 
@@ -649,7 +649,7 @@ def shift(near: Response, change: np.ndarray) -> Shift:
 
 
 def _components(matrix: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows and columns of the blocks of a matrix that share no row and no column."""
+    """Return rows and columns of the diagonal blocks into which a matrix can be permuted."""
     present = sparse.csr_matrix(matrix != 0)
     graph = sparse.bmat([[None, present], [present.T, None]])
     _, labels = connected_components(graph, directed=False)
@@ -702,7 +702,7 @@ class Blocks(NamedTuple):
 
 
 def _order(near: Response) -> tuple[np.ndarray, np.ndarray]:
-    """Iteration of each row, and the first iteration whose messages depend on each draw."""
+    """Return the iteration of each row, and the first iteration that depends on each draw."""
     times = np.array([row.iteration for row in near.rows])
     responds = np.abs(near.matrix) > PRECISION * near.scale[:, None]
     return times, np.where(responds.any(0), times[responds.argmax(0)], 0)

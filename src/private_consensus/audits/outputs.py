@@ -171,7 +171,7 @@ def _sampled(
     algorithm: Algorithm, problem: Any, network: Any, horizon: int, names: list[str],
     index: int, runs: int, seed: int,
 ) -> dict[str, np.ndarray]:  # fmt: skip
-    """Return the values [runs, features] of outputs; the first and last of too many."""
+    """Return the values [runs, features] of outputs; of many values the first and last ones."""
     streams = AuditStreams.labelled(f"outputs of data set {index}", runs, seed)
     values_by_name: dict[str, list[np.ndarray]] = {}
 

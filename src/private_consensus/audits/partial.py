@@ -1,11 +1,11 @@
-"""The audit of one observer's view: what is received in execution, against what is guaranteed.
+"""Audit of one observer: received messages in executions, compared with the guarantee.
 
-The algorithm is executed by its own steps and draws; nothing of the formula for its views is used
-to look at them. Members of an observer have their own messages as well: what they drew themselves
-follows from these, since their states are functions of what they hold. Where agents share noise, or
-a member sees models alone, it does not, and a member has what it drew. Models after the last round
-are what was sent in it, of algorithms whose agents send all of their state. A view is projected to
-the direction in which the records differ; coordinates of broadcasts do not mix.
+The algorithm is executed with its own steps and draws; the formula for its views is not used.
+Members of an observer also know their own messages, from which their own noise follows, because
+their states are functions of their data and messages. If agents share noise, or a member receives
+models only, its noise does not follow and is added to its view. The models after the last round are
+the last messages of algorithms whose agents send their whole state. A view is projected to the
+direction in which the records differ; coordinates of broadcasts do not mix.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ def audit_view(
     noisy: Algorithm, attack: Attack, horizon: int, observer: Observer, *,
     runs: int, confidence: float, delta: float, seed: int,
 ) -> AuditResult:  # fmt: skip
-    """Test what is guaranteed of the victim's data against one observer.
+    """Test the guarantee for the data of the attacked agent against one observer.
 
     Parameters
     ----------
     noisy : Algorithm
-        With its noise set.
+        Calibrated.
     attack : Attack
         Neighbouring data sets that differ in a record of ``attack.agent``.
     observer : Eavesdropper, Coalition, SecureSums or FinalModels
@@ -57,14 +57,14 @@ def audit_view(
     Returns
     -------
     AuditResult
-        ``claimed`` is the guarantee against this observer, ``declared`` the formula's value for
-        inputs as given, NaN where there is none.
+        ``claimed`` is the guarantee against this observer; ``declared`` is the value of the formula
+        for fixed inputs, NaN if there is no formula.
 
     Raises
     ------
     InvalidInput
-        For an observer of another kind, one that is not in the graph or has the victim as a member,
-        and one who is sent nothing.
+        For an observer of another kind, outside of the graph, with the attacked agent as a member,
+        or without received messages.
     """
     problem, network = attack.pair[0], attack.network
     _check(network, observer, attack.agent)
@@ -98,13 +98,13 @@ def audit_view(
     )  # fmt: skip
 
 
-def _check(network, observer: Observer, victim: int) -> None:
+def _check(network, observer: Observer, target: int) -> None:
     kind = isinstance(observer, Eavesdropper | Coalition | FinalModels)
     require(kind, "observer", observer, "Eavesdropper, Coalition, SecureSums or FinalModels")
     observer.check(network.n_agents)
-    outside = victim not in observer.members
+    outside = target not in observer.members
     require(
-        outside, "observer.members", observer.members, f"agents other than the target, {victim}"
+        outside, "observer.members", observer.members, f"agents other than the target, {target}"
     )
 
 
@@ -120,7 +120,7 @@ def _weights(view: Observation, observer: Observer) -> np.ndarray | None:
 
 
 Look = Callable[[Execution, np.ndarray], np.ndarray]
-"""From all runs and a direction to what the observer has along it, [runs, ...]."""
+"""Function of an execution and a direction; returns the observed values along it, [runs, ...]."""
 
 
 def _look(noisy: Algorithm, network: Network, observer: Observer, view: Observation) -> Look:

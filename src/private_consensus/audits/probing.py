@@ -177,7 +177,7 @@ def pairs_of_agents(
 def _proposed(
     algorithm: Algorithm, problem: Any, network: Network, agent: int, rng: np.random.Generator
 ) -> Iterator[Attack]:
-    """Yield the pairs of all finders; of whole agents if the guarantee hides an agent."""
+    """Yield the pairs of all finders; if the guarantee hides an agent, all its records differ."""
     arguments = problem, network, agent, rng
     if algorithm.relation.unit == "agent":
         yield from agent_data(*arguments)
@@ -195,7 +195,7 @@ class _Location(NamedTuple):
 
 
 def _location(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> _Location:
-    """Return where a replaced record changes the noiseless messages of agent 0 most.
+    """Return the position at which a replaced record changes noiseless messages of agent 0 most.
 
     A record may have a larger weight at one position than at others. Messages may jump at one of
     the data sets between two extreme ones. Neither shows in pairs of extreme data.
@@ -337,7 +337,7 @@ def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> fl
 
 
 def _least_scale(algorithm: Algorithm, attack: Attack, horizon: int, count: int) -> np.ndarray:
-    """Return the least declared scale of each message, 1 if none is declared."""
+    """Return the smallest declared noise scale of each message, 1 if none is declared."""
     sites = algorithm.noise_sites(attack.pair[0], attack.network, horizon)
     scale = np.ones((horizon, 1, 1)) if not sites else np.nan_to_num(sites[0].scale, nan=np.inf)
     min_scale = np.broadcast_to(scale, (horizon, *scale.shape[1:])).min(axis=(1, 2))

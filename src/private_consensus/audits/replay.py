@@ -238,7 +238,7 @@ class Trace:
 
     @property
     def iterations(self) -> int:
-        """Number of iterations of which the algorithm showed something."""
+        """Number of iterations for which the algorithm returned observables."""
         return len(set(self.calls))
 
 
@@ -440,7 +440,7 @@ class _TraceRecorder:
 
 
 def _columns(units: np.ndarray) -> np.ndarray:
-    """Return noise [runs, places, agents, dim] as columns [runs, dim, places * agents, 1]."""
+    """Return noise [runs, arrays, agents, dim] as columns [runs, dim, arrays * agents, 1]."""
     runs, arrays, agents, dim = units.shape
     return np.moveaxis(units, -1, 1).reshape(runs, dim, arrays * agents, 1)
 
@@ -819,7 +819,7 @@ def lacks_noise(first: Any, second: Any, loud: Any, trace: Trace) -> bool:
 
 
 def _near(first: np.ndarray, second: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return by entry whether two arrays agree, relative to the largest value."""
+    """Return per entry whether two arrays agree, relative to the largest value."""
     if not set(first.dtype.kind + second.dtype.kind) <= set("fc"):
         return np.asarray(first == second)
     with np.errstate(invalid="ignore"):

@@ -17,7 +17,7 @@ from private_consensus.privacy.verdicts import audit_verdict, verdict
 CONTRADICTED = "contradicted"
 NOTE, FLOATING_POINT = "note", "floating-point finding"
 WEAKENING = (CONTRADICTED, DIFFERS, NOT_PROVEN)
-"""Kinds of findings that no verdict "holds" or "proven" may stand next to."""
+"""Kinds of findings that exclude the verdicts "holds" and "proven"."""
 EXACT_SITES = "noise as added"
 """Start of the name of sites whose cost is exact."""
 
@@ -168,7 +168,7 @@ class CheckReport:
 
 @dataclass(frozen=True)
 class NoiseFound:
-    """Noise as it was recovered at one declared site, in units of the declared scale."""
+    """Estimated scale of the recovered noise of one site, in units of the declared scale."""
 
     site: str
     estimate: float
@@ -279,15 +279,17 @@ class AuditResult:
 
     @property
     def testable(self) -> bool:
-        """True if the runs can refute the claim, or noise or a record's effect was recovered."""
+        """Return True if the runs can refute the claim, or if noise or an effect was recovered."""
         exact = any(site.startswith(EXACT_SITES) for site in self.coverage.sites)
         recovered = exact or bool(self.noise) or not np.isnan(self.sensitivity)
         return recovered or self.claimed <= self.ceiling
 
     @property
     def privacy_verdict(self) -> str | None:
-        """Verdict on the claim, from accountant, computed lower bound and this audit: one of
-        :data:`private_consensus.privacy.VERDICTS`. None if the accountant was not asked."""
+        """Verdict on the claim, from accountant, computed lower bound and this audit.
+
+        It is one of :data:`private_consensus.privacy.VERDICTS`, or None without the accountant.
+        """
         if self.proven is None:
             return None
         lower = self.computed_lower

@@ -1,4 +1,4 @@
-"""Tests of the batches that an algorithm uses, where its guarantee relies on sampling.
+"""Tests of the sampled batches of algorithms whose guarantee relies on sampling.
 
 A batch is a set of records for which an algorithm requests clipped gradients. The algorithm
 declares the kind and the rate of sampling. A batch must be independent of earlier batches, and all
@@ -30,18 +30,18 @@ from .result import DIFFERS, CheckReport, Finding, Untested
 from .streams import AuditStreams
 
 RUNS = 200
-"""At most."""
+"""Largest number of runs whose batches or first changes are tested."""
 INCLUSIONS = 1_000
-"""Runs that show which batches hold a record."""
+"""Number of runs that determine how often a record is in a batch."""
 ROUNDED = 0.02
-"""Relative; what rounding messages to a fine grid may add to a change."""
+"""Relative increase of a change that rounding messages to a grid may cause."""
 ROTATED = 0.1
-"""Smallest difference of two noises of equal draws, over their length, that is no rounding."""
+"""Difference of two noise vectors of equal draws, over their norm, that exceeds rounding."""
 
 
 @Problem.register
 class BatchRecorder:
-    """Any problem; records the batches of each clipped gradient, bool [agents, records] each."""
+    """Wrapper of a problem that records the batch of each clipped gradient, [agents, records]."""
 
     def __init__(self, problem: Any) -> None:
         self._problem = problem
@@ -93,7 +93,7 @@ def sampling_found(
     attack : Attack
     horizon : int
     releases : sequence of Release
-        They declare the kind and the rate of the sampling.
+        Releases with the declared kind and rate of sampling.
     level : float
         Error level of all tests.
     seed, runs : int
@@ -197,9 +197,7 @@ def _second_record(attack: Attack) -> tuple[Any, Any] | None:
 def _first_changes(
     algorithm: Algorithm, pair: tuple[Any, Any], attack: Attack, horizon: int, seed: int
 ) -> np.ndarray | None:
-    """Return, for each run, the first iteration, from 0, whose message differs; ``horizon`` if
-    none does.
-    """
+    """Return for each run the first iteration, from 0, whose message differs, else ``horizon``."""
     streams = AuditStreams.labelled("inclusion of a record", INCLUSIONS, seed)
     first_sent, second_sent = (
         execute(algorithm, problem, attack.network, streams, horizon).sent[:, :, attack.agent]
@@ -215,7 +213,7 @@ def _first_changes(
 def _hazards(
     first: np.ndarray, rate: float, begin: int, horizon: int
 ) -> Iterator[tuple[str, float]]:
-    """P-values of the rate in each iteration among runs whose record was not in a batch before.
+    """Yield the p-value of the inclusion rate per iteration, among runs without earlier inclusion.
 
     Messages before iteration ``begin``, from 0, depend on no batch.
     """
@@ -230,7 +228,7 @@ def _hazards(
 def _together(
     first: np.ndarray, second: np.ndarray, begin: int, declared: Sampling, records: int
 ) -> tuple[str, float]:
-    """P-value of the number of first batches that hold both of two records."""
+    """Return the p-value of the number of first batches that contain both of two records."""
     both = int(((first == begin) & (second == begin)).sum())
     rate = declared.rate**2
     if declared.kind == "fixed_size" and records > 1:
@@ -240,7 +238,7 @@ def _together(
 
 
 def _binomial(count: int, trials: int, rate: float) -> float:
-    """Two-sided p-value of a binomial count."""
+    """Return the two-sided p-value of a binomial count."""
     below = float(bdtr(count, trials, rate))
     above = 1.0 - float(bdtr(count - 1, trials, rate)) if count else 1.0
     return min(1.0, 2.0 * min(below, above))
@@ -343,8 +341,10 @@ def _rotated(
 
 
 def _least_change(changes: np.ndarray, noise: np.ndarray, level: float) -> float:
-    """Longest of the first changes of all runs, [runs, iterations, dim], over an upper confidence
-    limit of the noise's deviation in that iteration, wrong with probability ``level`` each.
+    """Return the largest first change of all runs over an upper limit of the noise's deviation.
+
+    ``changes`` has the shape (runs, iterations, dim). The confidence limit of each iteration is
+    wrong with probability ``level``.
 
     ``noise`` is a difference of two draws; values that are 0 were not sent.
     """
@@ -390,7 +390,10 @@ def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, floa
 
 
 def _two_sided(gap: Any, error: Any) -> Any:
-    """P-value of a normal gap of that standard error; of no error, whether there is no gap."""
+    """Return the p-value of a normal difference ``gap`` with standard error ``error``.
+
+    Without error it is 1 for equal values and 0 otherwise.
+    """
     gap, error = np.abs(gap), np.asarray(error, float)
     tiny = 1e-9
     z = np.divide(gap, error, out=np.zeros(np.shape(gap + error)), where=error > tiny)

@@ -1,4 +1,4 @@
-"""Random numbers of audits: thousands of short runs, with separate streams per data set."""
+"""Random streams of audits: thousands of short runs, with separate streams per data set."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class AuditStreams(Streams):
     def draw(
         self, purpose: str, law: str | Law, shape: tuple[int, ...], name: str = ""
     ) -> np.ndarray:
-        """Unit draws of shape ``(runs, *shape)``.
+        """Return unit draws of shape ``(runs, *shape)``.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Epsilon of one pair: by the formula for fixed inputs, and the guarantee.
+"""Epsilon of one pair of target agent and observer: formula for fixed inputs, and guarantee.
 
 ============  =======  ================================================================
 rule          label    reason for the guarantee
@@ -60,7 +60,7 @@ class ObservedEpsilon:
 
     @property
     def label(self) -> str:
-        """Label of the rule: exact, F1, F0 or refused."""
+        """Label of the rule that proves the guarantee: exact, F1, F0 or refused."""
         return LABELS[self.rule]
 
 
