@@ -144,8 +144,8 @@ def _parser() -> argparse.ArgumentParser:
         metric=None, quantity=None,
     )  # fmt: skip
     _add_setting(option)
-    option("--runs", type=int, help="maximum number of runs on each of two data sets")
-    option("--confidence", type=float, help="confidence of the whole result")
+    option("--runs", type=int, help="maximum number of runs per data set")
+    option("--confidence", type=float, help="joint confidence of all tests of the audit")
 
     option = add(
         "observers", _observers, "compute the privacy loss to observers of a part of the messages",
@@ -155,7 +155,12 @@ def _parser() -> argparse.ArgumentParser:
     option("--observer", type=int, help="agent to which the loss of each other agent is listed")
 
     option = add("privacy", _privacy, "compute epsilon from noise, or noise from epsilon")
-    option("--mechanism", choices=("gaussian", "laplace"), default="gaussian")
+    option(
+        "--mechanism",
+        choices=("gaussian", "laplace"),
+        default="gaussian",
+        help="distribution of the noise",
+    )
     option("--sensitivity", type=float, default=1.0, help="l2 norm (gaussian) or l1 norm (laplace)")
     option("--count", type=int, default=1, help="number of composed releases")
     option("--delta", type=float, default=_defaults()["delta"], help="delta of the composition")
@@ -177,7 +182,10 @@ def _parser() -> argparse.ArgumentParser:
     option("--package", metavar="FOLDER", help="write a separate package to this folder")
 
     option = add("rank", _rank, "rank an algorithm, or submitted results, among all others", seed=0)
-    option("given", nargs="+", metavar="NAME|FILE.parquet")
+    option(
+        "entries", nargs="+", metavar="NAME|FILE.parquet",
+        help="algorithm to run, or file of submitted results",
+    )  # fmt: skip
     option("--scale", default="smoke", help="scale of the design (default: smoke)")
     option("--design", help=f"file of the design (default: {DESIGN}, or that of this package)")
     option("--against", metavar="FILE", help="results of the other methods, not run again")
@@ -190,7 +198,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--exact", action="store_true", help="compare all values to a relative 1e-6")
 
     option = add("schema", _schema, "write the JSON schemas of the configuration for editors")
-    option("folder", nargs="?", default="config/schemas")
+    option("folder", nargs="?", default="config/schemas", help="folder of the schemas")
 
     option = add("migrate", _migrate, "replace keys of an earlier release in configuration files")
     option("files", nargs="+", metavar="FILE", help="files of config/papers")
@@ -200,7 +208,7 @@ def _parser() -> argparse.ArgumentParser:
     option("--count", type=int, default=10, help="number of jobs")
 
     option = add("completion", _completion, "print the completion script of a shell")
-    option("shell", choices=SHELLS)
+    option("shell", choices=SHELLS, help="shell that reads the script")
 
     add_commands(commands)
     for command in commands.choices.values():
@@ -218,7 +226,7 @@ def _completion(options) -> None:
 
 
 def _defaults() -> dict[str, Any]:
-    """Return the default of each level."""
+    """Return the default delta, and runs and confidence of an audit, from ``defaults.yaml``."""
     from .common import yamls
 
     return yamls.read(Path(__file__).parent / "defaults.yaml")
@@ -229,6 +237,7 @@ DESIGN = "config/comparison.yaml"
 CACHE = ".cache/private-consensus"
 SOURCES = ("auto", "official", "surrogate")
 SETTING = ("network", "agents", "epsilon", "delta", "horizon")
+"""Options of a setting that have general defaults."""
 
 
 def _setting() -> dict[str, Any]:
@@ -236,33 +245,36 @@ def _setting() -> dict[str, Any]:
     return dict(zip(SETTING, ("ring", 10, 1.0, _defaults()["delta"], 50), strict=True))
 
 
-SHOWN = ("problem", "quantity", "metric")
+PROBLEM_OPTIONS = ("problem", "quantity", "metric")
 RUNS = 20
+"""Default number of runs."""
 FEW_AGENTS = 1000
-"""Largest number of agents for which ``RUNS`` runs are the default and a block has full size."""
+"""Largest number of agents for which ``RUNS`` runs are the default and a batch has full size."""
 
 
 def _default_runs(agents: int) -> int:
-    """Return the default number of runs, at least 2: more agents need more time per run, and a mean
-    over more agents varies less.
+    """Return the default number of runs, which decreases with the number of agents; at least 2.
+
+    With more agents, a run takes longer and a mean over agents varies less.
     """
     return max(2, RUNS * FEW_AGENTS // max(FEW_AGENTS, agents))
 
 
 def _block(agents: int) -> int:
-    """Return the number of runs that are computed together, so that memory is bounded."""
+    """Return the number of runs per batch, which decreases with the number of agents."""
     return max(1, BLOCK * FEW_AGENTS // max(FEW_AGENTS, agents))
 
 
-def _as_in_the_example(options) -> None:
-    """Fill missing options from the example of the algorithm if it has the same problem, else
-    from the general defaults.
+def _fill_from_example(options) -> None:
+    """Set missing options to the values of the algorithm's example, or to the general defaults.
+
+    The example is used if it has the requested problem.
     """
     example = _example_setting(options.algorithm)
     if options.problem not in (None, example.get("problem", MEANS)):
         example = {}
     defaults = {**_setting(), "problem": MEANS, "quantity": "released", "metric": None, **example}
-    for key in (*SETTING, *SHOWN):
+    for key in (*SETTING, *PROBLEM_OPTIONS):
         if getattr(options, key) is None:
             setattr(options, key, defaults[key])
     totals = defaults.get("set_per_agent", {})
@@ -284,15 +296,19 @@ def _example_setting(name: str) -> dict[str, Any]:
     for example in examples:
         if name in example.get("algorithms", ()):
             return example
-    own_example = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
-    own_example = {"problem": own_example} if isinstance(own_example, str) else own_example
-    if not isinstance(own_example, Mapping):
+    stated_example = getattr(import_module(algorithms.module_of(name)), "EXAMPLE", None)
+    stated_example = (
+        {"problem": stated_example} if isinstance(stated_example, str) else stated_example
+    )
+    if not isinstance(stated_example, Mapping):
         return {}
-    matching = [e for e in examples if own_example.get("problem") == e.get("example", "")]
+    matching = [e for e in examples if stated_example.get("problem") == e.get("example", "")]
     if not matching:
         return {}
-    sizes = {key: own_example[key] for key in ("agents", "horizon") if key in own_example}
-    values = {f"algorithm.{key}": value for key, value in own_example.get("parameters", {}).items()}
+    sizes = {key: stated_example[key] for key in ("agents", "horizon") if key in stated_example}
+    values = {
+        f"algorithm.{key}": value for key, value in stated_example.get("parameters", {}).items()
+    }
     return {
         **matching[0],
         **sizes,
@@ -301,18 +317,18 @@ def _example_setting(name: str) -> dict[str, Any]:
 
 
 def _add_setting(option: Callable) -> None:
-    """Add the arguments of one setting; their defaults are those of the algorithm's example."""
+    """Add the options of one setting; defaults come from the example of the algorithm."""
     option("algorithm", help="name of the algorithm")
     option("--problem", help="problem to solve (default: the example of the algorithm)")
-    option("--network", help="family of the graph")
+    option("--network", help="family of the communication graph, e.g. ring")
     option("--agents", type=int, help="number of agents")
-    option("--epsilon", type=float, help="privacy budget; inf for no privacy")
+    option("--epsilon", type=float, help="epsilon of the budget; inf: no privacy")
     option("--delta", type=float, help="delta of the budget")
     option("--horizon", type=int, help="number of iterations")
     option("--seed", type=int, default=0, help="seed of all random values (default: 0)")
     option(
         "--set", action="append", default=[], metavar="PART.KEY=VALUE",
-        help="algorithm.KEY, problem.KEY or network.KEY; may be repeated",
+        help="set algorithm.KEY, problem.KEY or network.KEY; may be repeated",
     )  # fmt: skip
     _add_data_options(option)
 
@@ -375,7 +391,7 @@ def _schema(options) -> None:
 
 
 def _list(options) -> int:
-    """Return 1 if an entry point has the name of another algorithm."""
+    """Print algorithms, problems and prepared data; return 1 if two algorithms share a name."""
     from .reproduction.datasets import PREPARATIONS
 
     tables = {
@@ -416,7 +432,7 @@ def _describe(options) -> None:
         "name": name,
         "kind": "algorithm" if is_algorithm else "problem",
         "description": "\n\n".join(texts),
-        "not_charged": _oracles(name),
+        "not_charged": _unaccounted_uses(name),
     }
     output = [text + "\n" for text in texts]
     output += [f"Unaccounted use of private data: {line}" for line in contents["not_charged"]]
@@ -437,8 +453,8 @@ def _default(field: dataclasses.Field) -> str:
     return "required" if field.default is dataclasses.MISSING else repr(field.default)
 
 
-def _oracles(name: str) -> list[str]:
-    """Return the uses of private data that no mechanism covers."""
+def _unaccounted_uses(name: str) -> list[str]:
+    """Return the uses of private data that are not counted in epsilon."""
     if name in algorithms.names():
         algorithm = _with_defaults(algorithms.load(name))
         uses = [f"where the problem computes it from data: {use}" for use in algorithm.uses]
@@ -449,9 +465,9 @@ def _oracles(name: str) -> list[str]:
 
 
 def _run(options) -> None:
-    cell, prepared, setting = _planned(options)
+    cell, prepared, setting = _plan(options)
     metric = cell["measures"][0][1]
-    with _progress() as bar, _combined(options):
+    with _progress() as bar, _readable_errors(options):
         task = bar.add_task(f"{options.algorithm}, {options.runs} runs", total=options.runs)
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -463,7 +479,7 @@ def _run(options) -> None:
                 "run", f"{options.algorithm} diverged: {error}", _stable_steps(setting)
             ) from error
     error = (pl.col("value").std(ddof=1).fill_null(0.0) / pl.len().sqrt()).alias("error")
-    course = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
+    mean_values = runs.group_by("t").agg(pl.col("value").mean(), error).sort("t")
     row = private.row(0, named=True)
     names = ("claimed", "formula", "accountant", "lower")
     contents = {
@@ -471,28 +487,28 @@ def _run(options) -> None:
         "runs": runs["run"].n_unique(),
         "quantity": cell["measures"][0][0],
         "metric": metric,
-        "course": course.rename({"value": "mean", "error": "standard_error"}).to_dicts(),
+        "course": mean_values.rename({"value": "mean", "error": "standard_error"}).to_dicts(),
         "epsilon": {name: row[f"epsilon_{name}"] for name in names},
         "delta": row["delta"],
         "accountant": row["accountant"],
         "lower_bound_method": row["lower_bound_method"],
         "relation": row["relation"],
         "verdict": row["verdict"],
-        "diverged": _has_diverged(course["value"].to_numpy()),
+        "diverged": _has_diverged(mean_values["value"].to_numpy()),
     }
-    _emit(options, contents, *_run_output(setting, course, contents))
+    _emit(options, contents, *_run_output(setting, mean_values, contents))
     if contents["diverged"]:
-        first, last = course["value"][0], course["value"][-1]
+        first, last = mean_values["value"][0], mean_values["value"][-1]
         text = f"{options.algorithm} diverged: {metric} grew from {first:.3g} to {last:.3g}"
         _print_error(f"{text}; expected {_stable_steps(setting)}")
 
 
 def _run_output(
-    setting: tuple, course: pl.DataFrame, contents: Mapping[str, Any]
+    setting: tuple, mean_values: pl.DataFrame, contents: Mapping[str, Any]
 ) -> list[str | Table]:
     """Return setting, measurements and privacy of a run for a reader."""
     metric, epsilon = contents["metric"], contents["epsilon"]
-    rows = course[_log_spaced(course.height, 12)]
+    rows = mean_values[_log_spaced(mean_values.height, 12)]
     measurements = _table(
         ["t", metric, "standard error"],
         [(str(t), f"{m:.4g}", f"{e:.2g}") for t, m, e in rows.iter_rows()],
@@ -518,7 +534,7 @@ GROWTH = 1e6
 
 
 def _has_diverged(values: np.ndarray) -> bool:
-    """Return True if a metric has left all bounds at the end of a run."""
+    """Return True if the last value of a metric is not finite, or much larger than the first."""
     last, first = abs(float(values[-1])), abs(float(values[0]))
     return not np.isfinite(last) or last > GROWTH * max(first, 1.0)
 
@@ -548,7 +564,10 @@ def _set_default_steps(cell: dict[str, Any], prepared: Mapping[str, Any]) -> Non
 
 
 def _example(options) -> tuple[tuple, float]:
-    """Return setting and delta of the example of an algorithm; refuse options that change it."""
+    """Return setting and delta of the example of an algorithm.
+
+    Options that would change the example are refused.
+    """
     from .audits.examples import examples
 
     for key in (*SETTING, "set"):
@@ -559,7 +578,7 @@ def _example(options) -> tuple[tuple, float]:
 
 
 def _audit(options) -> int:
-    """Return 1 if the audit finds evidence against the claim, else 0."""
+    """Audit an algorithm; return 1 for evidence against its claim or declaration, else 0."""
     from . import audit
 
     defaults = _defaults()
@@ -571,7 +590,7 @@ def _audit(options) -> int:
         setting, delta = _example(options)
     else:
         options.runs = runs
-        *_, setting = _planned(options)
+        *_, setting = _plan(options)
         delta = options.delta
     for line in (
         *integer_errors("--seed", options.seed, 0),
@@ -582,7 +601,7 @@ def _audit(options) -> int:
         task = bar.add_task(
             f"audit of {options.algorithm}, {runs} runs of two data sets", total=runs
         )
-        with _combined(options):
+        with _readable_errors(options):
             result = audit(
                 *setting, runs=runs, confidence=confidence, delta=delta, seed=options.seed,
                 progress=lambda done, of: bar.update(task, completed=done, total=of),
@@ -606,7 +625,7 @@ def _audit(options) -> int:
 def _observers(options) -> None:
     from .audits.views import by_distance, epsilon_by_observer, observation
 
-    *_, setting = _planned(options)
+    *_, setting = _plan(options)
     algorithm, problem, network, budget, horizon = setting
     network = network.of_run(0)
     expected = "at least 2 agents: an agent and its observer"
@@ -614,7 +633,7 @@ def _observers(options) -> None:
     finite = "a finite budget, since an algorithm without noise is not private"
     require(budget.private, "budget.epsilon", budget.epsilon, finite)
     algorithm = algorithm.calibrate(budget, problem, network, horizon)
-    with _waiting(f"observers of {options.algorithm}"), _combined(options):
+    with _waiting(f"observers of {options.algorithm}"), _readable_errors(options):
         observed = observation(algorithm, problem, network, horizon)
         if options.observer is None:
             columns = ("observer", "distance", "pair")
@@ -623,11 +642,11 @@ def _observers(options) -> None:
             columns = ("agent", "distance")
             rows = by_distance(observed, budget.delta, options.observer)
     keys = (*columns, "formula", "guarantee", "rule")
-    cells = [[_in_short(row[key]) for key in keys] for row in rows]
+    cells = [[_short_text(row[key]) for key in keys] for row in rows]
     caption = f"epsilon at delta = {budget.delta:g}; {algorithm.relation}"
     if observed.reason:
         caption += f"; no formula: {observed.reason}"
-    table = _table([*columns, "inputs as given", "guaranteed", "rule"], cells, caption)
+    table = _table([*columns, "fixed inputs", "guaranteed", "rule"], cells, caption)
     contents = {
         "setting": _setting_contents(setting),
         "delta": budget.delta,
@@ -693,7 +712,7 @@ def _setting_contents(setting: tuple[Any, Any, Any, Any, int]) -> dict[str, Any]
 
 
 def _assignments(values: Mapping[str, Any]) -> str:
-    """Return values as ``name=value`` pairs, without those that are not set."""
+    """Return values as ``name=value`` pairs, without values that are None."""
     stated = {name: value for name, value in values.items() if value is not None}
     return ", ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}"
@@ -701,17 +720,17 @@ def _assignments(values: Mapping[str, Any]) -> str:
     )
 
 
-def _in_short(value: Any) -> str:
+def _short_text(value: Any) -> str:
     if value is None or value != value:
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @contextmanager
-def _combined(options) -> Generator[None]:
-    """Translate errors of an algorithm that does not fit a problem, network or budget.
+def _readable_errors(options) -> Generator[None]:
+    """Convert errors of an algorithm that cannot run on a problem to a message of one line.
 
-    An error in the code of an algorithm of another package names the line there.
+    For an algorithm of another package, the message names the line of its code.
     """
     try:
         yield
@@ -729,18 +748,18 @@ def _combined(options) -> Generator[None]:
         if own_frames:
             expected = "an algorithm that runs on this problem, network and budget"
             raise InvalidInput(options.algorithm, reason, expected) from error
-        expected = f"a problem, network and budget that {options.algorithm} can be run with"
+        expected = f"a problem, network and budget on which {options.algorithm} can run"
         raise InvalidInput("--problem", options.problem, f"{expected} ({reason})") from error
 
 
-def _planned(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:
-    """Return the cell of a command, its prepared data, and its first setting."""
-    _as_in_the_example(options)
+def _plan(options) -> tuple[dict[str, Any], dict[str, Any], tuple]:
+    """Return the cell that the options describe, its prepared data, and its setting."""
+    _fill_from_example(options)
     if options.runs is None:
         options.runs = _default_runs(options.agents)
     cell = _cell(options)
     prepared = _prepared(cell, options)
-    with _combined(options):
+    with _readable_errors(options):
         _set_default_steps(cell, prepared)
     return cell, prepared, _first_setting(cell, prepared)
 
@@ -837,7 +856,7 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
     for name in names:
         expected = f"{synthetic.NAME} or one of {', '.join(PREPARATIONS)}"
         require(name in PREPARATIONS, "problem.prepared", name, expected)
-        cache = Path(CACHE) if options.source == "surrogate" else None  # which is not used
+        cache = Path(CACHE) if options.source == "surrogate" else None  # not read for surrogates
         acquisition = Acquisition(source=options.source, mirror=options.mirror, cache=cache)
         raw, provenance = acquire(PREPARATIONS[name].dataset, acquisition, seed=options.seed)
         if not options.json:
@@ -846,17 +865,17 @@ def _prepared_data(names: Sequence[str], options) -> dict[str, Any]:
     return data
 
 
-MOST_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
+MAX_RELEASES = {"gaussian": 10_000_000, "laplace": 100_000}
 """Maximum number of releases; Laplace losses are convolved on a grid that grows with it."""
 
 
 def _privacy(options) -> None:
     from .privacy import Budget, Release
 
-    for line in integer_errors("--count", options.count, 1, MOST_RELEASES[options.mechanism]):
+    for line in integer_errors("--count", options.count, 1, MAX_RELEASES[options.mechanism]):
         raise Refused([line])
     if (options.scale is None) == (options.epsilon is None):
-        raise Refused(["privacy: give either --scale or --epsilon"])
+        raise Refused(["privacy: state either --scale or --epsilon, not both"])
 
     def release(scale: float) -> list[Release]:
         return [
@@ -871,7 +890,7 @@ def _privacy(options) -> None:
         contents: dict[str, Any] = {
             "epsilon": guarantee.epsilon,
             "delta": options.delta,
-            "by": guarantee.method,
+            "accountant": guarantee.method,
             "proven": guarantee.proven,
         }
     else:
@@ -959,7 +978,7 @@ def _rank(options) -> None:
     with _progress() as bar:
         task = bar.add_task("", total=None)
         result = ranked(
-            options.given, _design(options.design), options.scale,
+            options.entries, _design(options.design), options.scale,
             against=options.against, out=options.out,
             prepared=lambda names: _prepared_data(names, options),
             progress=lambda problem: bar.update(task, description=problem),
@@ -971,7 +990,7 @@ def _rank(options) -> None:
 
 
 def _design(path: str | None) -> str:
-    """Return the file of the design: the requested one, that of this folder, or the shipped one."""
+    """Return the file of the design: the requested file, else that of this folder or package."""
     from .reproduction.studies.places import HOME
 
     if path is not None or Path(DESIGN).is_file():
@@ -1020,14 +1039,14 @@ def _card(row: Mapping[str, Any]) -> list[tuple[str, str]]:
     warning = "SURROGATE, not the real data; " if row["source"] == "surrogate" else ""
     return [
         ("source", f"{row['source']}: {row['where']}, {row['version']}"),
-        ("because", f"{warning}{row['because']}"),
+        ("reason", f"{warning}{row['because']}"),
         ("rows, columns", f"{row['rows']:,}, {row['columns']:,}"),
         ("label", f"{row['label']}: {row['label_rate']:.1%}"),
         ("licence", row["licence"]),
         ("needs", row["needs"]),
         ("SHA-256", row["checksum"]),
         ("prepared as", ", ".join(row["preparations"])),
-        ("found in", f"{row['seconds']:.1f} s"),
+        ("search time", f"{row['seconds']:.1f} s"),
     ]
 
 
@@ -1042,8 +1061,8 @@ def _about(documented: Any) -> str:
     return first_sentence(inspect.getdoc(documented) or "")
 
 
-def _log_spaced(count: int, at_most: int) -> list[int]:
-    spaced = np.unique(np.geomspace(1, count, at_most).round().astype(int)) - 1
+def _log_spaced(count: int, max_count: int) -> list[int]:
+    spaced = np.unique(np.geomspace(1, count, max_count).round().astype(int)) - 1
     return [int(i) for i in spaced]
 
 

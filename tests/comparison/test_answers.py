@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from handmade import BASE, rows, table
 
-from private_consensus.comparison.answers import INFINITE, PLACE, UNPROVEN, answers
+from private_consensus.comparison.answers import INFINITE, METHOD_COLUMNS, UNPROVEN, answers
 from private_consensus.comparison.schema import CELL
 from private_consensus.comparison.statistics import tuning_ratio
 from private_consensus.core.randomness import generator
@@ -58,7 +58,7 @@ def found():
 
 def places(found, observer, epsilon=1.0):
     (cell,) = [c for c in found["problems"]["mean_estimation"] if c["cell"][-1] == epsilon]
-    named = [dict(zip(PLACE, row, strict=True)) for row in cell["tuned_paid"][observer]]
+    named = [dict(zip(METHOD_COLUMNS, row, strict=True)) for row in cell["tuned_paid"][observer]]
     return {METHODS[row["method"]]: row for row in named}
 
 

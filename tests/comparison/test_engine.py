@@ -231,10 +231,10 @@ def test_counted_trials_are_chosen_without_a_look_at_what_agents_lose(design):
 def test_records_of_the_public_start_do_not_choose_trials(name):
     """The start minimises the loss on its part; the score is the loss on the other part."""
     pool = pools()[name]
-    assert 0 < pool._starting < pool.public_count
+    assert 0 < pool._starting_records < pool.public_count
     public = {"means": "public", "classified": "public_classes", "regressed": "public_responses"}
     values = getattr(pool, public[name]).copy()
-    values[: pool._starting] *= -1
+    values[: pool._starting_records] *= -1
     turned = replace(pool, **{public[name]: values})
     x = GENERATOR.normal(size=(5, 2))
     np.testing.assert_array_equal(turned.score(x), pool.score(x))
@@ -353,7 +353,7 @@ def test_a_parameter_at_the_end_of_its_range_is_at_the_border(design):
     high = candidate(design, "dp_gd", "mean_estimation", scales, np.array([0.999999, 0.5, 0.0]))
     eta, horizon = positions(design, "dp_gd", "mean_estimation", scales, high)
     assert (eta.parameter, horizon.parameter) == ("eta", "horizon")
-    assert eta.position > 0.999 and "neighbours" in eta.natural
+    assert eta.position > 0.999 and "local mean" in eta.natural
     assert 0.4 < horizon.position < 0.6
 
 

@@ -11,7 +11,7 @@ import yaml
 from private_consensus import algorithms, cli
 from private_consensus.cli import main
 from private_consensus.common import yamls
-from private_consensus.comparison.ranking import Standing, _shown
+from private_consensus.comparison.ranking import Standing, _table_row
 
 RAW = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
 SMALL = {
@@ -58,8 +58,8 @@ def rank(design, capsys, monkeypatch):
 
 def test_few_runs_decide_nothing_within_a_cell():
     standing = Standing("talks", 1.5, best=2, alone=1, cells=2)
-    assert _shown(standing, [], few=False) == ("talks", "1.50", "2", "1", "2")
-    assert _shown(standing, [], few=True) == ("talks", "1.50", "-", "-", "2")
+    assert _table_row(standing, [], has_few_runs=False) == ("talks", "1.50", "2", "1", "2")
+    assert _table_row(standing, [], has_few_runs=True) == ("talks", "1.50", "-", "-", "2")
 
 
 def test_a_toy_is_ranked_handed_in_and_ranked_again(toy, rank, tmp_path):

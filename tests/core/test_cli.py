@@ -197,14 +197,14 @@ def test_data_without_a_mirror_are_surrogates_that_say_why(call, monkeypatch, tm
     assert list(found) == list(DATA_SETS)
     for name, columns in DATA_SETS.items():
         assert found[name]["source"].startswith("surrogate")
-        assert "SURROGATE, not the real data; no mirror is configured" in found[name]["because"]
+        assert "SURROGATE, not the real data; no mirror is configured" in found[name]["reason"]
         assert found[name]["rows, columns"].endswith(f", {columns:,}")
         assert re.search(r": \d+\.\d%$", found[name]["label"])
         assert "no record" in found[name]["licence"]
         assert re.fullmatch("[0-9a-f]{64}", found[name]["SHA-256"])
         assert found[name]["prepared as"].startswith(name)
-    assert "cannot be reached" in found["adult"]["because"]
-    assert "needs a key in IPUMS_API_KEY" in found["brazil"]["because"]
+    assert "cannot be reached" in found["adult"]["reason"]
+    assert "needs a key in IPUMS_API_KEY" in found["brazil"]["reason"]
 
 
 MIRROR = os.environ.get("PRIVATE_CONSENSUS_MIRROR")
@@ -218,8 +218,8 @@ def test_data_of_a_mirror_are_real_and_checked(call, tmp_path):
     assert list(found) == list(DATA_SETS)
     for card in found.values():
         assert card["source"].startswith("mirror")
-        assert "its files have the expected checksums" in card["because"]
-        assert "SURROGATE" not in card["because"]
+        assert "its files have the expected checksums" in card["reason"]
+        assert "SURROGATE" not in card["reason"]
     assert found["adult"]["rows, columns"] == "48,842, 14"
     assert found["adult"]["label"] == "income >50K: 23.9%"
     assert "no redistribution" in found["brazil"]["licence"]

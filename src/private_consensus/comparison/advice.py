@@ -2,10 +2,9 @@
 
 A question of ``config/advice.yaml`` has a test: which method has the smaller mean in which cells.
 Its answer is the verdict of the test. Cells whose budget is too small for the data
-(:mod:`.baselines`) are omitted. It is
-judged like the claims of papers (:mod:`..claims.judging`), by differences of means over common
-runs. Holm's method corrects for the number of sentences. Sentences that do not hold are retained,
-with their verdict.
+(:mod:`.baselines`) are omitted. Tests are judged like the claims of papers
+(:mod:`..claims.judging`), by differences of means over common runs. Holm's method corrects for the
+number of questions. Questions whose test does not hold are reported too.
 """
 
 from __future__ import annotations
@@ -48,8 +47,8 @@ ANSWERS = {
 }  # fmt: skip
 """Answer to a question, by the verdict of its test."""
 OTHERS, EACH = "others", "each"
-"""Placeholders for a method: every other method that is ranked for the sentence's observer; each
-of these methods, compared with itself."""
+"""Placeholders for a method: every other method that is ranked for the observer of the question;
+each of these methods, compared with itself."""
 
 Cells = Literal["base", "agents", "graph", "partition", "missing", "links", "sample", "all"]
 
@@ -140,14 +139,16 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
     for name, sentence in sentences.items():
         for test in sentence.tests:
             for key in ("smaller", "than"):
-                side, at = getattr(test, key), f"sentences.{name}.{key}"
+                side, path_of_key = getattr(test, key), f"sentences.{name}.{key}"
                 allowed_methods = (*methods, OTHERS, EACH)
                 expected = f"one of {', '.join(allowed_methods)}"
-                require(side.method in allowed_methods, f"{at}.method", side.method, expected)
-                _require_axes(f"{at}.where", side.where)
+                require(
+                    side.method in allowed_methods, f"{path_of_key}.method", side.method, expected
+                )
+                _require_axes(f"{path_of_key}.where", side.where)
             both = {test.smaller.method, test.than.method}
-            alike = both == {EACH} or not both & {EACH}
-            require(alike, f"sentences.{name}", EACH, "on both sides or on neither")
+            is_consistent = both == {EACH} or not both & {EACH}
+            require(is_consistent, f"sentences.{name}", EACH, "on both sides or on neither")
             _require_axes(f"sentences.{name}.where", test.where)
             measures = ", ".join(MEASURES)
             key = f"sentences.{name}.measure"
@@ -161,7 +162,7 @@ def _require_axes(key: str, where: Mapping[str, Any]) -> None:
 
 
 class Sides(NamedTuple):
-    """Pair of a test: a cell and a method per side, with their runs."""
+    """Losses of the two compared methods in a cell, one per run, with the name of the pair."""
 
     name: str
     problem: str
@@ -172,7 +173,7 @@ class Sides(NamedTuple):
 def judged(
     sentences: Mapping[str, Sentence], table: pl.DataFrame, cells: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the verdict of each sentence, alone and after Holm's correction.
+    """Return the verdict of each question, before and after Holm's correction.
 
     Parameters
     ----------
@@ -186,19 +187,21 @@ def judged(
     Returns
     -------
     list of dict
-        One row per sentence, with the pair nearest to failing.
+        One row per question, with the pair of cell and method that is nearest to failing.
     """
-    axis = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
+    axis_of_cell = {tuple(cell[key] for key in CELL): cell["axis"] for cell in cells}
     proven = PartitionedRows(table.filter(pl.col("proven") | (pl.col("observer") == "none")))
-    free = baselines_of(table)
+    baselines = baselines_of(table)
 
     @cache
     def observed(observer: str) -> tuple[list[str], dict[tuple, str]]:
         """Return the ranked methods, and the axis of each cell with a sufficient budget."""
         rows = compared(table, observer)
-        outcomes = learnable_cells(cube(rows, "excess_loss_mean"), free)
+        outcomes = learnable_cells(cube(rows, "excess_loss_mean"), baselines)
         ranked = rows.filter(pl.col("observer") != ANYONE)["method"].unique().sort().to_list()
-        return ranked, {cell: a for cell, a in axis.items() if outcomes.get(cell) is not False}
+        return ranked, {
+            cell: a for cell, a in axis_of_cell.items() if outcomes.get(cell) is not False
+        }
 
     verdicts = {
         name: judge([
@@ -218,16 +221,16 @@ def judged(
 def _estimates(
     test: Pairwise, table: PartitionedRows, ranked: Sequence[str], axis: Mapping[tuple, str]
 ) -> Iterator[Estimates]:
-    """Yield the estimates of a test, separately for each of its parts."""
+    """Yield the estimates of a test, for each problem separately if the test is grouped."""
     pairs = list(_pairs(test, table, ranked, axis))
     problems = dict.fromkeys(pair.problem for pair in pairs) if test.group_by else {"": None}
     for problem in problems:
         problem_pairs = [pair for pair in pairs if problem in ("", pair.problem)]
         if problem_pairs:
-            yield _of_pairs(test, problem, problem_pairs)
+            yield _estimates_of_pairs(test, problem, problem_pairs)
 
 
-def _of_pairs(test: Pairwise, problem: str, pairs: Sequence[Sides]) -> Estimates:
+def _estimates_of_pairs(test: Pairwise, problem: str, pairs: Sequence[Sides]) -> Estimates:
     runs = min(len(pair.smaller) for pair in pairs)
     smaller_losses, reference_losses = (
         np.array([getattr(pair, key)[:runs] for pair in pairs]) for key in ("smaller", "than")
@@ -290,14 +293,14 @@ def _describe(cell: tuple) -> str:
 
 def _row(name: str, sentence: Sentence, verdict: Verdict, p: float) -> dict[str, Any]:
     states = [element.state for element in verdict.elements]
-    stands = p <= ALPHA or verdict.verdict == UNTESTABLE
+    is_significant = p <= ALPHA or verdict.verdict == UNTESTABLE
     return {
         "id": name,
         "question": sentence.question,
-        "answer": ANSWERS[verdict.verdict if stands else UNDECIDED],
+        "answer": ANSWERS[verdict.verdict if is_significant else UNDECIDED],
         "because": sentence.because,
         "observer": sentence.observer,
-        "verdict": verdict.verdict if stands else UNDECIDED,
+        "verdict": verdict.verdict if is_significant else UNDECIDED,
         "verdict_alone": verdict.verdict,
         "p": verdict.p,
         "p_holm": p,

@@ -46,11 +46,11 @@ REPEATED = (
 """Keys of the design that the answers repeat."""
 OTHER_MEASURES = ("excess_loss_worst", "accuracy_mean", "consensus_error")
 """Further measures of a cell, next to the loss."""
-PLACE = (
+METHOD_COLUMNS = (
     "method", "mean", "low", "high", "behind_low", "may_be_best", "share", "share_low",
     "share_high", *OTHER_MEASURES, "front",
 )  # fmt: skip
-"""Entries of a row of a cell; ``front`` has one bit per cost on whose front the method is."""
+"""Columns of a method in a cell; ``front`` has one bit per cost on whose front the method is."""
 UNPROVEN = ("method", "mean", "epsilon_lower", "epsilon_accountant")
 BORDER = 0.05
 """Distance from an end, as a fraction of a range, within which a parameter is at the border."""
@@ -85,7 +85,7 @@ def answers(
     # A guarantee against the eavesdropper also holds against every weaker observer.
     tables = {
         name: all_parts.kept(
-            partial(compared, observer=name, yardsticks=() if name == STRONGEST else [LOCAL])
+            partial(compared, observer=name, references=() if name == STRONGEST else [LOCAL])
         )
         for name in OBSERVERS
         if name in observers
@@ -118,7 +118,7 @@ def answers(
         "tuning_check": list(design.get("tuning_check", [])),
         "advice": list(advice),
         "observers": list(tables),
-        "place": PLACE,
+        "place": METHOD_COLUMNS,
         "unproven": UNPROVEN,
         "costs": [*COSTS, "seconds"],
         "ranks": {
@@ -246,7 +246,7 @@ def _problem(
     names: Sequence[str],
     outcomes: Mapping[str, Mapping[str, Mapping[tuple, Any]]],
 ) -> list[dict[str, Any]]:
-    """Return the cells of a problem with the places of methods by tuning and observer."""
+    """Return the cells of a problem with the ranked methods, by tuning and observer."""
     of_problem = partial(_of_problem, problem=problem)
     problem_parts = table.kept(of_problem)
     ranked_parts = {name: rows.kept(of_problem) for name, rows in tables.items()}

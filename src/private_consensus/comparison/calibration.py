@@ -6,9 +6,10 @@ given delta and relation. If the noise is a single number, it is scaled from its
 budget. This also works if a paper's theorem excludes some b. Otherwise the search is for b itself.
 Both searches use bracketing and secants on a logarithm in which the accountant's epsilon increases.
 
-Every result is verified: it is never above the target, and within :data:`SLACK` of it. A lower
-bound never serves as a budget. An algorithm without a proven guarantee is not calibrated to a true
-budget. It runs at the noise that its paper prescribes, and its bracket states what is known.
+Every result is verified: epsilon is never above the target, and at most a fraction :data:`SLACK`
+below it. A lower bound never serves as a budget. An algorithm without a proven guarantee is not
+calibrated to a true budget. It runs at the noise that its paper prescribes, and lower and upper
+bounds on epsilon are reported.
 
 Tuning that counts in the budget releases every trial: the accountant composes ``copies`` of the
 releases. The choice of a trial depends on these releases and on public records (`tuning`), and so
@@ -40,20 +41,22 @@ from private_consensus.privacy import (
 RELATION = Relation("record", "replace")
 SLACK = 0.01
 """Fraction of the target by which epsilon may be below it."""
-ROUNDED = 1e-9
+ROUNDING_MARGIN = 1e-9
 """Fraction by which the requested budget is reduced, so that rounding in the accountant does not
 decide the verification of an exact calibration."""
-AIM = -0.003
+LOG_AIM = -0.003
 """Logarithm of the fraction of the target at which the search aims."""
 NEAR = 0.002
 """Allowed error of the logarithm of epsilon in the search."""
 WIDTH = 5e-4
 """Width of the bracket, in the logarithm of a nominal budget, at which a search ends."""
 FACTOR, ATTEMPTS, REFUSALS = 4.0, 30, 4
+"""Factor between successive nominal budgets of the search for a bracket, maximum number of these
+budgets, and maximum number of budgets that the paper's calibration may refuse."""
 NOISES = ("noise", "sigma", "output_noise", "query_noise", "threshold_noise")
-"""Names of the fields for noise."""
-FARTHEST = 40.0
-"""Largest logarithm of a noise factor in the search."""
+"""Names of the parameters of algorithms that scale noise."""
+MAX_LOG_FACTOR = 40.0
+"""Largest absolute logarithm of the factor by which the search scales noise."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Calibrated:
     epsilon : float
         The accountant's epsilon of all copies of all releases.
     lower : float
-        Lower bound: no guarantee is below it.
+        Lower bound on the epsilon of every valid guarantee.
     proven : bool
         True if the accountant's epsilon is proven.
     """
@@ -81,7 +84,7 @@ class Calibrated:
 def calibrate_to(
     algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int, copies: int = 1
 ) -> Calibrated:
-    """Return the algorithm at the noise for which the accountant's epsilon is the target's.
+    """Scale the noise of an algorithm so that the accountant's epsilon equals the target.
 
     Parameters
     ----------
@@ -111,13 +114,13 @@ def calibrate_to(
     require(algorithm.relation == RELATION, "algorithm.relation", relation, str(RELATION))
     require(target.private and target.delta > 0, "budget", str(target), "epsilon and delta above 0")
     search = _Search(algorithm, target, problem, network, horizon, copies)
-    share = target.epsilon
+    epsilon_per_copy = target.epsilon
     if copies > 1:
         mu = gaussian_mu(target.epsilon, target.delta) / math.sqrt(copies)
-        share = gaussian_epsilon(mu, target.delta)
+        epsilon_per_copy = gaussian_epsilon(mu, target.delta)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
-        return search.found(share * (1 - ROUNDED))
+        return search.calibrated(epsilon_per_copy * (1 - ROUNDING_MARGIN))
 
 
 class _Search:
@@ -128,19 +131,19 @@ class _Search:
         self.world = problem, network, horizon
         self.refusal: InvalidInput | None = None
         # The search revisits its end points, and each calibration may be a search in itself.
-        self.tried: dict[float, Algorithm | None] = {}
+        self.by_nominal: dict[float, Algorithm | None] = {}
         self.accounted: dict[Algorithm, Guarantee] = {}
 
     def at(self, nominal: float) -> Algorithm | None:
         """Return the algorithm calibrated by its paper; None if the calibration refuses it."""
-        if nominal not in self.tried:
+        if nominal not in self.by_nominal:
             budget = Budget(nominal, self.target.delta)
             try:
-                self.tried[nominal] = self.algorithm.calibrate(budget, *self.world)
+                self.by_nominal[nominal] = self.algorithm.calibrate(budget, *self.world)
             except InvalidInput as error:
                 self.refusal = error
-                self.tried[nominal] = None
-        return self.tried[nominal]
+                self.by_nominal[nominal] = None
+        return self.by_nominal[nominal]
 
     def _accepted(self, nominal: float) -> Algorithm:
         algorithm = self.at(nominal)
@@ -164,8 +167,8 @@ class _Search:
             self.accounted[algorithm] = computed
         return self.accounted[algorithm]
 
-    def judged(self, algorithm: Algorithm) -> Calibrated:
-        """Compute the guarantee with its lower and upper bound."""
+    def bounded(self, algorithm: Algorithm) -> Calibrated:
+        """Return the algorithm with the lower and upper bound on its epsilon."""
         guarantee = self.guarantee(algorithm)
         lower = algorithm.lower_bound(self.releases(algorithm), self.target.delta).epsilon
         return Calibrated(algorithm, guarantee.epsilon, float(lower), guarantee.proven)
@@ -175,20 +178,20 @@ class _Search:
         epsilon = self.guarantee(algorithm).epsilon
         return math.log(epsilon / self.target.epsilon) if epsilon > 0 else -math.inf
 
-    def found(self, first: float) -> Calibrated:
+    def calibrated(self, first: float) -> Calibrated:
         """Return the calibrated algorithm, and verify that its epsilon meets the target."""
         start = self.at(first)
         if start is not None:
             guarantee = self.guarantee(start)
             if not guarantee.proven or _met(guarantee.epsilon, self.target):
-                return self.judged(start)
+                return self.bounded(start)
         scaled = start is not None and _noise_of(start)
         algorithm = self._scaled(start) if scaled else self._nominal(first)
-        judged = self.judged(algorithm)
+        with_bounds = self.bounded(algorithm)
         expected = f"noise at which the accountant finds {self.target.epsilon:g}"
-        met = _met(judged.epsilon, self.target)
-        require(met, "budget.epsilon", judged.epsilon, expected)
-        return judged
+        met = _met(with_bounds.epsilon, self.target)
+        require(met, "budget.epsilon", with_bounds.epsilon, expected)
+        return with_bounds
 
     def _nominal(self, first: float) -> Algorithm:
         """Search for the nominal budget and return the algorithm at it."""
@@ -204,7 +207,7 @@ class _Search:
 
     def _excess_of(self, log_nominal: float) -> float:
         algorithm = self.at(math.exp(log_nominal))
-        return math.inf if algorithm is None else self.excess(algorithm) - AIM
+        return math.inf if algorithm is None else self.excess(algorithm) - LOG_AIM
 
     def _ends(self, first: float) -> tuple[float | None, float | None]:
         """Return nominal budgets with a too small and a too large loss; None for a missing one."""
@@ -216,7 +219,7 @@ class _Search:
             refusals += refused
             if refused and (low is not None or high is not None or refusals > REFUSALS):
                 break  # too large for the paper's theorem, or too small for any noise
-            if refused or self.excess(algorithm) > AIM:
+            if refused or self.excess(algorithm) > LOG_AIM:
                 high = high if refused else nominal
                 step = 1 / FACTOR
             else:
@@ -236,16 +239,20 @@ class _Search:
             return replace(algorithm, **{key: noise * math.exp(-log_scale)})
 
         def excess(log_scale: float) -> float:
-            return self.excess(at(log_scale)) - AIM
+            return self.excess(at(log_scale)) - LOG_AIM
 
         low = high = 0.0
         width = max(0.25, min(1.1 * abs(excess(low)), 4.0))
         while excess(low) > 0:
             high, low, width = low, low - width, 2 * width
-            require(low > -FARTHEST, "budget", str(self.target), "a budget that some noise meets")
+            require(
+                low > -MAX_LOG_FACTOR, "budget", str(self.target), "a budget that some noise meets"
+            )
         while high <= low or excess(high) <= 0:
             low, high, width = high, high + width, 2 * width
-            require(high < FARTHEST, "budget", str(self.target), "a budget that requires noise")
+            require(
+                high < MAX_LOG_FACTOR, "budget", str(self.target), "a budget that requires noise"
+            )
         return at(_root(excess, low, high))
 
 
@@ -269,8 +276,8 @@ def _root(excess: Callable[[float], float], low: float, high: float) -> float:
     steps = 0
     while high - low > WIDTH and not -NEAR <= at_low <= 0:
         secant = steps % 3 < 2 and math.isfinite(at_low) and math.isfinite(at_high)
-        share = at_low / (at_low - at_high) if secant else 0.5
-        middle = low + share * (high - low)
+        fraction = at_low / (at_low - at_high) if secant else 0.5
+        middle = low + fraction * (high - low)
         at_middle = excess(middle)
         if 0 < at_middle <= NEAR:
             return middle
@@ -289,7 +296,7 @@ def _met(epsilon: float, target: Budget) -> bool:
 def prescribed(
     algorithm: Algorithm, target: Budget, problem: Any, network: Any, horizon: int
 ) -> Calibrated:
-    """Return the algorithm at the noise that its paper prescribes for a budget, with its bracket.
+    """Return the algorithm with the noise that its paper prescribes, and bounds on its epsilon.
 
     Parameters
     ----------
@@ -312,4 +319,4 @@ def prescribed(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OutsideRange)
         calibrated = algorithm.calibrate(target, problem, network, horizon)
-        return search.judged(calibrated)
+        return search.bounded(calibrated)

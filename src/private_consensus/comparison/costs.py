@@ -1,7 +1,6 @@
 """Costs of a run: messages, bits, and gradients of single records.
 
-A second stage that only mixes released values up to its limit (Showkatbakhsh et al.) has no cost
-here.
+The averaging of released values after the last iteration (Showkatbakhsh et al.) is not counted.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ from private_consensus.core.algorithms.base import Algorithm
 
 BITS = 64
 """Bits of an uncompressed number."""
-SILENT = {"coordinate_descent", "local_training"}
+WITHOUT_MESSAGES = {"coordinate_descent", "local_training"}
+"""Algorithms that send nothing at intermediate iterations."""
 STAR = {"dp_admm", "secure_aggregation"}
 """Algorithms with a server or a secure sum: one message to it and one back per agent."""
 SOLVES = {
     "admm", "d_zoa", "dvp", "exact_admm", "ipp_admm", "m_admm", "one_shot_averaging", "p_admm",
     "pp_admm", "pp_admm_renyi", "pr_admm", "r_admm",
 }  # fmt: skip
-"""Algorithms that minimise in every iteration, whose cost is not counted in gradients."""
-SENT_ONCE = {"muffliato", "one_shot_averaging"}
+"""Algorithms that solve a minimisation in every iteration; their gradients are not counted."""
+DATA_USED_ONCE = {"muffliato", "one_shot_averaging"}
 """Algorithms that use data in the first iteration only."""
 
 
@@ -43,7 +43,7 @@ def messages_of(name: str, network: Any, horizon: int) -> float:
     float
         One message per neighbour and round; two per agent and round for algorithms with a server.
     """
-    if name in SILENT:
+    if name in WITHOUT_MESSAGES:
         return 0.0
     messages_per_round = 2 * network.n_agents if name in STAR else network.degrees.sum()
     return float(horizon * messages_per_round)
@@ -94,11 +94,11 @@ def gradients_of(
     Returns
     -------
     float
-        NaN for an algorithm that minimises in every iteration.
+        NaN for an algorithm that solves a minimisation in every iteration.
     """
     if name in SOLVES:
         return float("nan")
     batch = getattr(algorithm, "B", None)
     if batch is not None:
         return float(horizon * problem.n_agents * np.max(batch))
-    return float(records * (1 if name in SENT_ONCE else horizon))
+    return float(records * (1 if name in DATA_USED_ONCE else horizon))

@@ -24,13 +24,27 @@ from .schema import ANYONE, OBSERVERS
 BASE, SAMPLE = "base", "sample"
 MIN_RATIO = 20
 """Smallest number of records of all agents per public record."""
-MOST_SAMPLED = 60
+MAX_SAMPLED_CELLS = 60
 """Maximum number of cells of the sample."""
 
 
 @dataclass(frozen=True)
 class CellConditions:
-    """Attributes of a cell except its budget."""
+    """Conditions of a cell, except its budget.
+
+    Parameters
+    ----------
+    problem : str
+        Name of the problem.
+    agents : int
+        Number of agents.
+    graph, partition : str
+        Names of the communication graph and of the partition of records to agents.
+    missing : float
+        Probability that an agent is missing in a round.
+    links : float
+        Probability that an edge of the graph fails in a round.
+    """
 
     problem: str
     agents: int
@@ -181,19 +195,19 @@ class MethodDesign(Strict):
 
     def among(self, problems: Collection[str]) -> MethodDesign:
         """Return the method restricted to some problems."""
-        retained = (
+        remaining_problems = (
             None
             if self.problems is None
             else [value for value in self.problems if value in problems]
         )
         parameters = {name: value for name, value in self.per_problem.items() if name in problems}
-        return self.model_copy(update={"problems": retained, "per_problem": parameters})
+        return self.model_copy(update={"problems": remaining_problems, "per_problem": parameters})
 
 
 class Sample(Strict):
     """Space-filling sample of cells."""
 
-    cells: int = Field(ge=0, le=MOST_SAMPLED, description="number of sampled cells")
+    cells: int = Field(ge=0, le=MAX_SAMPLED_CELLS, description="number of sampled cells")
     seed: int = Field(ge=0, description="seed of the sample")
 
 
@@ -259,17 +273,20 @@ class ComparisonDesign(Strict):
 
     @model_validator(mode="before")
     @classmethod
-    def _groups_are_their_problems(cls, raw: Any) -> Any:
+    def _expand_groups(cls, raw: Any) -> Any:
         if not (isinstance(raw, dict) and isinstance(raw.get("methods"), dict)):
             return raw
         groups = raw.get("groups") or {}
-        return {**raw, "methods": {k: _ungrouped(k, v, groups) for k, v in raw["methods"].items()}}
+        return {
+            **raw,
+            "methods": {k: _expanded(k, v, groups) for k, v in raw["methods"].items()},
+        }
 
     @model_validator(mode="after")
-    def _refers_to_what_is_there(self) -> ComparisonDesign:
+    def _has_valid_references(self) -> ComparisonDesign:
         Relation(self.relation.unit, self.relation.change)
         for epsilon in self.epsilons:
-            require(0 < epsilon < np.inf, "epsilons", epsilon, "numbers above 0")
+            require(0 < epsilon < np.inf, "epsilons", epsilon, "finite numbers above 0")
         _require_axes("axes", self.axes, self)
         for name, group in self.groups.items():
             _require_known(f"groups.{name}", group, self.problems)
@@ -283,9 +300,14 @@ class ComparisonDesign(Strict):
             ):
                 _require_known(f"methods.{name}.{key}", problem_names, self.problems)
         for name, problem in self.problems.items():
-            least = MIN_RATIO * self.tuning.public_records
-            expected = f"at least {least}: {MIN_RATIO} per public record"
-            require(problem.records >= least, f"problems.{name}.records", problem.records, expected)
+            min_records = MIN_RATIO * self.tuning.public_records
+            expected = f"at least {min_records}: {MIN_RATIO} per public record"
+            require(
+                problem.records >= min_records,
+                f"problems.{name}.records",
+                problem.records,
+                expected,
+            )
         for scale, reduced in self.scales.items():
             _require_known(f"scales.{scale}.problems", reduced.problems, self.problems)
             _require_axes(f"scales.{scale}.axes", reduced.axes, self)
@@ -342,7 +364,7 @@ class ComparisonDesign(Strict):
         return sorted({name for name in names if name})
 
     def part(self, job: int) -> dict[str, Any]:
-        """Return the design of one job as plain values: every ``jobs``-th method."""
+        """Return the design of one job as values for JSON; a job has every ``jobs``-th method."""
         names = list(self.methods)[job :: self.jobs]
         methods = {name: self.methods[name] for name in names}
         checked = [name for name in self.tuning.checked if name in methods]
@@ -357,7 +379,7 @@ class ComparisonDesign(Strict):
         return sorted({method["algorithm"]["name"] for method in methods if method["algorithm"]})
 
 
-def _ungrouped(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
+def _expanded(name: str, method: Any, groups: Mapping[str, list[str]]) -> Any:
     if not isinstance(method, dict):
         return method
     changed = dict(method)
@@ -445,13 +467,13 @@ def _star(design: ComparisonDesign) -> Iterator[Cell]:
     axes = {name: getattr(design.axes, name) for name in Axes.model_fields}
     for problem in design.problems:
         base = CellConditions(problem, **{name: values[0] for name, values in axes.items()})
-        around = [(BASE, base)]
-        around += [
+        conditions_by_axis = [(BASE, base)]
+        conditions_by_axis += [
             (name, replace(base, **{name: value}))
             for name, values in axes.items()
             for value in values[1:]
         ]
-        for axis, environment in around:
+        for axis, environment in conditions_by_axis:
             for epsilon in design.epsilons:
                 yield Cell(environment, epsilon, axis)
 
@@ -466,14 +488,14 @@ def _sample(
     axes |= {name: getattr(design.axes, name) for name in Axes.model_fields}
     axes["epsilon"] = design.epsilons
     sequence = qmc.Sobol(len(axes), rng=np.random.default_rng(design.sample.seed))
-    all_of_them = int(np.prod([len(values) for values in axes.values()]))
-    total = min(len(existing) + design.sample.cells, all_of_them)
+    total_cells = int(np.prod([len(values) for values in axes.values()]))
+    total = min(len(existing) + design.sample.cells, total_cells)
     existing = set(existing)
     while len(existing) < total:
         (point,) = sequence.random(1)
         values = {
-            name: choices[int(share * len(choices))]
-            for (name, choices), share in zip(axes.items(), point, strict=True)
+            name: choices[int(coordinate * len(choices))]
+            for (name, choices), coordinate in zip(axes.items(), point, strict=True)
         }
         epsilon = values.pop("epsilon")
         environment = CellConditions(**values)
@@ -505,10 +527,9 @@ def described(
     -------
     dict
         ``delta``, ``relation``, ``runs``, ``trials``, ``public_records``, ``records`` (by problem),
-        ``epsilons``, ``axes`` (values, base first),
-        ``titles`` (of problems, graphs, partitions), ``methods`` (name, title, observer, algorithm,
-        baseline, because), ``cells`` (rows of :meth:`Cell.row`), ``absent``, ``borders``,
-        ``tuning_check``.
+        ``epsilons``, ``axes`` (values, base first), ``titles`` (of problems, graphs, partitions),
+        ``methods`` (name, title, observer, algorithm, baseline, because), ``cells`` (rows of
+        :meth:`Cell.row`), ``absent``, ``borders``, ``tuning_check``.
     """
     return {
         "delta": design.delta,

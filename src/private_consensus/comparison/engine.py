@@ -26,9 +26,9 @@ from private_consensus.core.randomness import PURPOSES, Streams
 from private_consensus.privacy import Budget
 
 from .calibration import Calibrated, calibrate_to, prescribed
-from .costs import bits_of, gradients_of, messages_of
+from .costs import WITHOUT_MESSAGES, bits_of, gradients_of, messages_of
 from .design import BASE, Cell, CellConditions, ComparisonDesign, cells, network_of
-from .faults import SILENT, UnreliableNetwork, require_faults
+from .faults import UnreliableNetwork, require_faults
 from .neighbours import Neighbours
 from .problems import Baseline, Pool, pool_of, shared_out
 from .schema import COLUMNS, NEIGHBOUR, TUNINGS
@@ -48,8 +48,8 @@ from .tuning import (
 TUNING_RUNS = 3
 """Number of runs of a trial, which have separate seeds."""
 NOTHING_LEARNED = "no trial improves on its starting model, so that the best choice moves least"
-"""Natural limit of all parameters of such a search."""
-SEEN = ("released", "consensus", "bits")
+"""Reason why parameters are at an end of their range if no trial improves on its start."""
+RECORDED = ("released", "consensus", "bits")
 """Quantities recorded at the last iteration: the released models, their consensus after a second
 stage of averaging, and the bits if the algorithm counts them."""
 PAID, TUNED, TRANSFERRED = TUNINGS
@@ -70,7 +70,7 @@ class CalibratedCandidate(NamedTuple):
 
     @property
     def key(self) -> tuple[Algorithm, int, bool]:
-        """Everything on which the runs of the setting depend."""
+        """Algorithm, horizon and starting point, which determine the runs."""
         return self.calibrated.algorithm, self.horizon, self.from_public
 
 
@@ -90,7 +90,7 @@ class CellProblem:
 
 @dataclass
 class Engine:
-    """Methods of a design on one problem.
+    """Tuning, calibration and runs of the methods of a design on one problem.
 
     Parameters
     ----------
@@ -102,6 +102,18 @@ class Engine:
         Records of the problem.
     methods : list of str
         Names of the methods.
+    candidates : dict of tuple to TuningCandidate
+        Chosen parameters by method, epsilon and kind of tuning.
+    copies : dict of str to int
+        Number of trials of each tuned method, over which counted tuning composes.
+    trials : dict of tuple to list of Trial
+        Trials by method, epsilon and kind of tuning.
+    calibrations : dict of tuple to Calibrated or InvalidInput
+        Cached calibrations, or the reason why there is none.
+    neighbours : Neighbours
+        Calibration against single agents.
+    absent : list of dict
+        Methods and cells without results, with the reason ``because``.
     """
 
     design: ComparisonDesign
@@ -115,7 +127,7 @@ class Engine:
     neighbours: Neighbours = field(default_factory=Neighbours)
     absent: list[dict[str, Any]] = field(default_factory=list)
 
-    # --- Worlds ---------------------------------------------------------------------------------
+    # --- Data and graph -------------------------------------------------------------------------
 
     def world(self, environment: CellConditions, root: int, runs: int) -> CellProblem:
         """Return the data of the runs and the common graph of an environment.
@@ -196,10 +208,12 @@ class Engine:
         """
         method = self.design.methods[name]
         algorithm, horizon, _ = configured
-        near, faults = method.observer == NEIGHBOUR, world.environment.faulty
+        is_neighbour, faults = method.observer == NEIGHBOUR, world.environment.faulty
         # The loss to a neighbour depends on the whole graph and on lost messages.
         statistics = (
-            (world.network.identity, faults) if near else algorithm.graph_statistics(world.network)
+            (world.network.identity, faults)
+            if is_neighbour
+            else algorithm.graph_statistics(world.network)
         )
         problem = world.environment.agents, getattr(world.problem, "records", 0)
         key = (name, algorithm, horizon, epsilon, copies, statistics, problem)
@@ -208,9 +222,9 @@ class Engine:
             arguments = world.problem, world.network, horizon
             try:
                 if method.observer == "none":
-                    plain = algorithm.calibrate(Budget(np.inf, 0.0), *arguments)
-                    calibration = Calibrated(plain, np.inf, np.inf, proven=False)
-                elif near:
+                    without_noise = algorithm.calibrate(Budget(np.inf, 0.0), *arguments)
+                    calibration = Calibrated(without_noise, np.inf, np.inf, proven=False)
+                elif is_neighbour:
                     search = self.neighbours.calibrated
                     calibration = search(algorithm, target, *arguments, copies, faults=faults)
                 elif method.proven:
@@ -336,9 +350,9 @@ class Engine:
         """
         measures = measures or self._values
         # Equal settings, such as all budgets of a method without noise, run once.
-        different = {setting.key: setting for setting in settings}
+        distinct = {setting.key: setting for setting in settings}
         groups: dict[Any, list[CalibratedCandidate]] = defaultdict(list)
-        for (algorithm, *horizon_and_start), setting in different.items():
+        for (algorithm, *horizon_and_start), setting in distinct.items():
             groups[structure(algorithm), *horizon_and_start].append(setting)
         by_key: dict[Any, dict[str, np.ndarray]] = {}
         for batch in groups.values():
@@ -352,16 +366,16 @@ class Engine:
         """Run a batch of settings with a common structure and horizon."""
         horizon, network = batch[0].horizon, self._network(name, world)
         problem = world.from_public if batch[0].from_public else world.problem
-        kind = self.design.methods[name].algorithm["name"]
+        algorithm_name = self.design.methods[name].algorithm["name"]
         recorded: dict[str, np.ndarray] = {}
 
-        def keep(t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
+        def record(t: int, active: np.ndarray, observables: Mapping[str, np.ndarray]) -> None:
             """Record the released quantities of the last iteration.
 
             Parameters
             ----------
             t : int
-                Iteration.
+                Iteration, from 1.
             active : ndarray of bool
                 Settings that are still running.
             observables : mapping of str to ndarray
@@ -369,24 +383,30 @@ class Engine:
             """
             if t != horizon:
                 return
-            recorded.update({key: np.array(observables[key]) for key in SEEN if key in observables})
+            recorded.update(
+                {key: np.array(observables[key]) for key in RECORDED if key in observables}
+            )
             if "released" in observables and isinstance(network, UnreliableNetwork):
                 recorded["messages"] = np.sum(network.sent, axis=0).astype(float)
 
         algorithm = stack([setting.calibrated.algorithm for setting in batch])
-        begin = time.perf_counter()
+        start_time = time.perf_counter()
         with np.errstate(all="ignore"):
             horizons = np.full(len(batch), horizon)
-            algorithm.run(problem, network, world.streams, horizons, keep)
-            seconds = (time.perf_counter() - begin) / (len(batch) * len(world.streams.runs))
+            algorithm.run(problem, network, world.streams, horizons, record)
+            seconds = (time.perf_counter() - start_time) / (len(batch) * len(world.streams.runs))
             values = measures(recorded.get("consensus", recorded["released"]))
-        sent = np.full(len(world.streams.runs), messages_of(kind, world.network, horizon))
+        sent = np.full(len(world.streams.runs), messages_of(algorithm_name, world.network, horizon))
         messages = recorded.get("messages", sent)
         values["messages"] = np.broadcast_to(messages, recorded["released"].shape[:2])
         values["bits"] = bits_of(values["messages"], world.problem, recorded, horizon)
-        single = batch[0].calibrated.algorithm
+        calibrated_algorithm = batch[0].calibrated.algorithm
         gradients = gradients_of(
-            kind, single, world.problem, self.design.problems[self.problem].records, horizon
+            algorithm_name,
+            calibrated_algorithm,
+            world.problem,
+            self.design.problems[self.problem].records,
+            horizon,
         )
         for key, value in {"gradient_evaluations": gradients, "seconds": seconds}.items():
             values[key] = np.full(recorded["released"].shape[:2], value)
@@ -394,33 +414,33 @@ class Engine:
 
     def _network(self, name: str, world: CellProblem) -> Any:
         """Return the graph, on which messages are lost if the environment has faults."""
-        where = world.environment
-        if not where.faulty or self.design.methods[name].algorithm["name"] in SILENT:
+        conditions = world.environment
+        if not conditions.faulty or self.design.methods[name].algorithm["name"] in WITHOUT_MESSAGES:
             return world.network
-        return UnreliableNetwork(world.network, where.missing, where.links, world.streams)
+        return UnreliableNetwork(world.network, conditions.missing, conditions.links, world.streams)
 
     def _score(self, released: np.ndarray) -> dict[str, np.ndarray]:
         """Return the losses by which trials are chosen: on public records, and of all agents."""
         losses = {PAID: self.pool.score(released), TUNED: self.pool.excess(released)}
-        return {tuning: _or(values, np.inf).mean(-1) for tuning, values in losses.items()}
+        return {tuning: _finite_or(values, np.inf).mean(-1) for tuning, values in losses.items()}
 
     def _values(self, released: np.ndarray) -> dict[str, np.ndarray]:
         """Return the measures of models [settings, runs, agents, dim].
 
         Non-finite losses become infinite."""
-        excess = _or(self.pool.excess(released), np.inf)
+        excess = _finite_or(self.pool.excess(released), np.inf)
         measures = {"excess_loss_mean": excess.mean(-1), "excess_loss_worst": excess.max(-1)}
         accuracy = self.pool.accuracy(released)
         if accuracy is not None:
             measures["accuracy_mean"] = accuracy.mean(-1)
             measures["accuracy_worst"] = accuracy.min(-1)
-        measures["consensus_error"] = _or(consensus_error(None, released), np.inf)
+        measures["consensus_error"] = _finite_or(consensus_error(None, released), np.inf)
         return measures
 
     # --- Cells ----------------------------------------------------------------------------------
 
     def tune_all(self) -> None:
-        """Run the trials of all methods; a method without valid parameters is left out."""
+        """Run the trials of all methods; a method without valid parameters gets no results."""
         for name in self.methods:
             if self.design.methods[name].baseline:
                 continue
@@ -428,7 +448,7 @@ class Engine:
             try:
                 self.tune(name)
             except InvalidInput as error:
-                self._leave_out(name, str(error), problem=self.problem)
+                self._record_absence(name, str(error), problem=self.problem)
 
     def rows(self) -> pl.DataFrame:
         """Return all rows of the problem's cells; :attr:`absent` lists cells without results.
@@ -436,7 +456,7 @@ class Engine:
         The parameters must have been chosen by :meth:`tune_all`.
         """
         first = self.design.epsilons[0]
-        entered = [
+        present_methods = [
             name
             for name in self.methods
             if self.design.methods[name].baseline or (name, first, TRANSFERRED) in self.candidates
@@ -446,19 +466,19 @@ class Engine:
             try:
                 world = self.world(environment, self.design.seed, self.design.runs)
             except InvalidInput as error:
-                for name in entered:
-                    self._leave_out(name, str(error), **asdict(environment))
+                for name in present_methods:
+                    self._record_absence(name, str(error), **asdict(environment))
                 continue
-            for name in entered:
+            for name in present_methods:
                 logging.info("%s: %s", environment, name)
-                frames += self._of_method(name, world, environment_cells)
+                frames += self._method_rows(name, world, environment_cells)
         return pl.concat(frames) if frames else pl.DataFrame(schema=COLUMNS)
 
     def borders(self) -> list[dict[str, Any]]:
-        """Return where each chosen parameter is in its range, for each method and budget.
+        """Return the position of each chosen parameter in its range, for each method and budget.
 
-        A search that finds no better model than its start ends where the method moves least. Its
-        ends of ranges are natural limits.
+        If no trial improves on its starting model, the best parameters are those that change the
+        model least. A position at an end of the range is then expected, and is marked so.
         """
         return [
             {
@@ -482,45 +502,47 @@ class Engine:
         losses = self._score(start[None, None, None])
         return chosen.loss < float(losses[tuning].item())
 
-    def _leave_out(self, name: str, because: str, **where: Any) -> None:
+    def _record_absence(self, name: str, because: str, **where: Any) -> None:
         self.absent.append({"method": name, "because": because, **where})
 
-    def _of_method(
+    def _method_rows(
         self, name: str, world: CellProblem, environment_cells: list[Cell]
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a method in the cells of one environment."""
         method, where = self.design.methods[name], asdict(world.environment)
         if method.baseline:
-            yield from self._of_baseline(name, [cell.epsilon for cell in environment_cells], where)
+            yield from self._baseline_rows(
+                name, [cell.epsilon for cell in environment_cells], where
+            )
             return
         if not method.proven and environment_cells[0].axis != BASE:
-            self._leave_out(name, "not proven: shown in the base cells alone", **where)
+            self._record_absence(name, "not proven: shown in the base cells alone", **where)
             return
         try:
             if world.environment.faulty:
                 require_faults(method.algorithm["name"])
             epsilons = [cell.epsilon for cell in environment_cells]
             settings = self._settings(name, world, epsilons)
-            free = method.observer == "none"
-            settings = settings[:1] if free else settings
+            without_privacy = method.observer == "none"
+            settings = settings[:1] if without_privacy else settings
             measured = self.measured(name, settings, world) if settings else []
         except InvalidInput as error:
-            self._leave_out(name, str(error), **where)
+            self._record_absence(name, str(error), **where)
             return
         for setting, values in zip(settings, measured, strict=True):
             # Runs without privacy are equal at every budget, and are not tuned.
-            for epsilon in epsilons if free else [setting.epsilon]:
-                for tuning in TUNINGS if free else [setting.tuning]:
+            for epsilon in epsilons if without_privacy else [setting.epsilon]:
+                for tuning in TUNINGS if without_privacy else [setting.tuning]:
                     calibrated = setting.calibrated
                     bounds = calibrated.proven, calibrated.epsilon, calibrated.lower
                     yield self._frame(name, (epsilon, tuning), bounds, values, where)
 
-    def _of_baseline(
+    def _baseline_rows(
         self, name: str, epsilons: list[float], where: dict[str, Any]
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of a model without privacy cost, which is equal in all runs."""
-        kind = self.design.methods[name].baseline
-        model: Baseline | None = getattr(self.pool, kind)()
+        baseline = self.design.methods[name].baseline
+        model: Baseline | None = getattr(self.pool, baseline)()
         if model is None:
             return
         values = {"excess_loss_mean": model.excess, "excess_loss_worst": model.excess}
@@ -530,7 +552,7 @@ class Engine:
         by_run = {key: np.full(self.design.runs, value) for key, value in values.items()}
         bounds = True, 0.0, 0.0
         # Without public records, only the model that depends on no record is available.
-        tunings = TUNINGS if kind == "data_free" else (PAID, TUNED)
+        tunings = TUNINGS if baseline == "data_free" else (PAID, TUNED)
         for epsilon in epsilons:
             for tuning in tunings:
                 yield self._frame(name, (epsilon, tuning), bounds, by_run, where)
@@ -538,7 +560,7 @@ class Engine:
     def _settings(
         self, name: str, world: CellProblem, epsilons: list[float]
     ) -> list[CalibratedCandidate]:
-        """Return the settings of a method whose budgets some noise meets."""
+        """Return the calibrated settings of a method, without budgets that no noise meets."""
         settings = []
         for epsilon in epsilons:
             for tuning in TUNINGS:
@@ -550,7 +572,7 @@ class Engine:
                     calibrated = self.calibrated(name, configured, epsilon, copies, world)
                 except InvalidInput as error:
                     where = {**asdict(world.environment), "epsilon": epsilon, "tuning": tuning}
-                    self._leave_out(name, str(error), **where)
+                    self._record_absence(name, str(error), **where)
                     continue
                 settings.append(
                     CalibratedCandidate(
@@ -569,8 +591,8 @@ class Engine:
     ) -> pl.DataFrame:
         """Return the rows of one setting, without measures that do not apply.
 
-        ``budget`` is epsilon and the kind of tuning; ``bounds`` are ``proven``, the accountant's
-        epsilon and the lower bound.
+        ``budget`` is epsilon and the kind of tuning; ``bounds`` are ``proven``, the
+        accountant's epsilon and the lower bound.
         """
         method = self.design.methods[name]
         applicable = {key: value for key, value in values.items() if not np.isnan(value).any()}
@@ -598,8 +620,8 @@ class Engine:
         return frame.cast({"run": pl.Int64}).select(list(COLUMNS))
 
 
-def _or(values: np.ndarray, instead: float) -> np.ndarray:
-    return np.where(np.isfinite(values), values, instead)
+def _finite_or(values: np.ndarray, replacement: float) -> np.ndarray:
+    return np.where(np.isfinite(values), values, replacement)
 
 
 def _by_environment(problem_cells: list[Cell]) -> list[tuple[CellConditions, list[Cell]]]:
@@ -630,8 +652,8 @@ def engines_of(
     names = list(design.methods if methods is None else methods)
     engines = []
     for problem in design.problems:
-        entered = [name for name in names if name in design.methods_of(problem)]
-        engine = Engine(design, problem, pool_of(design, problem, prepared), entered)
+        present_methods = [name for name in names if name in design.methods_of(problem)]
+        engine = Engine(design, problem, pool_of(design, problem, prepared), present_methods)
         engine.tune_all()
         engines.append(engine)
     for name in names:

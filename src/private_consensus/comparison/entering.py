@@ -18,13 +18,14 @@ from private_consensus.core import algorithms
 DESIGN = "config/comparison.yaml"
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 
-ALGORITHM = Template('''r"""$title: say here what it does, with its formula.
+ALGORITHM = Template('''r"""$title: replace this line by a summary of the algorithm.
 
 .. math:: x_i^{t+1} = \\sum_j w_{ij} x_j^t
     - \\eta\\bigl(\\mathrm{clip}_C(\\nabla f_i(\\cdot)) + N(0, \\sigma^2 I)\\bigr)
 
-Each message is a noised step from what was sent before: for whoever hears all messages, T Gaussian
-mechanisms. Replacing a record moves a gradient by ``change`` at most (l2).
+Each agent sends a noisy gradient step from the weighted mean of the messages of the previous round.
+To an eavesdropper, T rounds are T composed Gaussian mechanisms. Replacing a record changes the
+clipped gradient of an agent by at most ``change`` in l2 norm.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ import numpy as np
 from ${package}families.clipped_descent import ClippedDescent
 
 EXAMPLE = "logistic_regression"
-"""The small problem on which it is tested and audited."""
+"""Small problem on which the algorithm is tested and audited."""
 
 
 class State(NamedTuple):
-    """Messages [settings, runs, agents, dim]."""
+    """Messages of the last round, [settings, runs, agents, dim]."""
 
     x: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class $kind(ClippedDescent):
-    """$title; ``eta``, ``clip`` and ``noise`` are those of its base."""
+    """$title; ``eta``, ``clip`` and ``noise`` are the parameters of its base class."""
 
-    source: ClassVar[str] = "say where it comes from: paper, section, equation"
+    source: ClassVar[str] = "paper, section, equation"
 
     def losses(self, problem, network, horizon):
         return np.full(horizon, self.change(problem))
@@ -66,7 +67,7 @@ class $kind(ClippedDescent):
 ALGORITHM = $kind
 ''')
 
-TEST = Template('''"""$title keeps what every algorithm keeps; an audit does not contradict it."""
+TEST = Template('''"""Tests of $title: conformance to the interface, audit and convergence."""
 
 import numpy as np
 
@@ -77,21 +78,22 @@ from private_consensus.audits.examples import examples
 NAME = "$name"
 
 
-def test_it_keeps_what_every_algorithm_keeps():
+def test_it_conforms_to_the_interface():
     check(NAME)
 
 
 def test_an_audit_does_not_contradict_it():
     (example,) = examples(NAME)
-    found = audit(*example.world, runs=200, confidence=0.99, delta=example.budget.delta)
-    assert not found.flagged, found.lines()
+    result = audit(*example.world, runs=200, confidence=0.99, delta=example.budget.delta)
+    assert not result.flagged, result.lines()
 
 
-def test_without_noise_more_steps_come_nearer_to_the_optimum():
-    one = world_of(NAME)
-    found = simulate(one.algorithm, one.problem, one.network, Budget(np.inf), 50, runs=1)
-    values = found.measurements.sort("t")["value"]
-    assert values[-1] < values[0]
+def test_the_error_decreases_without_noise():
+    instance = world_of(NAME)
+    algorithm, problem, network = instance.algorithm, instance.problem, instance.network
+    simulation = simulate(algorithm, problem, network, Budget(np.inf), 50, runs=1)
+    errors = simulation.measurements.sort("t")["value"]
+    assert errors[-1] < errors[0]
 ''')
 
 PROJECT = Template("""[build-system]
@@ -134,8 +136,8 @@ def new_algorithm(name: str, folder: str | Path = ".", *, package: bool = False)
         For an invalid or existing name, a folder that is no repository, or an existing file. No
         file is written in this case.
     """
-    fine = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
-    require(fine, "NAME", name, "lower-case letters, digits and underscores, first a letter")
+    is_valid = bool(NAME.fullmatch(name)) and not keyword.iskeyword(name)
+    require(is_valid, "NAME", name, "lower-case letters, digits and underscores, first a letter")
     existing = {*algorithms.names(), *algorithms.SHARED}
     require(name not in existing, "NAME", name, "a name that no algorithm has")
     folder = Path(folder)
@@ -174,9 +176,9 @@ def _repository(name: str, folder: Path) -> dict[Path, str]:
 
 def _package(name: str, folder: Path) -> dict[Path, str]:
     words = _words(name)
-    outside = "private_consensus.core.algorithms."
+    absolute_package = "private_consensus.core.algorithms."
     return {
-        folder / f"{name}.py": ALGORITHM.substitute(words, package=outside),
+        folder / f"{name}.py": ALGORITHM.substitute(words, package=absolute_package),
         folder / f"test_{name}.py": TEST.substitute(words),
         folder / "pyproject.toml": PROJECT.substitute(words),
     }
@@ -201,7 +203,7 @@ def with_method(text: str, name: str, title: str) -> str:
     Raises
     ------
     InvalidInput
-        If there is no block of methods, or if it has this name already.
+        If the design has no block of methods, or already has a method of this name.
     """
     lines = text.splitlines(keepends=True)
     starts = [i for i, line in enumerate(lines) if line.rstrip() == "methods:"]

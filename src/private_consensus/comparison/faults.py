@@ -15,7 +15,7 @@ eavesdropper's view of the run with faults is a function of that run and of the 
 Noise that cancels (DECOR, Zip-DL) cancels only if messages arrive. Losses of messages thus reduce
 the accuracy, not the privacy. An algorithm can run with faults if it receives messages by one
 exchange per round: a mixing, a sum or the values of neighbours, or one message per edge.
-Differences, and sums by a server, have no last value that could replace a lost one.
+A lost difference, or a lost sum of a server, cannot be replaced by an earlier one.
 """
 
 from __future__ import annotations
@@ -30,17 +30,14 @@ from private_consensus.common.errors import InvalidInput, require
 from private_consensus.core.networks import Network
 from private_consensus.core.randomness import Streams
 
-SILENT = {"coordinate_descent", "local_training"}
-"""Algorithms that send nothing at intermediate iterations: faults have no effect."""
-
 BROKEN = {
-    "dp_admm": "a server averages what all agents send, and has no neighbours",
-    "sdm_dsgd": "differences are sent: after one that is lost, copies are wrong for good",
-    "secure_aggregation": "the sum lacks the share of noise of an agent that is missing",
+    "dp_admm": "a server averages the messages of all agents, and has no neighbours",
+    "sdm_dsgd": "agents send differences: after a lost message, the receiver's copy stays wrong",
+    "secure_aggregation": "the sum lacks the noise of an agent that is missing",
 }
 """Reasons why the guarantee or update of an algorithm is undefined with faults."""
 
-KEPT = (
+RELIABLE_ATTRIBUTES = (
     "n_agents", "degrees", "own_weights", "consensus_rate", "shared", "identity", "graph",
     "closed_neighbourhoods", "open_neighbourhoods",
 )  # fmt: skip
@@ -48,7 +45,7 @@ KEPT = (
 
 
 @dataclass(frozen=True)
-class LastHeard:
+class LossyMixing:
     r"""Mixing operator under message loss: :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` for one run.
 
     Parameters
@@ -57,15 +54,15 @@ class LastHeard:
         Weights of the agents' own values.
     weights : ndarray, shape (agents, links)
         Weights of the values received on each directed edge.
-    hear : callable
+    receive : callable
         Map from values [agents, dim] to the values last received per directed edge, [links, dim].
     """
 
     own_weights: np.ndarray
     weights: np.ndarray
-    hear: Callable[[np.ndarray], np.ndarray]
+    receive: Callable[[np.ndarray], np.ndarray]
 
-    def astype(self, kind: Any) -> LastHeard:
+    def astype(self, kind: Any) -> LossyMixing:
         """Return a copy in another floating-point precision."""
         return replace(
             self, own_weights=self.own_weights.astype(kind), weights=self.weights.astype(kind)
@@ -75,15 +72,15 @@ class LastHeard:
         """Return the weights of the agents' own values."""
         return self.own_weights
 
-    def without_diagonal(self) -> LastHeard:
+    def without_diagonal(self) -> LossyMixing:
         """Return the operator without the agents' own values."""
         return replace(self, own_weights=np.zeros_like(self.own_weights))
 
-    def __rmul__(self, factor: float) -> LastHeard:
+    def __rmul__(self, factor: float) -> LossyMixing:
         return replace(self, own_weights=factor * self.own_weights, weights=factor * self.weights)
 
     def __matmul__(self, x: np.ndarray) -> np.ndarray:
-        return self.own_weights[:, None] * x + self.weights @ self.hear(x)
+        return self.own_weights[:, None] * x + self.weights @ self.receive(x)
 
 
 class UnreliableNetwork:
@@ -113,27 +110,27 @@ class UnreliableNetwork:
         self._network, self._missing, self._links = network, missing, links
         self._generators = streams.generators("graph", "faults")
         self._to, self._from = np.nonzero(network.adjacency)
-        self._weights = _gathering(self._to, network.mixing[self._to, self._from], network)
-        self._ones = _gathering(self._to, np.ones(len(self._to)), network)
-        self._heard: np.ndarray | None = None
-        self._heard_in: dict[tuple[int, int], np.ndarray] = {}
+        self._weights = _receiver_matrix(self._to, network.mixing[self._to, self._from], network)
+        self._ones = _receiver_matrix(self._to, np.ones(len(self._to)), network)
+        self._received: np.ndarray | None = None
+        self._received_in: dict[tuple[int, int], np.ndarray] = {}
         self._kind = ""
         self.sent: list[np.ndarray] = []
 
     def __getattr__(self, name: str) -> Any:
-        if name not in KEPT:
+        if name not in RELIABLE_ATTRIBUTES:
             expected = "an algorithm that receives messages in one exchange per round"
             raise InvalidInput("faults", name, expected)
         return getattr(self._network, name)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
         r"""Return :math:`w_{ii}x_i + \sum_j w_{ij}\hat x_j` with the values last received."""
-        received = self._hear("mix", x[..., self._from, :], x[..., self._to, :])
+        received = self._receive("mix", x[..., self._from, :], x[..., self._to, :])
         return self._network.own_weights[:, None] * x + self._weights @ received
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
         r"""Return :math:`\sum_{j\in N_i}\hat x_j` with the values last received."""
-        received = self._hear("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
+        received = self._receive("neighbour_sum", x[..., self._from, :], x[..., self._to, :])
         return self._ones @ received
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
@@ -142,7 +139,7 @@ class UnreliableNetwork:
         The messages have shape (..., senders, receivers, dim).
         """
         own_messages = sent[..., self._to, self._from, :]
-        return self._weights @ self._hear(
+        return self._weights @ self._receive(
             "mix_links", sent[..., self._from, self._to, :], own_messages
         )
 
@@ -160,19 +157,19 @@ class UnreliableNetwork:
         -------
         ndarray, shape (..., agents, members, dim)
         """
-        received = self._hear("gather", x[..., self._from, :], x[..., self._to, :])
-        numbers = np.zeros((self._network.n_agents,) * 2, dtype=int)
-        numbers[self._to, self._from] = np.arange(len(self._to))
-        itself = np.arange(len(numbers))[:, None]
-        member_values = received[..., numbers[itself, neighbourhoods], :]
-        return np.where((neighbourhoods == itself)[..., None], x[..., :, None, :], member_values)
+        received = self._receive("gather", x[..., self._from, :], x[..., self._to, :])
+        edge_index = np.zeros((self._network.n_agents,) * 2, dtype=int)
+        edge_index[self._to, self._from] = np.arange(len(self._to))
+        agents = np.arange(len(edge_index))[:, None]
+        member_values = received[..., edge_index[agents, neighbourhoods], :]
+        return np.where((neighbourhoods == agents)[..., None], x[..., :, None, :], member_values)
 
-    def exchange(self) -> Callable[[int, int], LastHeard]:
+    def exchange(self) -> Callable[[int, int], LossyMixing]:
         """Return the function that maps setting and run to the operator that mixes messages."""
         arrived = self._arrived("exchange")
         own_weights = np.asarray(self._network.own_weights)
 
-        def heard_in(setting: int, run: int) -> LastHeard:
+        def operator_of(setting: int, run: int) -> LossyMixing:
             """Return the operator that mixes the messages of one setting and run.
 
             Parameters
@@ -182,29 +179,29 @@ class UnreliableNetwork:
 
             Returns
             -------
-            LastHeard
+            LossyMixing
             """
 
-            def hear(x: np.ndarray) -> np.ndarray:
-                before = self._heard_in.get((setting, run), x[self._to])
-                received = np.where(arrived[run][:, None], x[self._from], before)
-                self._heard_in[setting, run] = received
+            def receive(x: np.ndarray) -> np.ndarray:
+                previous = self._received_in.get((setting, run), x[self._to])
+                received = np.where(arrived[run][:, None], x[self._from], previous)
+                self._received_in[setting, run] = received
                 return received
 
-            return LastHeard(own_weights, self._weights, hear)
+            return LossyMixing(own_weights, self._weights, receive)
 
-        return heard_in
+        return operator_of
 
-    def _hear(self, kind: str, now: np.ndarray, fallback: np.ndarray) -> np.ndarray:
+    def _receive(self, kind: str, current: np.ndarray, fallback: np.ndarray) -> np.ndarray:
         """Return the value last received on each edge, [settings, runs, links, dim]."""
         arrived = self._arrived(kind)
-        before = fallback if self._heard is None else self._heard
-        self._heard = np.where(arrived[..., None], now, before)
-        return self._heard
+        previous = fallback if self._received is None else self._received
+        self._received = np.where(arrived[..., None], current, previous)
+        return self._received
 
     def _arrived(self, kind: str) -> np.ndarray:
         """Return the mask of arriving messages, [runs, links]; an edge fails in both directions."""
-        expected = f"only {self._kind}: faults are simulated for one kind of exchange"
+        expected = f"only {self._kind}: an algorithm with faults uses one kind of exchange"
         require(self._kind in ("", kind), "faults", kind, expected)
         self._kind = kind
         n = self._network.n_agents
@@ -217,7 +214,7 @@ class UnreliableNetwork:
         return sent & works[:, self._to, self._from]
 
 
-def _gathering(to: np.ndarray, weights: np.ndarray, network: Network) -> np.ndarray:
+def _receiver_matrix(to: np.ndarray, weights: np.ndarray, network: Network) -> np.ndarray:
     """Return the matrix [agents, links] that sums the messages arriving at each agent."""
     matrix = np.zeros((network.n_agents, len(to)))
     matrix[to, np.arange(len(to))] = weights

@@ -78,8 +78,8 @@ def alone(
     by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
         ranked = places(losses.of_cell(row), ALPHA / len(rows))
-        of_problem = by_problem.setdefault(losses.cells[row][0], [])
-        of_problem.append(
+        problem_outcomes = by_problem.setdefault(losses.cells[row][0], [])
+        problem_outcomes.append(
             (losses.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
         )
     return [Alone(problem, sorted(words)) for problem, words in by_problem.items()]

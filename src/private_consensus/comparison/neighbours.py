@@ -44,10 +44,10 @@ from private_consensus.privacy.observers import (
 )
 
 from .calibration import Calibrated
-from .costs import SILENT
+from .costs import WITHOUT_MESSAGES
 
 ROUNDED_UP = 1 + 1e-9
-NOTHING = Bracket(0.0, 0.0)
+NO_LOSS = Bracket(0.0, 0.0)
 
 
 @dataclass
@@ -95,20 +95,20 @@ class Neighbours:
         InvalidInput
             If partial views of the algorithm are not known, or if no noise meets the budget.
         """
-        ready = algorithm.calibrate(target, problem, network, horizon)
+        calibrated = algorithm.calibrate(target, problem, network, horizon)
         size = problem.n_agents, getattr(problem, "records", 0)
         key = (type(problem), size, algorithm, horizon, network.identity, faults)
         if key not in self.bounds:
-            unit = replace(ready, noise=1.0)
+            unit = replace(calibrated, noise=1.0)
             self.bounds[key] = worst_pair(unit, problem, network, horizon, faults=faults)
         mu = self.bounds[key]
         allowed = float(gaussian_mu(target.epsilon, target.delta)) / math.sqrt(copies)
         noise = mu.upper / allowed * ROUNDED_UP
-        expected = "a method whose privacy loss to a single agent has a known bound"
+        expected = "a method whose privacy loss to another agent has a known bound"
         require(math.isfinite(noise), "budget.epsilon", target.epsilon, expected)
         ends = np.array([mu.lower, mu.upper]) * math.sqrt(copies) / (noise or 1.0)
         lower, upper = map(float, gaussian_epsilon(ends, target.delta))
-        return Calibrated(replace(ready, noise=noise), upper, lower, proven=True)
+        return Calibrated(replace(calibrated, noise=noise), upper, lower, proven=True)
 
 
 def worst_pair(
@@ -139,15 +139,15 @@ def worst_pair(
     InvalidInput
         If partial views of the algorithm are not known.
     """
-    if registry_name(algorithm) in SILENT:
-        return NOTHING
+    if registry_name(algorithm) in WITHOUT_MESSAGES:
+        return NO_LOSS
     observed = observed_system(algorithm, problem, network, horizon)
     require(observed.law == "gaussian", "algorithm.law", observed.law, "gaussian, for Gaussian DP")
     shared = registry_name(algorithm) in SHARED_NOISE
-    account = math.inf if shared else _accounted(algorithm, problem, network, horizon)
+    eavesdropper_mu = math.inf if shared else _eavesdropper_mu(algorithm, problem, network, horizon)
     (system,) = observed.channels
-    loose = shared or not system.noised_state
-    if loose and not observed.inputs.react and not faults:
+    has_tighter_formula = shared or not system.noised_state
+    if has_tighter_formula and not observed.inputs.react and not faults:
         pairs = [
             _worst(observed, Coalition((v,), last_states=observed.last_states))
             for v in range(problem.n_agents)
@@ -156,9 +156,9 @@ def worst_pair(
         # All inputs are functions of messages, so that the formula is a guarantee here.
         pairs = [_worst(observed, Eavesdropper((v,)), below=False) for v in range(problem.n_agents)]
     else:
-        pairs = [Bracket(0.0, account)]
+        pairs = [Bracket(0.0, eavesdropper_mu)]
     return Bracket(
-        max(pair.lower for pair in pairs), min(account, max(pair.upper for pair in pairs))
+        max(pair.lower for pair in pairs), min(eavesdropper_mu, max(pair.upper for pair in pairs))
     )
 
 
@@ -170,7 +170,7 @@ def _worst(observed: ObservedSystem, observer: Observer, *, below: bool = True) 
     return Bracket(lower, max(statement.mu for statement in stated))
 
 
-def _accounted(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> float:
+def _eavesdropper_mu(algorithm: Algorithm, problem: Any, network: Network, horizon: int) -> float:
     """Return the mu of all releases together to the eavesdropper.
 
     It is infinite unless all releases are proven and Gaussian.

@@ -48,17 +48,17 @@ from .tuning import ObjectiveScales
 GROUP = "comparison"
 EVERY = slice(None)
 STARTING_FRACTION = 0.25
-"""Fraction of the public records that gives the public starting point. The others choose among the
-trials: the loss on its own records would always favour the starting point."""
+"""Fraction of the public records on which the public starting point is trained. The trials are
+compared on the other public records, since the starting point has a small loss on its own ones."""
 CLASSES = 5
 """Number of classes of a numerical label, for the label skew."""
-AT_ONCE = 2**22
+MAX_PRODUCTS = 2**22
 """Maximum number of products of models and records in memory."""
 CLASS_COUNT = 10
 """Number of classes of the images."""
 PUBLIC_RIDGE = 0.001
 """Coefficient of the squared norm in the minimisation of a perceptron on the public images."""
-EVALUATED = 500
+EVALUATION_RECORDS = 500
 """Number of training images on which a perceptron's loss is measured."""
 STEPS = 20_000
 """Maximum number of steps of the reference solution of the lasso."""
@@ -122,7 +122,7 @@ class ClippedPerceptron(Perceptron):
 
 @dataclass(frozen=True, eq=False)
 class Pool(ABC):
-    """Records of all agents and the measures of a model."""
+    """Records of all agents, public and test records, and the measures of a model."""
 
     @property
     @abstractmethod
@@ -131,7 +131,17 @@ class Pool(ABC):
 
     @abstractmethod
     def problem(self, rows: np.ndarray) -> Problem:
-        """Return the agents' problem for rows [runs, agents, most], padded with ``UNUSED``."""
+        """Return the problem of the agents with the given rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (runs, agents, max_records)
+            Rows of each agent, padded with ``UNUSED``.
+
+        Returns
+        -------
+        Problem
+        """
 
     @abstractmethod
     def arrays(self) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
@@ -172,12 +182,12 @@ class Pool(ABC):
 
     @cached_property
     def public_start(self) -> np.ndarray:
-        """Starting point from the public records that choose no trial; shape (dim,)."""
-        return self.public_model(slice(0, self._starting))
+        """Minimiser on the public records that are not used to compare trials; shape (dim,)."""
+        return self.public_model(slice(0, self._starting_records))
 
     @property
-    def _starting(self) -> int:
-        """Number of public records that give the starting point."""
+    def _starting_records(self) -> int:
+        """Number of public records on which the starting point is trained."""
         return max(1, round(STARTING_FRACTION * self.public_count))
 
     @property
@@ -225,9 +235,9 @@ class Pool(ABC):
         return (self.losses(flat) - self.least).reshape(x.shape[:-1])
 
     def score(self, x: np.ndarray) -> np.ndarray:
-        """Return the loss of models [..., dim] on the public records that choose among trials."""
-        choosing = (array[self._starting :] for array in self.arrays()[1])
-        return self.losses_on(x.reshape(-1, x.shape[-1]), *choosing).reshape(x.shape[:-1])
+        """Return the loss of models [..., dim] on the public records that compare trials."""
+        comparison_records = (array[self._starting_records :] for array in self.arrays()[1])
+        return self.losses_on(x.reshape(-1, x.shape[-1]), *comparison_records).reshape(x.shape[:-1])
 
     def accuracy(self, x: np.ndarray) -> np.ndarray | None:
         """Return the test accuracy of models [..., dim]."""
@@ -261,15 +271,15 @@ class Means(Pool):
         """
         agents = rows.shape[1]
         agent_records = len(self.records) // agents
-        sums = _held(self.records, rows).sum(-2)
+        sums = _agent_records(self.records, rows).sum(-2)
         ratio = max(1.0, (rows != UNUSED).sum(-1).max() / agent_records)
         return MeanEstimation(sums / agent_records, agent_records, self.box, float(ratio))
 
     def losses_on(self, x, *arrays):
         (records,) = arrays
         centre = records.mean(0)
-        around = ((records - centre) ** 2).sum(-1).mean()
-        return (((x - centre) ** 2).sum(-1) + around) / 2
+        variance = ((records - centre) ** 2).sum(-1).mean()
+        return (((x - centre) ** 2).sum(-1) + variance) / 2
 
     def minimiser_on(self, *arrays):
         return arrays[0].mean(0)
@@ -302,7 +312,9 @@ class Classified(Pool):
         labels = np.where(rows == UNUSED, 1.0, self.classes[rows])
         tests = self.test_features, self.test_classes
         weight = agents / len(self.classes)
-        return LogisticRegression(_held(self.features, rows), labels, *tests, weight, self.ridge)
+        return LogisticRegression(
+            _agent_records(self.features, rows), labels, *tests, weight, self.ridge
+        )
 
     def losses_on(self, x, *arrays):
         features, classes = arrays
@@ -317,8 +329,8 @@ class Classified(Pool):
         margins = features * classes[:, None]
 
         def value_and_slope(x):
-            along = margins @ x
-            slope = -(expit(-along) @ margins) / len(margins) + self.ridge * x
+            scores = margins @ x
+            slope = -(expit(-scores) @ margins) / len(margins) + self.ridge * x
             return float(self.losses_on(x[None], features, classes)[0]), slope
 
         options = {"maxiter": 5000, "ftol": 1e-15, "gtol": 1e-10}
@@ -360,7 +372,7 @@ class Regressed(Pool):
         agents = rows.shape[1]
         responses = np.where(rows == UNUSED, 0.0, self.responses[rows])
         weight = agents / len(self.responses)
-        features = _held(self.features, rows)
+        features = _agent_records(self.features, rows)
         return Lasso(features, responses, weight, self.penalty, self.gradient_bound, 1.0)
 
     def losses_on(self, x, *arrays):
@@ -401,7 +413,7 @@ class Images(Pool):
     clip: float = 1.0
 
     def arrays(self):
-        return (self.train[:EVALUATED],), (self.public,)
+        return (self.train[:EVALUATION_RECORDS],), (self.public,)
 
     @property
     def labels(self):
@@ -411,7 +423,7 @@ class Images(Pool):
         return ObjectiveScales(1.0, 1.0)
 
     def problem(self, rows):
-        equal = "equal sizes: samples are drawn from as many records in every agent"
+        equal = "equal sizes: every agent samples from the same number of records"
         require(bool((rows != UNUSED).all()), "partition", "unequal sizes", equal)
         return self._perceptron(self.train[rows])
 
@@ -449,7 +461,7 @@ class Images(Pool):
 
     def majority(self):
         public, train, test = (self.classes[r] for r in (self.public, self.train, self.test))
-        return _majority(public, train[:EVALUATED], test, CLASS_COUNT, self.least)
+        return _majority(public, train[:EVALUATION_RECORDS], test, CLASS_COUNT, self.least)
 
     def losses_on(self, x, *arrays):
         return self._model.evaluate(x, *arrays)[0]
@@ -478,20 +490,20 @@ def quantile_classes(values: np.ndarray) -> np.ndarray:
     return np.searchsorted(cuts, values)
 
 
-def _held(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the agents' records [runs, agents, most, dim], padded with zeros."""
+def _agent_records(records: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the agents' records [runs, agents, max_records, dim], padded with zeros."""
     return np.where((rows == UNUSED)[..., None], 0.0, records[rows])
 
 
 def _blocks(models: int, records: int) -> list[slice]:
-    block_size = max(1, AT_ONCE // records)
+    block_size = max(1, MAX_PRODUCTS // records)
     return [slice(first, first + block_size) for first in range(0, models, block_size)]
 
 
 def shared_out(
     pool: Pool, parameters: Mapping[str, Any], agents: int, streams: Streams
 ) -> np.ndarray:
-    """Return the rows of each agent in each run, [runs, agents, most].
+    """Return the rows of each agent in each run, [runs, agents, max_records].
 
     Parameters
     ----------
@@ -507,7 +519,7 @@ def shared_out(
 
     Returns
     -------
-    ndarray of int, shape (runs, agents, most)
+    ndarray of int, shape (runs, agents, max_records)
         Padded with ``UNUSED``.
     """
     labels = pool.labels
@@ -569,8 +581,8 @@ def _means(generator, records: int, public: int, *, dim: int, box: float) -> Mea
     """
     lowest, highest = ndtr(np.array([-box, box]) - 0.7 * box)
     uniform = generator.random((records + public, dim))
-    drawn = 0.7 * box + ndtri(lowest + (highest - lowest) * uniform)
-    return Means(*np.split(np.clip(drawn, -box, box), [records]), box)
+    samples = 0.7 * box + ndtri(lowest + (highest - lowest) * uniform)
+    return Means(*np.split(np.clip(samples, -box, box), [records]), box)
 
 
 def _classified(
@@ -592,11 +604,11 @@ def _regressed(
     """
     omega = generator.standard_normal(dim)
 
-    def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    def sample(rows: int) -> tuple[np.ndarray, np.ndarray]:
         features = normalise(generator.standard_normal((1, 1, rows, dim)))[0, 0]
         return features, features @ omega + np.sqrt(0.1) * generator.standard_normal(rows)
 
-    return Regressed(*drawn(records), *drawn(public), penalty, gradient_bound)
+    return Regressed(*sample(records), *sample(public), penalty, gradient_bound)
 
 
 def _images(

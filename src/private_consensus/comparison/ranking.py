@@ -101,28 +101,32 @@ def ranked(
     """
     names = [text for text in names_and_files if not text.endswith(SUFFIX)]
     files = [text for text in names_and_files if text.endswith(SUFFIX)]
-    require(out is None or bool(names), "--out", out, "a NAME to run, whose results it receives")
+    require(out is None or bool(names), "--out", out, "a NAME to run, whose results are written")
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
-    handed = [entry.table for entry in submitted]
+    submitted_tables = [entry.table for entry in submitted]
     other_tables = [] if against is None else [_others(against, names)]
-    entered = [*names, *(name for table in handed for name in _methods(table))]
-    present = {name for table in (*handed, *other_tables) for name in _methods(table)}
+    entered = [*names, *(name for table in submitted_tables for name in _methods(table))]
+    present = {name for table in (*submitted_tables, *other_tables) for name in _methods(table)}
     observers = {rules.methods[name].observer for name in names}
-    observers |= {observer for table in handed for observer in table["observer"].unique()}
+    observers |= {observer for table in submitted_tables for observer in table["observer"].unique()}
     methods = names if other_tables else [*names, *_rivals(rules, {*names, *present}, observers)]
     results_table, absent = run(rules, methods, prepared(rules.prepared), progress)
     if out is not None:
         results = results_table.filter(pl.col("method").is_in(names))
         hand_in(results, rules, out, absences(rules, results, absent, names))
-    table = together([*handed, *other_tables, results_table])
+    table = together([*submitted_tables, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
     has_few_runs = rules.runs < MIN_RUNS
-    note = f"; {rules.runs} runs do not distinguish methods in a cell" if has_few_runs else ""
+    note = (
+        f"; {rules.runs} runs per cell are too few to compare methods in a cell"
+        if has_few_runs
+        else ""
+    )
     problems = len(ranking.problems)
     return Ranked(
         HEADS,
-        [_shown(row, entered, has_few_runs) for row in rows],
+        [_table_row(row, entered, has_few_runs) for row in rows],
         f"tuning counted in the budget; {ranking.cells} of {ranking.of} cells in which all "
         f"compared methods ran; mean over {problems} problem{'s' * (problems != 1)}{note}",
         list(
@@ -207,12 +211,12 @@ def _rivals(design: ComparisonDesign, excluded: set[str], observers: set[str]) -
     ]
 
 
-def _shown(row: Standing, entered: Sequence[str], few: bool) -> tuple[str, ...]:
-    """Return a row of the ranking table; ``few`` hides the counts of cells won."""
+def _table_row(row: Standing, entered: Sequence[str], has_few_runs: bool) -> tuple[str, ...]:
+    """Return a row of the ranking table; counts of cells are omitted if there are few runs."""
     return (
         f"> {row.method}" if row.method in entered else row.method,
         "-" if row.mean_rank is None else f"{row.mean_rank:.2f}",
-        *("-" if few else str(count) for count in (row.best, row.alone)),
+        *("-" if has_few_runs else str(count) for count in (row.best, row.alone)),
         str(row.cells),
     )
 
@@ -311,7 +315,7 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
     """
     observed = table.filter(pl.col("method").is_in(list(methods)) & pl.col("proven"))["observer"]
     observers = sorted(observed.unique())
-    expected = "methods that are proven for one observer, and ran in some cell"
+    expected = "methods with a proof for one common observer, which ran in at least one cell"
     require(len(observers) == 1, "NAME", ", ".join(observers) or None, expected)
     return observers[0]
 
@@ -339,7 +343,9 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
     losses = cube(rows, LOSS)
     losses = remaining(losses, learnable_cells(losses, baselines_of(rows)))
     if not losses.cells:
-        raise InvalidInput("NAME", observer, "a method that ran in some cell for this observer")
+        raise InvalidInput(
+            "NAME", observer, "a method that ran in at least one cell for this observer"
+        )
     ranking = rank(losses.methods, losses.means, [cell[0] for cell in losses.cells])
     best, alone, ran = ({name: 0 for name in losses.methods} for _ in range(3))
     for cell in range(len(losses.cells)):

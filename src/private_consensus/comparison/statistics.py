@@ -125,10 +125,10 @@ def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, 
         Mean, lower and upper end.
     """
     values = np.asarray(values, float)
-    wild = ~np.isfinite(values)
-    tame = np.where(wild, 0.0, values)
-    mean, runs = tame.mean(-1), values.shape[-1]
-    centred = tame - mean[..., None]
+    is_infinite = ~np.isfinite(values)
+    finite_values = np.where(is_infinite, 0.0, values)
+    mean, runs = finite_values.mean(-1), values.shape[-1]
+    centred = finite_values - mean[..., None]
     deviation = centred.std(-1)
     # Rounding errors of equal numbers are not a deviation.
     deviation = np.where(deviation <= 1e-13 * np.abs(mean), 0.0, deviation)
@@ -137,9 +137,9 @@ def interval(values: np.ndarray, alpha: float) -> tuple[np.ndarray, np.ndarray, 
     low, high = limits(mean, error, (unit**3).mean(-1), runs, alpha)
     with np.errstate(invalid="ignore"):
         ends = np.nan_to_num(
-            np.where(wild, values, 0.0).sum(-1), nan=0.0, posinf=np.inf, neginf=-np.inf
+            np.where(is_infinite, values, 0.0).sum(-1), nan=0.0, posinf=np.inf, neginf=-np.inf
         )
-    diverged = wild.any(-1)
+    diverged = is_infinite.any(-1)
     mean, low, high = (np.where(diverged, ends, end) for end in (mean, low, high))
     return mean, low, high
 

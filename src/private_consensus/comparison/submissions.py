@@ -52,7 +52,7 @@ PLACE = (*CELL, "tuning")
 
 
 class Submission(NamedTuple):
-    """Results of a submission.
+    """Submitted results, after all checks.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ class Submission(NamedTuple):
 
 def rules(design: ComparisonDesign) -> dict[str, Any]:
     """Return the rules of a design, as a manifest states them."""
-    worlds = {
+    environments = {
         key: design.model_dump(mode="json")[key] for key in ("problems", "graphs", "partitions")
     }
     return {
@@ -79,7 +79,7 @@ def rules(design: ComparisonDesign) -> dict[str, Any]:
         "trials": design.tuning.trials,
         "runs": design.runs,
         "epsilons": list(design.epsilons),
-        "design": settings_hash(worlds),
+        "design": settings_hash(environments),
     }
 
 
@@ -203,14 +203,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
         try:
             manifest = json.loads(content.decode("utf-8"), object_pairs_hook=_unique)
         except RecursionError:
-            raise ValueError("nested too deep") from None
+            raise ValueError("nested too deeply") from None
     is_mapping = isinstance(manifest, dict)
     require(is_mapping, str(path), manifest, f"a manifest of version {VERSION}")
     stated = manifest.get("version")
     require(
         stated == VERSION and arguments.is_whole(stated), f"{path}: version", stated, str(VERSION)
     )
-    expected = "the manifest as it was written: submit again"
+    expected = "an unchanged manifest: write the submission again"
     try:
         intact = encoded(sealed(manifest)).encode() == content
     except (TypeError, ValueError, RecursionError):
@@ -223,7 +223,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a mapping of pairs; a repeated key is an error."""
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise ValueError("a key twice")
+        raise ValueError("a repeated key")
     return mapping
 
 

@@ -63,7 +63,7 @@ class Cube(NamedTuple):
 
 
 def signed(measure: str) -> int:
-    """Return -1 for a measure of which more is better, else 1."""
+    """Return -1 for a measure whose larger values are better, else 1."""
     return -1 if measure in LARGER_IS_BETTER else 1
 
 
@@ -82,7 +82,7 @@ def cube(table: pl.DataFrame, measure: str, tuning: str = PRIMARY) -> Cube:
     Returns
     -------
     Cube
-        Measures of which more is better have the opposite sign.
+        Measures whose larger values are better have the opposite sign.
     """
     rows = table.filter((pl.col("measure") == measure) & (pl.col("tuning") == tuning))
     cells = sorted(rows.select(*CELL).unique().rows())
@@ -113,7 +113,7 @@ class PartitionedRows:
     """
 
     def __init__(self, table: pl.DataFrame) -> None:
-        self._none = table.clear()
+        self._empty = table.clear()
         self._cubes: dict[tuple[str, str], Cube] = {}
         self._rows = table.partition_by("measure", "tuning", as_dict=True)
 
@@ -131,7 +131,7 @@ class PartitionedRows:
         -------
         DataFrame
         """
-        return self._rows.get((measure, tuning), self._none)
+        return self._rows.get((measure, tuning), self._empty)
 
     def cube(self, measure: str, tuning: str = PRIMARY) -> Cube:
         """Return the values of a measure and a kind of tuning; results are cached.
@@ -152,13 +152,23 @@ class PartitionedRows:
         return self._cubes[measure, tuning]
 
     def kept(self, choose: Callable[[pl.DataFrame], pl.DataFrame]) -> PartitionedRows:
-        """Return the parts after applying a selection of rows to each of them."""
-        selected = PartitionedRows(self._none)
+        """Return the rows that a filter selects from each part.
+
+        Parameters
+        ----------
+        choose : callable
+            Map from a DataFrame to some of its rows.
+
+        Returns
+        -------
+        PartitionedRows
+        """
+        selected = PartitionedRows(self._empty)
         selected._rows = {key: choose(rows) for key, rows in self._rows.items()}
         return selected
 
 
-def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = ()) -> pl.DataFrame:
+def compared(table: pl.DataFrame, observer: str, references: Collection[str] = ()) -> pl.DataFrame:
     """Return the rows of methods that are ranked for an observer: proven ones, and baselines.
 
     Parameters
@@ -167,12 +177,12 @@ def compared(table: pl.DataFrame, observer: str, yardsticks: Collection[str] = (
         Results with the columns of :mod:`.schema`.
     observer : str
         Observer of the ranking.
-    yardsticks : collection of str
-        Methods with a guarantee against a stronger observer, which are ranked too.
+    references : collection of str
+        Methods with a guarantee against a stronger observer, which are ranked as references.
 
     Returns
     -------
     DataFrame
     """
-    ranked = pl.col("observer").is_in([observer, ANYONE]) | pl.col("method").is_in(list(yardsticks))
+    ranked = pl.col("observer").is_in([observer, ANYONE]) | pl.col("method").is_in(list(references))
     return table.filter(ranked & pl.col("proven") & (pl.col("observer") != "none"))

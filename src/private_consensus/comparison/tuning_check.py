@@ -28,7 +28,7 @@ OFFSETS = (1, 2)
 """Differences of the seeds of the two sets of runs from that of the trials."""
 GRID_POINTS = {1: 25, 2: 8, 3: 4}
 """Points per parameter of the grid, by the number of parameters."""
-ALLOWED = 1.2
+MAX_RATIO = 1.2
 """Largest ratio of the loss after tuning to the smallest loss on the grid."""
 
 
@@ -50,14 +50,14 @@ def checked_tuning(engine: Engine) -> list[dict[str, Any]]:
     if engine.problem != engine.design.tuning.checked_on:
         return []
     names = [name for name in engine.design.tuning.checked if name in engine.copies]
-    return [row for name in names for row in _of_method(engine, name)]
+    return [row for name in names for row in _method_checks(engine, name)]
 
 
-def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
+def _method_checks(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
     from .engine import CalibratedCandidate
 
     design = engine.design
-    choosing, fresh = (
+    selection, evaluation = (
         engine.world(engine.base, design.tuning.seed + offset, design.runs) for offset in OFFSETS
     )
     points = grid(engine, name)
@@ -68,30 +68,32 @@ def _of_method(engine: Engine, name: str) -> Iterator[dict[str, Any]]:
         settings = []
         for configured in points:
             try:
-                calibrated = engine.calibrated(name, configured, epsilon, 1, choosing)
+                calibrated = engine.calibrated(name, configured, epsilon, 1, selection)
             except InvalidInput:
                 continue
             horizon, start = configured.horizon, configured.from_public
             settings.append(CalibratedCandidate(epsilon, TUNED, calibrated, horizon, start))
         losses = [
             values["excess_loss_mean"].mean()
-            for values in engine.measured(name, settings, choosing)
+            for values in engine.measured(name, settings, selection)
         ]
-        calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, fresh)
-        both = [
+        calibrated = engine.calibrated(name, tuned_candidate, epsilon, 1, evaluation)
+        compared = [
             CalibratedCandidate(
                 epsilon, TUNED, calibrated, tuned_candidate.horizon, tuned_candidate.from_public
             ),
             settings[int(np.argmin(losses))],
         ]
-        tuned, best = (values["excess_loss_mean"] for values in engine.measured(name, both, fresh))
+        tuned, best = (
+            values["excess_loss_mean"] for values in engine.measured(name, compared, evaluation)
+        )
         _, low, high = interval(tuned - best, ALPHA)
         ratio = float(tuned.mean() / best.mean())
         yield {
             "method": name, "problem": engine.problem, "epsilon": epsilon,
             "tuned": float(tuned.mean()), "grid": float(best.mean()), "ratio": ratio,
             "low": float(low), "high": float(high), "points": len(settings),
-            "passed": bool(ratio <= ALLOWED or low <= 0),
+            "passed": bool(ratio <= MAX_RATIO or low <= 0),
         }  # fmt: skip
 
 
@@ -107,7 +109,7 @@ def grid(engine: Engine, name: str) -> list[Any]:
 
     Returns
     -------
-    list of Candidate
+    list of TuningCandidate
     """
     method = engine.design.methods[name]
     units = default_units(engine.design, name, engine.problem, engine.scales)
