@@ -126,4 +126,4 @@ def published_change(problem) -> float:
     labels in {0, 1} and features in [0, 1] (errata E1.3). ``problem.record_change("linf")`` is a
     bound in general.
     """
-    return problem.weight if problem.offers("weight") else problem.record_change("linf")
+    return getattr(problem, "weight", None) or problem.record_change("linf")
