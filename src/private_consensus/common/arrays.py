@@ -79,7 +79,7 @@ def require_shape(key: str, value: np.ndarray, shape: tuple[int, ...], of: str) 
     of : str
         Name of the quantity with this shape, such as "features".
     """
-    require(value.shape == shape, key, value.shape, f"the shape {shape}, as of {of}")
+    require(value.shape == shape, key, value.shape, f"the shape {shape} of {of}")
 
 
 def require_each(

@@ -275,15 +275,15 @@ class Network:
         return self.adjacency.astype(float)
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        r"""Mix values of agents, :math:`\sum_j w_{ij} x_j`, for ``x`` of shape (..., n, d)."""
         return self.mixing @ x
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_{j \in N_i} x_j`, without the agent itself; ``x`` is (..., n, d)."""
+        r"""Sum the values of each agent's neighbours, for ``x`` of shape (..., n, d)."""
         return self._links @ x
 
     def mix_links(self, sent: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_j w_{ij} m_{j\to i}` of messages (..., senders, receivers, d)."""
+        r"""Mix messages :math:`\sum_j w_{ij} m_{j\to i}`, of shape (..., senders, receivers, d)."""
         agents = range(self.n_agents)
         received = [self.mixing[..., v : v + 1, :] @ sent[..., v, :] for v in agents]
         return np.concatenate(received, axis=-2)
@@ -415,11 +415,11 @@ class SparseNetwork(Network):
     # result of a run does not depend on other runs.
 
     def mix(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_j w_{ij} x_j` for ``x`` of shape (..., n, d)."""
+        r"""Mix values of agents, :math:`\sum_j w_{ij} x_j`, for ``x`` of shape (..., n, d)."""
         return self._times(self.weights, x)
 
     def neighbour_sum(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_{j \in N_i} x_j`, without the agent itself; ``x`` is (..., n, d)."""
+        r"""Sum the values of each agent's neighbours, for ``x`` of shape (..., n, d)."""
         return self._times(self.graphs, x)
 
     def _times(self, matrices, x: np.ndarray) -> np.ndarray:

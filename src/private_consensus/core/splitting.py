@@ -85,7 +85,7 @@ class Shares:
         Parameters
         ----------
         ridge : float, default 0.001
-            :math:`\lambda`.
+            Coefficient :math:`\lambda` of the regulariser.
         intercept : bool, default True
             True to append a constant coordinate. The rows of the problem are then (row/bound, 1)
             divided by the square root of 2, so that their norm is at most 1.

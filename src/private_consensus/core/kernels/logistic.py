@@ -88,12 +88,12 @@ def _polynomial(series: Callable, degree: int, low: float, high: float) -> tuple
 
 
 def _power(f: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2`."""
+    r"""Compute :math:`(2^f - 1 - f\ln 2)/f^2` by its series, to fit a polynomial."""
     return sum(math.log(2) ** (k + 2) / math.factorial(k + 2) * f**k for k in range(20))
 
 
 def _logarithm(z: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3` with :math:`z = s^2`."""
+    r"""Compute :math:`(\ln\frac{1+s}{1-s} - 2s)/s^3`, :math:`z = s^2`, to fit a polynomial."""
     return sum(2.0 / (2 * k + 3) * z**k for k in range(20))
 
 
@@ -469,7 +469,9 @@ def _scratch_of_points(records: SignedRecords, x: np.ndarray) -> tuple[np.ndarra
 
 
 def sigmoid_sums(records: SignedRecords, x: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`\sum_j \sigma_j z_j` at points; the result for a point depends on no other.
+    r"""Sum the sigmoid times the row, :math:`\sigma_j z_j`, over all records at each point.
+
+    The result for a point does not depend on other points.
 
     Parameters
     ----------
@@ -510,7 +512,7 @@ def small_record_set(signed: np.ndarray) -> SmallRecordSet:
 
 
 def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`\sum_j \sigma_j z_j` of each agent's records at its own points.
+    r"""Sum :math:`\sigma_j z_j` over the records of each agent, at the points of the agent.
 
     Parameters
     ----------
@@ -533,7 +535,7 @@ def small_sigmoid_sums(records: SmallRecordSet, x: np.ndarray) -> np.ndarray:
 
 @inlined
 def _exponential(exponent):
-    """Compute :math:`e^m = 2^{n+f}`, with a polynomial for :math:`2^f`."""
+    """Compute the exponential :math:`e^m = 2^{n+f}`, with a polynomial for :math:`2^f`."""
     m = maximum(minimum(exponent, _LARGEST), -_LARGEST)
     t = m * _ABOUT_PER_LN2 + _ROUND
     f = m * _PER_LN2_REST + (m * _PER_LN2 - (t - _ROUND))
@@ -560,7 +562,7 @@ def _decreasing_sigmoid(margin):
 
 @inlined
 def _loss(margin):
-    r"""Compute :math:`\ln(1+e^{-m})` with a polynomial.
+    r"""Compute the logistic loss :math:`\ln(1+e^{-m})` with a polynomial.
 
     With :math:`y = e^{-|m|}` and :math:`s = y/(2+y)`, the logarithm of 1 + y is that of
     (1 + s)/(1 - s), which is approximated by a polynomial in s.

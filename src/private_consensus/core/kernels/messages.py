@@ -44,7 +44,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
     x, out : ndarray of float32, shape (agents, p)
         Models, and the array for the result.
     resolution : float
-        :math:`\eta`.
+        Distance :math:`\eta` of two grid points.
     lowest, highest : float
         Ends of the grid in steps; infinite for none.
     key : ndarray of uint32, shape (2,)
@@ -70,7 +70,7 @@ def quantize(x, resolution, lowest, highest, key, counter, out) -> int:
 
 
 def descend(x, base, mixed, gradient, base_weight, step, scale, key, counter) -> None:
-    r"""Compute :math:`x_i \leftarrow k_i b_i + m_i - a(g_i + s_i\,\xi_i)`.
+    r"""Take the noisy step :math:`x_i \leftarrow k_i b_i + m_i - a(g_i + s_i\,\xi_i)`.
 
     The noise :math:`\xi_i` is standard normal.
 

@@ -109,7 +109,7 @@ def threefry_words(k0, k1, x, y):
 
 @inlined
 def _radius(word):
-    r"""Compute :math:`\sqrt{-2\ln u}` of words."""
+    r"""Compute the Box-Muller radii :math:`\sqrt{-2\ln u}` of random words."""
     # Signed integers are converted to floats in one instruction. Small uniforms, which determine
     # the tails of the distribution, are represented precisely.
     uniform = floated(ints(word >> _ONE)) * _STEP + _FIRST

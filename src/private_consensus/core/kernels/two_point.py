@@ -80,23 +80,24 @@ def solve(
     Parameters
     ----------
     gram : ndarray, shape (R or 1, K, P, P)
-        :math:`G`, symmetric.
+        Symmetric matrices :math:`G`.
     curvature : ndarray, broadcastable to (S, R, K)
-        :math:`h`.
+        Additional curvature :math:`h`.
     linear : ndarray, shape (S, R, K, P)
-        :math:`q`.
+        Linear coefficients :math:`q`.
     penalty : ndarray, shape (S,)
-        :math:`\lambda`.
+        Coefficient :math:`\lambda` of the l1 norm.
     step : ndarray, broadcastable to (S, R, K)
-        :math:`a`.
+        Step length :math:`a`.
     keys : ndarray of uint32, shape (R, 2)
         One key per run.
     counter : int
         Number of previous solves: no two solves of a run share samples.
     loops, samples : ndarray of int, shape (S,)
-        :math:`T` and :math:`J`. Settings share samples: each uses the first J directions.
+        Numbers of steps :math:`T` and of directions :math:`J`. Settings share samples: each uses
+        the first J directions.
     u1 : float
-        :math:`u_1`.
+        Smoothing length :math:`u_1` of the first step.
     workers : int, optional
         Number of threads; the results do not depend on it.
 
@@ -576,7 +577,7 @@ def solve_reference(
     counter : int
         Number of previous solves.
     u1 : float
-        :math:`u_1`.
+        Smoothing length :math:`u_1` of the first step.
     draw : callable
         Maps keys and counters to pairs of normals.
 
@@ -629,16 +630,16 @@ def directions_of(keys, counters, dim: int, samples: int, draw=normals):
 
 
 def difference_quotient(hessian, linear, penalty, b, n, m, u: float, v: float) -> np.ndarray:
-    r"""Compute :math:`[F(b + u n + v m) - F(b + u n)]/v`.
+    r"""Compute the difference quotients :math:`[F(b + u n + v m) - F(b + u n)]/v`.
 
     Parameters
     ----------
     hessian : ndarray, shape (..., P, P)
-        :math:`G + hI`.
+        Hessians :math:`G + hI`.
     linear, b : ndarray, shape (..., P)
-        :math:`q` and b.
+        Linear coefficients :math:`q` and points b.
     penalty : float or ndarray
-        :math:`\lambda`, broadcast against (..., J).
+        Coefficient :math:`\lambda` of the l1 norm, broadcast against (..., J).
     n, m : ndarray, shape (..., J, P)
         Directions.
     u, v : float

@@ -116,7 +116,7 @@ class Problem(ABC):
 
     @abstractmethod
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\nabla f_i(x_i)` for every agent; the result has the shape of ``x``."""
+        r"""Compute the gradient :math:`\nabla f_i(x_i)` of each agent, in the shape of ``x``."""
 
     def project(self, x: np.ndarray) -> np.ndarray:
         """Compute the Euclidean projection to the domain, by default the whole space."""
@@ -146,14 +146,14 @@ class Problem(ABC):
         start: np.ndarray,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
-        r"""Compute :math:`\arg\min_x f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` per agent.
+        r"""Minimise :math:`f_i(x) + a_i^T x + \frac{D_i}{2}\|x - c_i\|_2^2` for each agent.
 
         Parameters
         ----------
         linear, centre : ndarray, broadcastable to (settings, runs, agents, dim)
-            :math:`a` and :math:`c`.
+            Linear coefficients :math:`a`, and centres :math:`c` of the quadratic penalty.
         penalty : ndarray, broadcastable to (settings, runs, agents, 1)
-            :math:`D > 0`.
+            Coefficients :math:`D > 0` of the quadratic penalty.
         start : ndarray, shape (settings, runs, agents, dim)
             Initial point of an iterative solver.
         tolerance : float or ndarray, broadcastable to (settings, runs, agents), optional
@@ -321,12 +321,12 @@ class Problem(ABC):
 
     @final
     def clipped_loss_change(self, bound: Any) -> Any:
-        """Return ``bound / records``: one record changes a mean of losses in [0, bound] by this."""
+        """Return ``bound / records``, the effect of a record on a mean of losses in [0, bound]."""
         return bound / self.records
 
     @final
     def assumed_record_change(self, gradient_bound: float) -> float:
-        r"""Return :math:`2wc_1`, the assumed bound on the gradient change in l2.
+        r"""Return the assumed bound :math:`2wc_1` on the change of the gradient in l2.
 
         It would be ``record_change("l2")`` if :math:`\|\nabla\ell\|_2 \le c_1` held for every
         record. Nothing here guarantees this assumption on the data.
@@ -408,7 +408,7 @@ class Problem(ABC):
 
 
 def consensus_error(problem: Problem | None, x: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`.
+    r"""Compute the consensus error :math:`\frac1n\sum_i \|x_i - \bar x\|_2^2`.
 
     Parameters
     ----------

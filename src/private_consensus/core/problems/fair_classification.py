@@ -40,9 +40,9 @@ class Coefficients:
     Parameters
     ----------
     quadratic : ndarray, shape (runs, d, d)
-        :math:`M = \frac18\sum_i x_i x_i^T`.
+        Matrix :math:`M = \frac18\sum_i x_i x_i^T`.
     linear, covariance, distance : ndarray, shape (runs, d)
-        :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
+        Vectors :math:`b = \sum_i (\frac12 - y_i) x_i`, :math:`g = \sum_i (z_i - \bar z) x_i`, and
         :math:`\sum_i |z_i - \bar z|\, x_i`. The proofs of Lemmas 22 and 24 use the last vector
         instead of :math:`|g|`.
     """
@@ -193,7 +193,10 @@ class FairLogisticRegression(Problem):
         return gradient[..., None, :]
 
     def objective(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\bar f(w) - n \ln 2` for ``x`` of shape (..., 1, dim); shape (...)."""
+        r"""Compute the objective without its constant, :math:`\bar f(w) - n \ln 2`.
+
+        The models ``x`` have shape (..., 1, dim), the result has shape (...).
+        """
         coefficients, w = self.coefficients, x[..., 0, :]
         quadratic_term = np.vecdot(w, np.matvec(coefficients.quadratic, w))
         return (
@@ -258,13 +261,13 @@ class FairLogisticRegression(Problem):
         return np.broadcast_to(np.maximum(positive, 1.0 - positive), x.shape[:-2])
 
     def selection(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`P(\hat y = 1 | z)` for z = 0 and z = 1; shape (..., runs, 2)."""
+        r"""Compute the selection rates :math:`P(\hat y = 1 | z)` of both groups; (..., runs, 2)."""
         positive, size = self.positives(x), self._by_group[0].astype(float)
         by_z = positive.reshape(*positive.shape[:-1], 2, 2).sum(-1)
         return by_z / size.reshape(-1, 2, 2).sum(-1)
 
     def risk_difference(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`|P(\hat y = 1 | z = 1) - P(\hat y = 1 | z = 0)|` (Definition 9)."""
+        r"""Compute the difference of the groups' selection rates (paper 004, Definition 9)."""
         return np.abs(np.diff(self.selection(x), axis=-1)[..., 0])
 
     def parity_ratio(self, x: np.ndarray) -> np.ndarray:

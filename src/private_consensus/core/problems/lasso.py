@@ -239,7 +239,10 @@ class Lasso(Problem):
         return x
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_k \|\beta_k - \beta^c\|_2^2`, shape (..., runs)."""
+        r"""Compute the agents' total squared error :math:`\sum_k \|\beta_k - \beta^c\|_2^2`.
+
+        The result has shape (..., runs).
+        """
         return ((x - self.optimum[:, None]) ** 2).sum((-1, -2))
 
     def normalised_error(self, x: np.ndarray) -> np.ndarray:
@@ -278,7 +281,7 @@ def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
     x : ndarray
         Argument of any shape.
     threshold : float or ndarray, broadcastable to x
-        :math:`\tau \ge 0`.
+        Threshold :math:`\tau \ge 0`.
 
     Returns
     -------
@@ -288,7 +291,7 @@ def soft_threshold(x: np.ndarray, threshold) -> np.ndarray:
 
 
 def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
-    r"""Compute :math:`\arg\min_b \tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
+    r"""Minimise :math:`\tfrac12 b^TGb - p^Tb + \lambda\|b\|_1` by coordinate descent.
 
     Parameters
     ----------
@@ -297,7 +300,7 @@ def lasso(gram: np.ndarray, pull: np.ndarray, penalty: float) -> np.ndarray:
     pull : ndarray, shape (R, P)
         Vectors p, one per run.
     penalty : float
-        :math:`\lambda`.
+        Coefficient :math:`\lambda` of the l1 norm.
 
     Returns
     -------

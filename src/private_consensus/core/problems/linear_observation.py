@@ -91,7 +91,7 @@ class LinearObservation(Problem):
         return self.noise**2 / 3.0
 
     def matrices(self, t: float) -> np.ndarray:
-        """Compute :math:`H_i(t)` of all agents; shape (agents, m, n)."""
+        """Compute the observation matrices :math:`H_i(t)` of all agents; shape (agents, m, n)."""
         # Each iteration uses the matrices of one t several times, so that they are cached.
         if self._latest.get("t") != t:
             H = self.constant + self.sine * math.sin(t) + self.cosine * math.cos(t)
@@ -197,7 +197,7 @@ class LinearObservation(Problem):
         return float(np.linalg.eigvalsh(self.time_average)[:, -1].max())
 
     def squared_error(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\frac1N\sum_i \|x_i - \theta^*\|_2^2`."""
+        r"""Compute the mean over agents of the squared error :math:`\|x_i - \theta^*\|_2^2`."""
         return ((x - self.theta) ** 2).sum(-1).mean(-1)
 
     metrics = {  # noqa: RUF012

@@ -118,7 +118,7 @@ class MeanEstimation(Problem):
         return self.means.mean(-2)
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`N_i (x_i - \bar d_i)`, with the local mean :math:`\bar d_i`."""
+        r"""Compute the local gradients :math:`N_i (x_i - \bar d_i)` from the local means."""
         return self.records * (x - self.means)
 
     def proximal(self, linear, penalty, centre, start):

@@ -329,7 +329,7 @@ class Perceptron(Problem):
         return h, o
 
     def _slopes(self, o: np.ndarray, labels: np.ndarray, axis: int = -1) -> np.ndarray:
-        r"""Compute :math:`\pi - e_y`, with classes along an axis."""
+        r"""Compute derivatives :math:`\pi - e_y` by the outputs, with classes along an axis."""
         if self.loss == "softmax":
             o = np.exp(o - o.max(axis, keepdims=True))
             o /= o.sum(axis, keepdims=True)
@@ -425,7 +425,7 @@ EXAMPLE = {"prepared": "mnist-pixels", "hidden": 50}
 
 
 def sigmoid(v: np.ndarray) -> np.ndarray:
-    """Compute :math:`1/(1+e^{-v})` in place; the hyperbolic tangent avoids overflow."""
+    """Compute the sigmoid :math:`1/(1+e^{-v})` in place, by the hyperbolic tangent."""
     v *= 0.5
     np.tanh(v, out=v)
     v += 1.0

@@ -90,7 +90,7 @@ def minimise(
 
 
 def _point(inverse, beta, gamma, t) -> np.ndarray:
-    r"""Compute :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` in the eigenbasis."""
+    r"""Compute the minimiser :math:`w(t) = -\frac12 \Lambda^{-1} (\beta + t\gamma)` for fixed t."""
     return -0.5 * inverse * (beta + t[..., None] * gamma)
 
 
@@ -124,9 +124,10 @@ def _in_ball(values, beta, gamma, radius) -> np.ndarray:
 
 
 def _point_in_ball(values, beta, radius) -> np.ndarray:
-    r"""Compute :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the smallest feasible :math:`\mu`.
+    r"""Minimise a quadratic over a ball, for eigenvalues >= 0.
 
-    A number :math:`\mu \ge 0` is feasible if the norm of the result is at most R.
+    The minimiser is :math:`-\frac12(\Lambda+\mu I)^{-1}\beta` for the smallest feasible
+    :math:`\mu`. A number :math:`\mu \ge 0` is feasible if the norm of the result is at most R.
     """
 
     def point(mu):

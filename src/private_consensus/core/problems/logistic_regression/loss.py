@@ -27,7 +27,7 @@ def losses_of(margins: np.ndarray) -> np.ndarray:
 
 
 def per_agent(x: np.ndarray, matrices: np.ndarray) -> np.ndarray:
-    """Compute ``x[..., agents, k] @ matrices[([runs,] agents, k, m]``, with one product per agent.
+    """Multiply the rows of each agent by the matrix of the agent.
 
     Parameters
     ----------

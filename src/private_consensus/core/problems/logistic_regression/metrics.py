@@ -79,7 +79,9 @@ def log_distance(problem: Any, x: np.ndarray) -> np.ndarray:
 
 
 def squared_distance(problem: Any, x: np.ndarray) -> np.ndarray:
-    r"""Compute :math:`\frac1N\sum_i\|x_i - x^*\|_2^2` (paper 004, Theorems 12 and 16).
+    r"""Compute the mean over agents of the squared distance to the optimum.
+
+    It is the error in paper 004, Theorems 12 and 16.
 
     Parameters
     ----------

@@ -333,7 +333,7 @@ class LogisticRegression(Problem):
         return -self.weight * self._sigmoid_sums(x) + self.ridge * x
 
     def _sigmoid_sums(self, x: np.ndarray) -> np.ndarray:
-        r"""Compute :math:`\sum_j \sigma(-m_j) z_j` over each agent's signed records."""
+        r"""Sum :math:`\sigma(-m_j) z_j` over the signed records of each agent."""
         points = x.reshape(-1, math.prod(self.labels.shape[:-1]), self.dim)
         if not self._has_many_entries:
             records = self.agent_records.small_records
