@@ -57,7 +57,7 @@ def held(done, of):
 """
 """In the middle of its runs a cell waits as long as there is a file ``hold``; where there is a file
 ``full``, it cannot write more than a thousand bytes from then on."""
-PROGRESS = 'lambda done, of: logging.info("%d of %d runs", done, of)'
+PROGRESS = 'lambda done, total: logging.info("%d of %d runs", done, total)'
 CELL = f"results/smoke/runs/{FIGURE}/gradient_descent.parquet"
 CELL_FILE = Path(CELL).name
 LOG = f"results/smoke/logs/{FIGURE}.gradient_descent.log"
