@@ -556,7 +556,7 @@ def test_mean_estimation_has_no_jacobian(streams):
 @pytest.mark.parametrize("first_order", [False, True])
 def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
     """Sequential quadratic programming knows nothing of (33)."""
-    task = constrained.drawn(3)
+    task = constrained.sample_problem(3)
     shape = task.A.shape[0], task.A.shape[2]
     found = minimize(
         lambda v: (task.objective(v.reshape(shape)), task.gradient(v.reshape(shape)).ravel()),
@@ -573,7 +573,7 @@ def test_admm_under_a_constraint_ends_where_another_solver_does(first_order):
 
 
 def test_steps_under_a_constraint_are_12_and_13_as_printed():
-    task = constrained.drawn(1)
+    task = constrained.sample_problem(1)
     agents, rows, dim = task.A.shape
     rng = np.random.default_rng(0)
     x, multiplier, D, zeta = np.zeros((agents, dim)), np.zeros(rows), 6.0, 0.5

@@ -43,7 +43,7 @@ STATEMENTS = (
     "remark", "sentence", "equation", "footnote", "rate", "scales", "gaussian_against",
     "muffliato", "chebyshev", "secure_sums", "decor", "mafalda", "zip_dl",
 )  # fmt: skip
-"""Prefixes of the names of computations; the errata use other public functions."""
+"""Prefixes of the names of functions that compute a statement."""
 
 MODULES = (
     gradient_descent,
@@ -67,7 +67,8 @@ MODULES = (
 )
 
 
-def _own(module: ModuleType) -> dict[str, Callable[..., StatementResult]]:
+def _computations_of(module: ModuleType) -> dict[str, Callable[..., StatementResult]]:
+    """Return the functions of a module that compute a statement, by ``module.function``."""
     name = module.__name__.rpartition(".")[2]
     return {
         f"{name}.{key}": function
@@ -77,7 +78,7 @@ def _own(module: ModuleType) -> dict[str, Callable[..., StatementResult]]:
 
 
 COMPUTATIONS: dict[str, Callable[..., StatementResult]] = {
-    name: function for module in MODULES for name, function in _own(module).items()
+    name: function for module in MODULES for name, function in _computations_of(module).items()
 }
 """Computations by name, ``module.function``."""
 

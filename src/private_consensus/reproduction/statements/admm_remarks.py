@@ -65,9 +65,9 @@ class InexactMinimiser:
         """Return the probability that the minimiser is below the given values."""
         return ndtr((self.curvature * minimiser + self.gradient) / self.noise)
 
-    def gaps(self, most_steps: int = 60) -> np.ndarray:
+    def gaps(self, max_steps: int = 60) -> np.ndarray:
         """Return the intervals of positive outputs that never occur, shape (gaps, 2)."""
-        powers = self.rate ** np.arange(most_steps)
+        powers = self.rate ** np.arange(max_steps)
         last = self.tolerance / (self.curvature * powers)  # largest minimiser with k steps
         return np.stack([last * (1 - powers), last * (1 - powers * self.rate)], axis=1)
 
@@ -137,21 +137,21 @@ def noisy_delta(
 
 
 def sentence_2() -> StatementResult:
-    """Compare what an inexact minimiser leaks without and with noise on the output."""
+    """Compute the privacy loss of an inexact minimiser, without and with noise on the output."""
     delta, budget, tolerance = 1e-4, 0.1, 10**-3.5
-    leaks, deltas, lines = [], [], []
+    leaks, deltas, leak_texts = [], [], []
     for records, slowest in product((100, 7000), (2.25, 20.0)):
         noise = 2 * math.sqrt(2 * math.log(1.25 / delta)) / (records * budget)
-        run, neighbour = (
+        descent, neighbour = (
             InexactMinimiser(2.0 + curvature, gradient, noise, tolerance, 1 / slowest)
             for curvature, gradient in ((0.0, 0.0), (0.25 / records, 2.0 / records))
         )
-        leaks.append(max(impossible_mass(run, neighbour), impossible_mass(neighbour, run)))
+        leaks.append(max(impossible_mass(descent, neighbour), impossible_mass(neighbour, descent)))
         # rho_2 that costs a tenth of the budget at delta.
         rho = (math.sqrt(math.log(1 / delta) + budget / 10) - math.sqrt(math.log(1 / delta))) ** 2
         output_noise = tolerance / (math.sqrt(2 * rho) * 2.0)
-        deltas.append(noisy_delta(run, neighbour, output_noise, 1.1 * budget))
-        lines.append(f"{leaks[-1]:.1g} ({records} records, step 1/{slowest:g})")
+        deltas.append(noisy_delta(descent, neighbour, output_noise, 1.1 * budget))
+        leak_texts.append(f"{leaks[-1]:.1g} ({records} records, step 1/{slowest:g})")
     return conclude(
         at_least("probability of an output that the neighbour excludes, no output noise", delta,
                  leaks[1::2]),
@@ -162,7 +162,7 @@ def sentence_2() -> StatementResult:
             "1e-4 for the objective, beta = 10^-3.5, and gradient descent starts at 0. Its "
             "stopping rule leaves gaps between outputs, and the curvature of a record moves them, "
             "so that outputs occur for one data set only, with probability "
-            + "; ".join(lines)
+            + "; ".join(leak_texts)
             + ". No finite epsilon holds at a smaller delta. Long steps stop early and leak "
             "least. Data of equal curvature leak nothing. The printed noise on the output "
             "repairs the example; in general it needs twice the scale (errata E4.4)."
@@ -171,14 +171,14 @@ def sentence_2() -> StatementResult:
 
 
 def _hockey_stick(log_mass: np.ndarray, shift: int, epsilon: float) -> float:
-    """Return the delta of noise on integers whose mean moves by ``shift``."""
+    """Return the exact delta of integer noise at an epsilon and a sensitivity ``shift``."""
     mass = np.exp(log_mass)
     moved = np.concatenate([np.zeros(shift), mass[:-shift]])
     return float(np.clip(mass - math.exp(epsilon) * moved, 0, None).sum())
 
 
 def _binomial_delta(trials: int, shift: int, epsilon: float) -> float:
-    """Return the delta of binomial noise with probability 1/2."""
+    """Return the exact delta of centred binomial noise with probability 1/2."""
     k = np.arange(trials + 1)
     log_mass = gammaln(trials + 1) - gammaln(k + 1) - gammaln(trials - k + 1)
     padded = np.concatenate([np.full(shift, -np.inf), log_mass - trials * math.log(2)])
@@ -186,7 +186,7 @@ def _binomial_delta(trials: int, shift: int, epsilon: float) -> float:
 
 
 def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
-    """Return the least variance of binomial noise for a budget, by bisection of the exact delta.
+    """Return the smallest variance of binomial noise for a budget, by bisection of the exact delta.
 
     The number of trials is doubled until it meets the budget.
 
@@ -207,13 +207,13 @@ def least_binomial_variance(epsilon: float, delta: float, shift: int) -> float:
         low, high = high, 2 * high
     while high - low > max(1, high // 2000):
         middle = (low + high) // 2
-        enough = _binomial_delta(middle, shift, epsilon) <= delta
-        low, high = (low, middle) if enough else (middle, high)
+        meets_budget = _binomial_delta(middle, shift, epsilon) <= delta
+        low, high = (low, middle) if meets_budget else (middle, high)
     return high / 4
 
 
 def least_gaussian_variance(epsilon: float, delta: float, shift: int) -> float:
-    """Return the least variance of discrete Gaussian noise for a budget.
+    """Return the smallest variance of discrete Gaussian noise for a budget.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def variance_by_analysis(epsilon: float, delta: float, shift: int) -> float:
 
 
 def sentence_3() -> StatementResult:
-    """Compare binomial with discrete Gaussian noise at equal budgets, exactly and as analysed."""
+    """Compare the variances of binomial and discrete Gaussian noise at equal budgets."""
     exact, analysed = [], []
     binomial = np.exp(gammaln(41) - gammaln(np.arange(1, 42)) - gammaln(np.arange(41, 0, -1)))
     first, second = np.append(binomial, 0.0) / 2.0**40, np.append(0.0, binomial) / 2.0**40
@@ -299,7 +299,7 @@ def sentence_3() -> StatementResult:
 
 
 def attribute_loss(dim: int, epsilon_selected: float) -> float:
-    r"""Return the largest loss if only the selected attribute of a record changes, in PDFC.
+    r"""Return the largest privacy loss in PDFC if one record changes in the selected attribute.
 
     A change of :math:`x_s` from 0 to 1 moves its linear coefficient by at most 3/2 and the
     quadratic ones by 1/8 and, twice each, by 1/8. Their noise has the scale
@@ -322,13 +322,13 @@ def attribute_loss(dim: int, epsilon_selected: float) -> float:
 
 
 def sentence_4() -> StatementResult:
-    """Compare the loss of the selected attribute with that of an equal split of the budget."""
-    stated, measured, shares = [], [], []
+    """Compare the privacy loss by the selected attribute with that at equal noise levels."""
+    stated, measured, loss_ratios = [], [], []
     for dim, split in product((5, 13, 41), (0.01, 0.1, 0.5)):
         epsilon_n = dim / (split + dim - 1)  # total epsilon 1
         stated.append(attribute_loss(dim, 1.0))
         measured.append(attribute_loss(dim, split * epsilon_n))
-        shares.append(measured[-1] / stated[-1])
+        loss_ratios.append(measured[-1] / stated[-1])
     return conclude(
         bound(
             "loss of x_s at an equal total epsilon, smaller eps_s over an equal split",
@@ -336,8 +336,9 @@ def sentence_4() -> StatementResult:
             measured,
         ),
         description="d = 5, 13 and 41, eps_s over eps_n of 0.01 to 0.5, the total of Theorem 18 "
-        f"equal to 1: the loss by x_s alone is {min(shares):.2g} to {max(shares):.2g} times that "
-        "of an equal split, because all coefficients of x_s have the larger noise. It hides x_s "
-        "from an observer who knows the other attributes. Noise on coefficients changes no "
-        "correlation of x_s and z in the data; claims test the risk difference of the model.",
+        f"equal to 1: the loss by x_s alone is {min(loss_ratios):.2g} to {max(loss_ratios):.2g} "
+        "times that of an equal split, because all coefficients of x_s have the larger noise. It "
+        "hides x_s from an observer who knows the other attributes. Noise on coefficients "
+        "changes no correlation of x_s and z in the data; claims test the risk difference of the "
+        "model.",
     )

@@ -30,7 +30,7 @@ SLOPE = 0.03
 
 @dataclass(frozen=True)
 class Part:
-    """Inequality at the point with the smallest margin.
+    """Inequality of a statement, at the compared point with the smallest margin.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True)
 class StatementResult:
-    """Result of the computation for a theorem.
+    """Inequalities of a numbered statement, with the verdict that follows from them.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class StatementResult:
 def conclude(
     *inequalities: Part, description: str = "", compound: bool = False, proven: bool = True
 ) -> StatementResult:
-    """Return the result that follows from some inequalities.
+    """Collect the inequalities of a statement in its result.
 
     Parameters
     ----------

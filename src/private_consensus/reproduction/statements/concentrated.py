@@ -87,7 +87,7 @@ def _at_most_gaussian(
 
 
 def gaussian_divergence() -> StatementResult:
-    """Compare Lemmas 1 and 5, order rho times Delta^2 / (2 sigma^2), with sums over a fine grid."""
+    """Compare the divergence of Gaussian noise by Lemmas 1 and 5 with sums over a fine grid."""
     cases = []
     for change, sigma in product((0.1, 1.0, 3.0), (0.7, 2.0)):
         outputs = np.arange(-60, 60, 0.01) * sigma
@@ -101,9 +101,9 @@ def gaussian_divergence() -> StatementResult:
 
 
 def serial_composition() -> StatementResult:
-    """Compare Lemmas 2 and 6 with divergences of adaptive compositions of random distributions.
+    """Test the composition of Lemmas 2 and 6 for random adaptive pairs of mechanisms.
 
-    2,000 pairs, the distribution of the second answer depends on the first, six orders.
+    2,000 pairs at six orders. The distribution of the second answer depends on the first answer.
     """
     first_p, first_q = _random_distributions(1, outcomes=3)
     rng = np.random.default_rng(2)
@@ -118,13 +118,13 @@ def lemma_3() -> StatementResult:
     """Test the conversions from pure DP to zCDP and, by the shortcut, to (epsilon, delta)."""
     epsilon = np.array([0.01, 0.1, 1.0, 3.0, 10.0])
     p = 1 / (1 + np.exp(-epsilon))
-    answer = np.log(np.stack([p, 1 - p], -1))
-    worst = (renyi_divergence(answer, answer[:, ::-1]) / ORDERS[:, None]).max(0)
-    goals = np.array([0.5, 1.0, 2.0, 5.0, 10.0])
-    rho = zcdp_rho(goals, 1e-4, conversion="shortcut")
+    log_response = np.log(np.stack([p, 1 - p], -1))
+    largest_rho = (renyi_divergence(log_response, log_response[:, ::-1]) / ORDERS[:, None]).max(0)
+    budgets = np.array([0.5, 1.0, 2.0, 5.0, 10.0])
+    rho = zcdp_rho(budgets, 1e-4, conversion="shortcut")
     return conclude(
-        bound("rho of an epsilon-DP answer", epsilon**2 / 2, worst),
-        bound("epsilon of a Gaussian with rho = eps^2/(4 ln(1/delta))", goals,
+        bound("rho of an epsilon-DP answer", epsilon**2 / 2, largest_rho),
+        bound("epsilon of a Gaussian with rho = eps^2/(4 ln(1/delta))", budgets,
               gaussian_epsilon(np.sqrt(2 * rho), 1e-4)),
         description="Randomised response at five epsilon, the exact epsilon of Gaussian noise at "
         f"five goals, delta = 1e-4. The best first bound is {float(pure_rho(1.0)):.3f} at epsilon "
@@ -144,9 +144,9 @@ def lemma_4() -> StatementResult:
 
 
 def lemma_7() -> StatementResult:
-    """Compare the conversion from Renyi DP to (epsilon, delta) with the required delta.
+    """Test the conversion from Renyi DP to (epsilon, delta) for random pairs of distributions.
 
-    The required delta is computed for random pairs of distributions.
+    The stated delta is compared with the delta that each pair requires.
     """
     p, q = _random_distributions(3)
     pairs = []
@@ -161,22 +161,22 @@ def lemma_7() -> StatementResult:
 
 
 def lemma_8() -> StatementResult:
-    """Compare the published bound for Poisson samples with the exact divergence of order 2.
+    """Test the divergence bound for Poisson-sampled Gaussian noise at order 2.
 
-    Six pairs of sampling rate and noise; at order 2 there are no further terms, and the published
-    factor 1/rho, where the cited bound has 1/(rho - 1), is half of the true value.
+    Six pairs of sampling rate and noise. At order 2 the cited bound is exact. Its factor is
+    1/(rho - 1); the published factor 1/rho is half as large.
     """
     rate, mu = grid((0.01, 0.1, 0.5), (0.2, 1.0))
     full = mu**2  # the divergence of order 2 of Gaussian noise
     exact = np.log1p(rate**2 * np.expm1(full))
-    printed = np.log((1 - rate) * (1 + rate) + rate**2 * np.exp(full)) / 2
-    return conclude(bound("Renyi divergence of order 2", printed, exact))
+    published = np.log((1 - rate) * (1 + rate) + rate**2 * np.exp(full)) / 2
+    return conclude(bound("Renyi divergence of order 2", published, exact))
 
 
 def lemma_11() -> StatementResult:
-    """Test parallel composition: one part changes, and the other parts have divergence 0.
+    """Test parallel composition, where one record changes the distribution of one answer only.
 
-    2,000 pairs of distributions beside a part that does not see the record.
+    2,000 pairs of distributions next to an answer that does not use the record.
     """
     p, q = _random_distributions(4, outcomes=3)
     unchanged, _ = _random_distributions(5, outcomes=3)
@@ -200,7 +200,7 @@ def theorem_14() -> StatementResult:
 
 
 def corollary_1() -> StatementResult:
-    """Compare Theorem 14 on a grid of step eta with sums over the grid.
+    """Compare the divergence of Gaussian noise on a grid of step eta with the stated bound.
 
     Three steps of the grid, two sigma, two shifts, four orders.
     """
@@ -226,7 +226,7 @@ def _variance_bound(variance: np.ndarray) -> np.ndarray:
 
 
 def proposition_2() -> StatementResult:
-    """Compare the bounds on the variance of the discrete Gaussian with sums over the integers.
+    """Compare both bounds on the variance of the discrete Gaussian with sums over the integers.
 
     Seven sigma^2 from 0.02 to 10.
     """
@@ -241,9 +241,9 @@ def proposition_2() -> StatementResult:
 
 
 def corollary_2() -> StatementResult:
-    """Compare the published bounds on a grid of step eta with the exact variance.
+    """Compare both bounds on the variance of Gaussian noise on a grid with the exact variance.
 
-    The exact variance has the factor eta^2.
+    The exact variance has the factor eta^2, which the bounds omit; eta is the step of the grid.
     """
     eta, sigma = grid((0.1, 0.5, 2.0), (0.3, 1.0))
     ratio = sigma**2 / eta**2

@@ -15,7 +15,7 @@ from .base import StatementResult, bound, conclude, falls_as
 EXAMPLE = np.array(
     [[0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 1], [0, 1, 0, 1, 0]], float
 )
-"""Adjacency of section 5."""
+"""Adjacency matrix of the example in section 5."""
 
 
 def _example_rows(t: float) -> np.ndarray:
@@ -48,25 +48,26 @@ def _moments(
     """
     alpha, sigma = np.asarray(steps), np.asarray(noise_scale)
     total = np.zeros(len(alpha))
-    for eigenvalue, first in zip(eigenvalues, initial, strict=True):
-        shrink = 1 - alpha * eigenvalue
-        fresh = shrink**2 * 2 * sigma**2 + alpha**2 * own_noise
-        total += _recursion(shrink**2, fresh, first**2)
+    for eigenvalue, initial_error in zip(eigenvalues, initial, strict=True):
+        factor = 1 - alpha * eigenvalue
+        added_noise = factor**2 * 2 * sigma**2 + alpha**2 * own_noise
+        total += _recursion(factor**2, added_noise, initial_error**2)
     return total
 
 
-def _recursion(factor: np.ndarray, fresh: np.ndarray, first: float) -> np.ndarray:
-    """Solve V(t) = factor(t) V(t-1) + fresh(t) for all t, in logarithms."""
+def _recursion(factor: np.ndarray, added: np.ndarray, first: float) -> np.ndarray:
+    """Solve V(t) = factor(t) V(t-1) + added(t) for all t, in logarithms."""
     with np.errstate(divide="ignore"):
-        shrunk = np.cumsum(np.log(factor))
-        added = np.logaddexp.accumulate(np.append(np.log(first), np.log(fresh) - shrunk))
-    return np.exp(shrunk + added[1:])
+        log_product = np.cumsum(np.log(factor))
+        terms = np.append(np.log(first), np.log(added) - log_product)
+        log_sums = np.logaddexp.accumulate(terms)
+    return np.exp(log_product + log_sums[1:])
 
 
 def lemma_3_5() -> StatementResult:
     """Test adaptive composition for random pairs of mechanisms with few outcomes.
 
-    2,000 pairs of mechanisms, the second chosen by the first one's answer.
+    2,000 pairs of mechanisms. The answer of the first one determines the second one.
     """
     rng = np.random.default_rng(1)
     pairs = []
@@ -80,10 +81,10 @@ def lemma_3_5() -> StatementResult:
 
 
 def lemma_4_4() -> StatementResult:
-    """Test the l1 change of a message over random matrices and changes of one measurement.
+    """Test the bound on the l1 change of a message if one measurement changes.
 
-    1,500 matrices of up to three rows: the sum over the matrix is enough, and more than the largest
-    row that is needed (errata E3.3). With one row the two are the same.
+    1,500 random matrices with up to three rows. The sum over all entries is a bound; the largest
+    row sum is a smaller one (errata E3.3). Both are equal for one row.
     """
     rng = np.random.default_rng(2)
     alpha, delta, pairs = 0.3, 0.2, []
@@ -97,9 +98,9 @@ def lemma_4_4() -> StatementResult:
 
 
 def theorem_4_5() -> StatementResult:
-    """Test the largest log-ratio of Laplace densities whose means differ as Lemma 4.4 allows.
+    """Test the epsilon of one message for Laplace densities whose means differ as in Lemma 4.4.
 
-    300 measurement rows, the largest log-ratio over outputs that include the worst.
+    300 random measurement rows. The outputs include those with the largest log-ratio.
     """
     rng = np.random.default_rng(3)
     epsilon, alpha, delta = 0.8, 0.5, 0.2
@@ -107,33 +108,40 @@ def theorem_4_5() -> StatementResult:
     for _ in range(300):
         row = rng.normal(size=2)
         sigma = alpha * delta * np.abs(row).sum() / epsilon
-        moved = alpha * delta * row
-        outputs = np.concatenate([rng.laplace(size=(50, 2)), moved + np.eye(2), -moved - np.eye(2)])
-        ratio = (np.abs(outputs - moved) - np.abs(outputs)).sum(1) / sigma
+        shift = alpha * delta * row
+        outputs = np.concatenate([rng.laplace(size=(50, 2)), shift + np.eye(2), -shift - np.eye(2)])
+        ratio = (np.abs(outputs - shift) - np.abs(outputs)).sum(1) / sigma
         pairs.append((epsilon, np.abs(ratio).max()))
     return conclude(bound("epsilon of a message", *np.array(pairs).T))
 
 
 def lemma_4_9() -> StatementResult:
-    """Test that the smallest eigenvalue of the coupling is positive."""
+    """Test that the smallest eigenvalue of the coupling matrix L x I + H H^T is positive."""
     rng = np.random.default_rng(4)
-    least = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
+    smallest_eigenvalues = [
+        np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)
+    ]
     for _ in range(500):
         rows = rng.normal(size=(5, 2)) * (rng.random((5, 1)) < 0.6)
         if np.linalg.eigvalsh(rows.T @ rows)[0] > 1e-3:
-            least.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
+            smallest_eigenvalues.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
     return conclude(
-        bound("cases whose smallest eigenvalue is not positive", 0.0, np.array(least) < 1e-12),
-        description=f"400 times of the example and {len(least) - 400} random sets of rows that "
-        f"observe together: the smallest eigenvalue is {min(least):.2g}, above 0.",
+        bound(
+            "cases whose smallest eigenvalue is not positive",
+            0.0,
+            np.array(smallest_eigenvalues) < 1e-12,
+        ),
+        description=f"400 times of the example and {len(smallest_eigenvalues) - 400} random sets "
+        "of rows that observe together: the smallest eigenvalue is "
+        f"{min(smallest_eigenvalues):.2g}, above 0.",
     )
 
 
 def lemma_4_10() -> StatementResult:
-    """Bound V(t) by a vanishing multiple of V(s) plus the largest quotient after s.
+    """Test that V(t) = (1 - q) V(t-1) + noise tends to 0 if noise / q tends to 0.
 
-    40 recursions with equality; the largest quotient after s and a product that tends to 0 bound
-    V(t) for every s, from which the limit follows.
+    40 random recursions. For every s, V(t) is at most V(s) times a product that tends to 0, plus
+    the largest quotient noise / q after s.
     """
     rng = np.random.default_rng(5)
     T, pairs = 20_000, []
@@ -142,15 +150,15 @@ def lemma_4_10() -> StatementResult:
         q = 1 / (1 + t) ** rng.uniform(0.1, 1.0)
         quotient = 1 / np.log(3 + t) ** rng.uniform(0.5, 2)
         q[0] = 0.5  # a factor of 0 would remove the start
-        at = _recursion(1 - q, q * quotient, rng.uniform(0.1, 10))
+        values = _recursion(1 - q, q * quotient, rng.uniform(0.1, 10))
         for s in (100, 1000, 10_000):
-            remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * at[s]
-            pairs.append((remaining + quotient[s + 1], at[-1]))
+            remaining = np.exp(np.log1p(-q[s + 1 :]).sum()) * values[s]
+            pairs.append((remaining + quotient[s + 1], values[-1]))
     return conclude(bound("V(t)", *np.array(pairs).T))
 
 
 def theorem_4_11() -> StatementResult:
-    r"""Test the rates by exact moments.
+    r"""Test the convergence rates for steps that decrease as a power of t, by exact moments.
 
     The published condition :math:`b_0 \le \min(\lambda_2, \eta_0)` permits too large values. For
     consensus the smallest eigenvalue of the coupling is at most :math:`\eta_0/N`. For one parameter
@@ -158,7 +166,7 @@ def theorem_4_11() -> StatementResult:
     """
     T = 100_000
     t = np.arange(1, T + 1)
-    at = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
+    time_indices = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
 
     def error(h2, gamma):
         r"""Return the exact :math:`E\,V(t)`, shape (T,).
@@ -175,16 +183,19 @@ def theorem_4_11() -> StatementResult:
         ndarray, shape (T,)
         """
         eigenvalues = np.array([h2, 5.0 + h2])  # the complete graph of five agents
-        later = t + 20.0  # skip the first steps, which exceed 1 / lambda
+        shifted_times = t + 20.0  # skip the first steps, which exceed 1 / lambda
         start = np.array([3.0, 2.0])
-        return _moments(eigenvalues, start, later**-gamma, 0.01 * (later - 1) ** -gamma)
+        return _moments(
+            eigenvalues, start, shifted_times**-gamma, 0.01 * (shifted_times - 1) ** -gamma
+        )
 
     inequalities = [
-        falls_as(f"gamma = {g:g}: exponent", t[at] + 20, error(0.5, g)[at], g) for g in (0.5, 0.8)
+        falls_as(f"gamma = {g:g}: exponent", t[time_indices] + 20, error(0.5, g)[time_indices], g)
+        for g in (0.5, 0.8)
     ]
-    gamma_one_error = error(0.3, 1.0)[at]
+    gamma_one_error = error(0.3, 1.0)[time_indices]
     inequalities += [
-        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[at] + 20, gamma_one_error, stated)
+        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[time_indices] + 20, gamma_one_error, stated)
         for b_0, stated in (("0.3 < 1", 0.3), ("1.5 > 1 (eta_0 = 1.5)", 1.0))
     ]
     return conclude(
@@ -198,10 +209,10 @@ def theorem_4_11() -> StatementResult:
 
 
 def theorem_4_13() -> StatementResult:
-    """Test the mean square error by exact moments, for steps that decrease at different rates.
+    """Test that the mean square error vanishes, for steps that decrease at different rates.
 
-    Steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, noise in proportion to them: the error falls with the
-    steps, since the mean decays and the noise is averaged.
+    Exact moments for the steps 1/t, t^-0.5, t^-0.2 and 1/ln^2 t, with noise in proportion to them.
+    The error falls with the steps, since the mean decays and the noise is averaged.
     """
     T = 100_000
     t = np.arange(1, T + 1) + 20.0
@@ -217,9 +228,9 @@ def theorem_4_13() -> StatementResult:
 
 
 def theorem_4_15() -> StatementResult:
-    """Test the total loss of T messages, of which the first contains no data.
+    """Test the total epsilon of T messages, of which the first contains no data.
 
-    A measurement moves one message; the first message carries none (errata E3.1).
+    One measurement changes one message; the first message contains none (errata E3.1).
     """
     T, epsilon = np.array([1, 2, 10, 100]), 0.4
     return conclude(
@@ -229,7 +240,7 @@ def theorem_4_15() -> StatementResult:
 
 
 def theorem_4_16() -> StatementResult:
-    r"""Compare the limit of :math:`E\,V(t)` with the published right side, over the permitted c.
+    r"""Compare the limit of :math:`E\,V(t)` with its published bound (20), for permitted c.
 
     :math:`\|\mathcal L\|^2`, :math:`\gamma_0`, :math:`b_0` and the noise are those of the theorem.
     The noise of messages and measurements is small.
@@ -265,9 +276,9 @@ def theorem_4_16() -> StatementResult:
 
 
 def theorem_4_17() -> StatementResult:
-    """Test the geometric sum of the losses, without the message that contains no data.
+    """Test the published total epsilon, a geometric sum over the messages that contain data.
 
-    Four pairs of q and p: the sum from t = 1 is q/(p-q), one less (errata E3.2).
+    Four pairs of q and p. The sum from t = 1 is q/(p-q), one less than published (errata E3.2).
     """
     pairs = [(0.4, 0.8), (0.1, 0.9), (0.79, 0.8), (0.5, 0.6)]
     t = np.arange(1, 5000)

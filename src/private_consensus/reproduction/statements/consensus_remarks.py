@@ -16,16 +16,16 @@ from .base import StatementResult, at_least, bound, conclude, equal, falls_as, g
 from .consensus_innovation import EXAMPLE, _coupling, _example_rows, _moments
 
 DELTA, LARGEST_ROW = 0.2, 3.0
-"""Size of a change of a measurement (l1), and the supremum of H_max in section 5."""
+"""l1 change of one measurement, and the supremum of H_max in section 5."""
 MEASUREMENT_VARIANCE = 0.2**2 / 3
 INITIAL_ERROR = np.tile([1.0, -0.6], 5)
-"""Estimates (0, 0.4) less the parameter (-1, 1), agent by agent."""
+"""Initial estimates (0, 0.4) less the parameter (-1, 1), for each agent."""
 
 
 def _correct_guesses(epsilon: float) -> float:
-    """Return the largest probability of a correct guess between two neighbours, by quadrature.
+    """Return the largest probability to guess correctly which of two neighbours was used.
 
-    One message with Laplace noise of scale 1 is observed; its mean differs by epsilon.
+    One message with Laplace noise of scale 1 is observed; its mean differs by epsilon. Quadrature.
     """
     outputs = np.linspace(-30, 30 + epsilon, 60_001)
     densities = np.exp(-np.abs(outputs)) / 2, np.exp(-np.abs(outputs - epsilon)) / 2
@@ -46,10 +46,11 @@ def remark_3_4() -> StatementResult:
 
 
 def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> float:
-    r"""Return the largest log-ratio of all messages of an agent whose measurements change.
+    r"""Return the privacy loss by all messages of an agent whose measurements change.
 
-    Given the messages before, message t moves by :math:`\alpha(t-1)H^T(y-y')(t-1)`. Its noise has
-    the scale of (4) for these rows, and the largest log-ratio is the l1 change over the scale.
+    Given all earlier messages, the mean of message t changes by :math:`\alpha(t-1)H^T(y-y')(t-1)`.
+    Its noise has the scale of (4) for these rows, and the largest log-ratio is the l1 change over
+    the scale.
 
     Parameters
     ----------
@@ -66,16 +67,16 @@ def loss_of_a_run(rows: np.ndarray, changes: np.ndarray, epsilon: float) -> floa
         Sum over the messages.
     """
     step_sizes = 2.0 / (np.arange(len(rows)) + 2)
-    moved = step_sizes[:, None] * rows * changes[:, None]
+    shifts = step_sizes[:, None] * rows * changes[:, None]
     noise_scale = step_sizes * DELTA * np.abs(rows).sum(1) / epsilon
-    return float((np.abs(moved).sum(1) / noise_scale).sum())
+    return float((np.abs(shifts).sum(1) / noise_scale).sum())
 
 
 def remark_3_6() -> StatementResult:
-    """Compare the total loss of data that enter every iteration with data that enter one.
+    """Compare the total loss of data that all iterations use with that of data used once.
 
-    One agent, T from 1 to 1,000 iterations, epsilon 0.8 each: the sum of Lemma 3.5 is reached by
-    data that every update uses. A measurement of DP-CI enters one message.
+    One agent, 1 to 1,000 iterations, epsilon 0.8 each. Data that every update uses reach the sum of
+    Lemma 3.5. One update of DP-CI uses a measurement.
     """
     lengths, epsilon = np.array([1, 10, 100, 1000]), 0.8
     offline, online = [], []
@@ -91,39 +92,45 @@ def remark_3_6() -> StatementResult:
 
 
 def remark_4_1() -> StatementResult:
-    """Reconstruct measurements from messages without noise, and test the loss with noise.
+    """Reconstruct measurements from messages without noise, and test epsilon with noise.
 
-    The example of section 5, 50 iterations. Without noise two messages and public matrices give the
-    measurement between them to rounding, so that no finite epsilon holds.
+    The example of section 5, 50 iterations. Without noise two messages and public matrices
+    determine the measurement between them up to rounding, so that no finite epsilon holds.
     """
     rng = np.random.default_rng(2)
-    x, misses = np.tile([0.0, 0.4], (5, 1)), []
+    x, reconstruction_errors = np.tile([0.0, 0.4], (5, 1)), []
     for t in range(50):
         rows, step = _example_rows(t), 2.0 / (t + 2)
         y = rows @ np.array([-1.0, 1.0]) + rng.uniform(-0.2, 0.2, 5)
-        later = x - step * laplacian(EXAMPLE) @ x
-        later += step * rows * (y - (rows * x).sum(1))[:, None]
+        next_x = x - step * laplacian(EXAMPLE) @ x
+        next_x += step * rows * (y - (rows * x).sum(1))[:, None]
         # An eavesdropper knows x(t), x(t+1) and the matrices.
-        gained = (later - x + step * laplacian(EXAMPLE) @ x) / step
+        innovation = (next_x - x + step * laplacian(EXAMPLE) @ x) / step
         squares = (rows**2).sum(1)
-        observed = squares > 1e-6
-        guess = (gained * rows).sum(1)[observed] / squares[observed]
-        misses.append(np.abs(guess + (rows * x).sum(1)[observed] - y[observed]).max())
-        x = later
+        is_measured = squares > 1e-6
+        residual_estimate = (innovation * rows).sum(1)[is_measured] / squares[is_measured]
+        reconstruction_errors.append(
+            np.abs(residual_estimate + (rows * x).sum(1)[is_measured] - y[is_measured]).max()
+        )
+        x = next_x
     rows = np.array([_example_rows(t)[3] for t in range(50)])
     losses = [loss_of_a_run(rows, np.where(np.arange(50) == t, DELTA, 0.0), 0.8) for t in range(50)]
     return conclude(
-        bound("error of a measurement computed from messages without noise", 1e-9, misses),
+        bound(
+            "error of a measurement computed from messages without noise",
+            1e-9,
+            reconstruction_errors,
+        ),
         bound("epsilon of a measurement with noise", 0.8, losses),
     )
 
 
 def remark_4_3() -> StatementResult:
-    """Compare the worst change of all estimates by the data of one agent with Lemma 4.4.
+    """Compare the largest change of all estimates by one agent's data with Lemma 4.4.
 
-    The example of section 5 at 40 times, random messages, each agent's measurement moved by delta:
-    alpha delta H_max is reached, and the estimates of other agents do not move. With several
-    measurement rows Lemma 4.4 is no longer tight (errata E3.3).
+    The example of section 5 at 40 times, random messages; each agent's measurement changes by
+    delta. The bound alpha delta H_max is reached, and the estimates of other agents do not change.
+    With several measurement rows Lemma 4.4 is not tight (errata E3.3).
     """
     rng, pairs = np.random.default_rng(3), []
     coupling = laplacian(EXAMPLE)
@@ -145,7 +152,7 @@ def _modes(step_sizes: np.ndarray, noise_scale: np.ndarray) -> np.ndarray:
 
 
 def remark_4_6() -> StatementResult:
-    """Test privacy and convergence with noise that decreases as a power, and exponentially."""
+    """Test privacy and convergence if the noise decreases as a power of t, or exponentially."""
     t, q, c = np.arange(1.0, 100_001), 0.4, 0.6
     pairs = []
     for gamma in (0.6, 0.8, 1.0):
@@ -154,20 +161,20 @@ def remark_4_6() -> StatementResult:
         step_sizes = 0.8 * noise_scale / (DELTA * LARGEST_ROW)
         errors = _modes(np.minimum(step_sizes, 0.19), noise_scale)
         pairs.append((0.5 * errors[1000], errors[-1]))
-    short = np.arange(1.0, 401)
-    noise_scale, step_sizes = c * q**short, c * q**short  # alpha(t-1) = c q^t
+    early_times = np.arange(1.0, 401)
+    noise_scale, step_sizes = c * q**early_times, c * q**early_times  # alpha(t-1) = c q^t
     losses = step_sizes * DELTA * LARGEST_ROW / noise_scale
-    limit = _modes(c * q ** (short + 1), noise_scale)
+    exponential_errors = _modes(c * q ** (early_times + 1), noise_scale)
     return conclude(
         equal("epsilon of a message, sigma_t = alpha(t-1) = c q^t", DELTA * LARGEST_ROW, losses),
         bound("error at t = 100,000 against half of that at 1,000, sigma_t = t^-gamma",
               *np.array(pairs).T),
         at_least("error at t = 400 over that at t = 50, sigma_t = c q^t", 1.0,
-                 limit[399] / limit[49]),
+                 exponential_errors[399] / exponential_errors[49]),
         description="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the "
         "simulation. Steps in proportion to such noise keep the epsilon of each message. Powers "
-        f"converge; exponential steps leave a squared error of {limit[399]:.2g}. With steps 1/t "
-        "and noise c q^t (4) fails.",
+        f"converge; exponential steps leave a squared error of {exponential_errors[399]:.2g}. "
+        "With steps 1/t and noise c q^t (4) fails.",
     )  # fmt: skip
 
 
@@ -210,7 +217,7 @@ def example_error(
 
 
 def remark_4_7() -> StatementResult:
-    """Compare the noise of (4) with larger noise, and with noise for the rows of each agent."""
+    """Compare the error at the noise of (4) with larger noise, and with noise for each agent."""
     budgets = (0.1, 0.8, 3.2)
     rules = (
         lambda norms: np.full(5, norms.max()),
@@ -224,15 +231,16 @@ def remark_4_7() -> StatementResult:
     losses = np.array(
         [loss_of_a_run(np.ones((1, 2)), np.array([DELTA]), 0.8) / factor for factor in factors]
     )
-    share = separate / equality
+    separate_error_ratio = separate / equality
     return conclude(
         equal("epsilon of a message times the factor of the noise", 0.8, losses * factors),
         at_least("error with noise 1.5 times as large", 1.0, larger / equality),
-        at_least("error with noise for the rows of each agent", 1.0, share),
-        description="The example of section 5 after 400 iterations, epsilon from 0.1 to 3.2, exact "
-        "moments. Equality in (4) is the least noise of one scale for all agents. Noise for "
-        "S(H_i(t-1)) of agent i in place of the largest is as private for its measurement, and the "
-        f"error is {share.min():.2f} to {share.max():.2f} times as large.",
+        at_least("error with noise for the rows of each agent", 1.0, separate_error_ratio),
+        description="The example of section 5 after 400 iterations, epsilon from 0.1 to 3.2, "
+        "exact moments. Equality in (4) is the least noise of one scale for all agents. Noise "
+        "for S(H_i(t-1)) of agent i in place of the largest is as private for its measurement, "
+        f"and the error is {separate_error_ratio.min():.2f} to {separate_error_ratio.max():.2f} "
+        "times as large.",
         compound=True,
     )
 
@@ -245,14 +253,15 @@ def remark_4_8() -> StatementResult:
     it.
     """
     t = np.arange(1.0, 1_000_001)
-    at = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
+    time_indices = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
     inequalities = []
     for gamma in (0.1, 0.5, 1.0):
         step_sizes = t**-gamma
         inequalities += [
             at_least(f"sum of the steps over ln(t + 1), gamma = {gamma:g}", 1.0,
-                     np.cumsum(step_sizes)[at] / np.log(t[at] + 1)),
-            falls_as(f"exponent of the step, gamma = {gamma:g}", t[at], step_sizes[at], gamma),
+                     np.cumsum(step_sizes)[time_indices] / np.log(t[time_indices] + 1)),
+            falls_as(f"exponent of the step, gamma = {gamma:g}", t[time_indices],
+                     step_sizes[time_indices], gamma),
             bound(f"alpha(t+1) over alpha(t), gamma = {gamma:g}", 1.0,
                   (step_sizes[1:] / step_sizes[:-1]).max()),
         ]  # fmt: skip
@@ -260,13 +269,12 @@ def remark_4_8() -> StatementResult:
 
 
 def remark_4_12() -> StatementResult:
-    """Test the order 1/epsilon^2 and that the rate does not depend on the noise.
+    """Test that the error grows as 1/epsilon^2 and that its rate in t does not depend on epsilon.
 
-    Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to 100,000. The comparison
-    with [38] is a sentence of its own.
+    Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to 100,000.
     """
     t = np.arange(1.0, 100_001) + 20
-    at = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
+    time_indices = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
     epsilon, growth, slopes = np.array([0.1, 0.2, 0.4, 0.8]), [], []
     for gamma in (0.6, 0.8):
         step_sizes = np.minimum(t**-gamma, 0.19)
@@ -276,7 +284,12 @@ def remark_4_12() -> StatementResult:
             grows_as(f"exponent of 1/epsilon at t = 100,000, gamma = {gamma:g}", 1 / epsilon,
                      errors[:, -1], 2.0)
         )  # fmt: skip
-        slopes.append([-np.polyfit(np.log(t[at]), np.log(row[at]), 1)[0] for row in errors])
+        slopes.append(
+            [
+                -np.polyfit(np.log(t[time_indices]), np.log(row[time_indices]), 1)[0]
+                for row in errors
+            ]
+        )
     slopes = np.array(slopes)
     return conclude(
         *growth,
@@ -286,16 +299,16 @@ def remark_4_12() -> StatementResult:
 
 
 def remark_4_14() -> StatementResult:
-    """Test convergence with noise, and that noise costs accuracy at each time."""
+    """Test that estimates converge with noise, and that noise increases the error at each time."""
     t, times = np.arange(1.0, 100_001) + 20, [100, 1000, 10_000, -1]
     ratios, pairs = [], []
     for gamma in (0.6, 1.0):
         step_sizes = np.minimum(t**-gamma, 0.19)
-        quiet = _modes(step_sizes, np.zeros(len(t)))
+        noiseless = _modes(step_sizes, np.zeros(len(t)))
         for epsilon in (0.1, 0.8):
             noisy = _modes(step_sizes, DELTA * LARGEST_ROW / epsilon * step_sizes)
             pairs.append((0.5 * noisy[1000], noisy[-1]))
-            ratios.append(noisy[times] / quiet[times])
+            ratios.append(noisy[times] / noiseless[times])
     last_ratios = np.array(ratios)[:, -1]
     return conclude(
         bound("error with noise at t = 100,000 against half of that at 1,000", *np.array(pairs).T),
@@ -308,11 +321,11 @@ def remark_4_14() -> StatementResult:
 
 
 def sentence_1() -> StatementResult:
-    """Compare the privacy index of all iterations for a stream and for one measurement.
+    """Compare epsilon of all iterations if all measurements change with that if one changes.
 
     Agent 4 of the example, steps 2/(t+2), 100 to 10,000 iterations. If all measurements change, the
-    index grows without bound. Definition 3.1 changes the measurement of one time, whose index stays
-    at epsilon: a guarantee remains (errata E3.1).
+    total epsilon grows without bound. Definition 3.1 changes one measurement, whose total stays at
+    the epsilon of one message: a guarantee remains (errata E3.1).
     """
     lengths, epsilon = np.array([100, 1000, 10_000]), 0.8
     totals, single = [], []

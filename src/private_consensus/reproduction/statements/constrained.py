@@ -73,10 +73,12 @@ class Constrained:
         """
         x, eye = centre.copy(), np.eye(centre.shape[-1])
         for _ in range(12):
-            share = expit(np.matvec(self.b, x))
-            curved = (self.b * (share * (1 - share))[..., None]).swapaxes(-1, -2) @ self.b
+            probability = expit(np.matvec(self.b, x))
+            hessian = (self.b * (probability * (1 - probability))[..., None]).swapaxes(
+                -1, -2
+            ) @ self.b
             slope = self.gradient(x) + penalty * (x - centre)
-            x = x - np.linalg.solve(curved + (self.m + penalty) * eye, slope[..., None])[..., 0]
+            x = x - np.linalg.solve(hessian + (self.m + penalty) * eye, slope[..., None])[..., 0]
         return x
 
     def solution(self) -> tuple[np.ndarray, np.ndarray]:
@@ -94,7 +96,7 @@ class Constrained:
         return u[: -len(self.c)].reshape(shape), u[-len(self.c) :]
 
 
-def drawn(seed: int, agents: int = 4, rows: int = 2, dim: int = 3) -> Constrained:
+def sample_problem(seed: int, agents: int = 4, rows: int = 2, dim: int = 3) -> Constrained:
     """Sample a problem with random matrices of largest singular value 1.
 
     Parameters
@@ -155,33 +157,33 @@ def run(
     points, multipliers = [], []
     for _ in range(rounds):
         penalties = rho * (1 + spread * rng.uniform(-1, 1, size=(agents, rows)))
-        towards = problem.pull(multiplier - penalties * problem.residual(x)) / D
-        if first_order:
-            x = x + towards - problem.gradient(x) / D
-        else:
-            x = problem.proximal(x + towards, D)
+        shift = problem.pull(multiplier - penalties * problem.residual(x)) / D
+        centre = x + shift
+        x = centre - problem.gradient(x) / D if first_order else problem.proximal(centre, D)
         multiplier = multiplier - zeta * problem.residual(x)
         points.append(x)
         multipliers.append(multiplier)
     return np.array(points), np.array(multipliers)
 
 
-def _solves(first_order: bool) -> StatementResult:
-    away, broken, declines = [], [], []
+def _convergence(first_order: bool) -> StatementResult:
+    relative_distances, violations, log_distances = [], [], []
     for seed in range(5):
-        problem = drawn(seed)
+        problem = sample_problem(seed)
         x, multiplier = problem.solution()
         points, multipliers = run(problem, first_order, 200, spread=1.0, seed=seed)
         squares = ((points - x) ** 2).sum((-1, -2)) + ((multipliers - multiplier) ** 2).sum(-1)
         relative = np.sqrt(squares / ((x**2).sum() + (multiplier**2).sum()))
-        away.append(relative[-1])
-        broken.append(np.abs(problem.residual(points[-1])).max())
-        declines.append(np.log(relative[20:120]))
+        relative_distances.append(relative[-1])
+        violations.append(np.abs(problem.residual(points[-1])).max())
+        log_distances.append(np.log(relative[20:120]))
     k = np.arange(100)
     return conclude(
-        bound("distance of (x, lambda) to the solution over its norm", 1e-6, away),
-        bound("sum A_i x_i - c", 1e-6, broken),
-        geometric("decline of ln distance, late against early", k, np.exp(np.mean(declines, 0))),
+        bound("distance of (x, lambda) to the solution over its norm", 1e-6, relative_distances),
+        bound("sum A_i x_i - c", 1e-6, violations),
+        geometric(
+            "decline of ln distance, late against early", k, np.exp(np.mean(log_distances, 0))
+        ),
         description="Five problems of four agents in three dimensions with two constraints, "
         "arbitrary A_i, losses that are not quadratic; diagonal penalties uniform on (0, 1) in "
         "every round, 200 rounds. The solution is a root of (33), found by another method.",
@@ -189,10 +191,10 @@ def _solves(first_order: bool) -> StatementResult:
 
 
 def equation_12() -> StatementResult:
-    """Test ADMM with random penalties and exact minimisation, for arbitrary matrices."""
-    return _solves(False)
+    """Test that ADMM with random penalties and exact minimisation converges for any matrices."""
+    return _convergence(False)
 
 
 def equation_13() -> StatementResult:
-    """Test the first-order version of (12), with gradient steps, for arbitrary matrices."""
-    return _solves(True)
+    """Test that (12) with gradient steps in place of minimisation converges for any matrices."""
+    return _convergence(True)

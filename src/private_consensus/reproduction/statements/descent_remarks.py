@@ -82,13 +82,13 @@ def error_of_predecessor(
     t = np.arange(horizon)
     step = first * decay**t
     scale = 2 * BOX * DIM / RECORDS * (step / noise_decay**t).sum() / epsilon
-    later = np.append(np.cumprod((1 - step)[::-1])[::-1][1:], 1.0)
-    noise = DIM / AGENTS * float((later**2 * 2 * (scale * noise_decay**t) ** 2).sum())
+    remaining_factors = np.append(np.cumprod((1 - step)[::-1])[::-1][1:], 1.0)
+    noise = DIM / AGENTS * float((remaining_factors**2 * 2 * (scale * noise_decay**t) ** 2).sum())
     return START * float(np.prod(1 - step)) ** 2 + noise
 
 
 def best_predecessor(epsilon: float, decays: tuple[float, ...]) -> float:
-    """Return the least error of PDOP over first steps and noise decays.
+    """Return the smallest error of PDOP over first steps and noise decays.
 
     Parameters
     ----------
@@ -102,47 +102,54 @@ def best_predecessor(epsilon: float, decays: tuple[float, ...]) -> float:
     float
         Mean of the squared l2 distance to the mean of all records.
     """
-    choices = product((0.1, 0.3, 0.5, 0.7, 0.9, 1.0), decays, (0.4, 0.6, 0.8, 0.9, 0.95, 0.98))
-    return min(error_of_predecessor(epsilon, a, q, r) for a, q, r in choices if q < r)
+    parameter_choices = product(
+        (0.1, 0.3, 0.5, 0.7, 0.9, 1.0), decays, (0.4, 0.6, 0.8, 0.9, 0.95, 0.98)
+    )
+    return min(error_of_predecessor(epsilon, a, q, r) for a, q, r in parameter_choices if q < r)
 
 
 def _left_without_noise(step_sizes: np.ndarray) -> np.ndarray:
-    """Return the squared fraction of the initial error that is left after each step."""
+    """Return the squared fraction of the initial error that remains after each step."""
     return np.cumprod(1 - step_sizes) ** 2
 
 
 def sentence_4() -> StatementResult:
-    """Compare Algorithm 1 with its predecessor, without privacy and at budgets from 0.1 to 100."""
+    """Compare the errors of Algorithm 1 and PDOP, without noise and at epsilon from 0.1 to 100."""
     quotient, horizons = 20.0, np.array([2000, 4000])
     predecessors = [
         _left_without_noise(decay ** np.arange(4001) / quotient)[horizons]
         for decay in (0.5, 0.9, 0.99)
     ]
-    lengths = np.unique(np.geomspace(100, 1e5, 13).astype(int))
-    steps_1 = (1 + quotient) / (2 * quotient) / np.arange(1, lengths[-1] + 1)
-    algorithm_1 = _left_without_noise(steps_1)[lengths - 1]
+    run_lengths = np.unique(np.geomspace(100, 1e5, 13).astype(int))
+    steps_1 = (1 + quotient) / (2 * quotient) / np.arange(1, run_lengths[-1] + 1)
+    algorithm_1 = _left_without_noise(steps_1)[run_lengths - 1]
     budgets = (0.1, 0.5, 1.0, 4.0, 10.0, 100.0)
     errors = np.array([error_of_algorithm_1(epsilon, 1e-3, 1000) for epsilon in budgets])
-    lasting = np.array([best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets])
-    tuned = np.array([best_predecessor(epsilon, (0.1, 0.2, 0.3, 0.5)) for epsilon in budgets])
-    share, lasting_share = errors / tuned, errors / lasting
+    slow_decay_errors = np.array(
+        [best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets]
+    )
+    tuned_errors = np.array(
+        [best_predecessor(epsilon, (0.1, 0.2, 0.3, 0.5)) for epsilon in budgets]
+    )
+    tuned_ratio, slow_decay_ratio = errors / tuned_errors, errors / slow_decay_errors
     return conclude(
         equal("predecessor without noise, error at T = 4,000 over error at 2,000", 1.0,
               [late / early for early, late in predecessors], 1e-6),
-        falls_as("Algorithm 1 without noise, exponent of T", lengths, algorithm_1, 1.0),
-        bound("error at epsilon 0.5 to 10, predecessor with decay 0.5 or more", lasting[1:-1],
-              errors[1:-1]),
-        bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned, errors),
-        description="Without noise: one agent with L = 20 mu, along the direction of curvature mu. "
-        "Steps q^t/L sum to a finite number, so that the predecessor stops short of the optimum; q "
-        f"= 0.9 leaves {math.sqrt(predecessors[1][1]):.2g} of the distance. Steps 1/t do not. With "
-        "noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 for the "
-        "predecessor, exact sums. First step, decay and noise of the predecessor are tuned. At q "
-        "of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, and "
-        f"{lasting_share[0]:.2f} and {lasting_share[-1]:.2f} times the error at 0.1 and 100. With "
-        "smaller q the predecessor is nearly one step with Laplace noise, and Algorithm 1 has "
-        f"{share[:-1].min():.2g} to {share[:-1].max():.2g} times its error up to epsilon 10, "
-        f"{share[-1]:.2g} times at 100. For a mean, with L = mu, one step is optimal.",
+        falls_as("Algorithm 1 without noise, exponent of T", run_lengths, algorithm_1, 1.0),
+        bound("error at epsilon 0.5 to 10, predecessor with decay 0.5 or more",
+              slow_decay_errors[1:-1], errors[1:-1]),
+        bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned_errors, errors),
+        description="Without noise: one agent with L = 20 mu, along the direction of curvature "
+        "mu. Steps q^t/L sum to a finite number, so that the predecessor stops short of the "
+        f"optimum; q = 0.9 leaves {math.sqrt(predecessors[1][1]):.2g} of the distance. Steps 1/t "
+        "do not. With noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 "
+        "for the predecessor, exact sums. First step, decay and noise of the predecessor are "
+        "tuned. At q of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, and "
+        f"{slow_decay_ratio[0]:.2f} and {slow_decay_ratio[-1]:.2f} times the error at 0.1 and "
+        "100. With smaller q the predecessor is nearly one step with Laplace noise, and "
+        f"Algorithm 1 has {tuned_ratio[:-1].min():.2g} to {tuned_ratio[:-1].max():.2g} times its "
+        f"error up to epsilon 10, {tuned_ratio[-1]:.2g} times at 100. For a mean, with L = mu, "
+        "one step is optimal.",
         compound=True,
     )  # fmt: skip
 
@@ -174,7 +181,7 @@ def bound_of_theorem_2(records: int, horizon: int = 1000, epsilon: float = 4.0) 
 
 
 def sentence_5() -> StatementResult:
-    """Test that error and bound of Theorem 2 decrease with the number of records per agent."""
+    """Test that the error and the bound of Theorem 2 decrease as agents have more records."""
     records = np.array([10, 20, 50, 100, 200, 500, 1000])
     errors = np.array([error_of_algorithm_1(4.0, 1 / (AGENTS * n), 1000, n) for n in records])
     bounds = np.array([bound_of_theorem_2(n) for n in records])
@@ -196,58 +203,59 @@ def _distances_of_descent(step_sizes: np.ndarray) -> np.ndarray:
     The losses are quadratics with curvatures from 1 to 2 and different minimisers.
     """
     curvature, targets = np.linspace(1, 2, 5), np.array([-2.0, 1.0, 3.0, 0.0, -1.0])
-    best = float(curvature @ targets / curvature.sum())
+    minimiser = float(curvature @ targets / curvature.sum())
     W, x, distances = ring_mixing(5), np.zeros(5), []
     for step_size in step_sizes:
         mixed = W @ x
         x = mixed - step_size * curvature * (mixed - targets)
-        distances.append(np.abs(x - best).max())
+        distances.append(np.abs(x - minimiser).max())
     return np.array(distances)
 
 
 def sentence_6() -> StatementResult:
-    """Test that fixed steps end at a distance in proportion to them, and steps 1/t do not.
+    """Test that descent with fixed steps stops at a distance in proportion to the step size.
 
-    Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. Fixed steps from 0.1 to
-    0.003, 6,000 iterations; the exponent is that of the distance of the worst agent to the optimum.
-    Steps 1/(t + 1) up to 5,000 iterations.
+    Five agents on a ring, quadratics with curvatures from 1 to 2, no noise. The exponent is that of
+    the distance of the worst agent to the optimum after 6,000 iterations, for steps from 0.1 to
+    0.003. With steps 1/(t + 1) the distance vanishes, here in up to 5,000 iterations.
     """
-    sizes = 0.1 / 2.0 ** np.arange(6)
-    ends = [_distances_of_descent(np.full(6000, size))[-1] for size in sizes]
+    step_sizes = 0.1 / 2.0 ** np.arange(6)
+    final_distances = [_distances_of_descent(np.full(6000, size))[-1] for size in step_sizes]
     lengths = np.unique(np.geomspace(100, 5000, 12).astype(int))
-    vanishing = _distances_of_descent(1 / (1 + np.arange(1.0, 5001)))[lengths - 1]
-    slopes = np.diff(np.log(ends)) / np.diff(np.log(sizes))
+    diminishing_step_distances = _distances_of_descent(1 / (1 + np.arange(1.0, 5001)))[lengths - 1]
+    slopes = np.diff(np.log(final_distances)) / np.diff(np.log(step_sizes))
     return conclude(
         equal("exponent of the step size, fixed steps below 0.01", 1.0, slopes[-2:], 0.03),
-        falls_as("exponent of t, steps 1/(t + 1)", lengths, vanishing, 1.0),
+        falls_as("exponent of t, steps 1/(t + 1)", lengths, diminishing_step_distances, 1.0),
     )
 
 
 def sentence_7() -> StatementResult:
-    r"""Test that Stage II stays in the box without projection, from x(T) and from noisy values."""
+    r"""Test that Stage II stays in the box without projection, from x(T) and x(T) + n(T)."""
     rng = np.random.default_rng(8)
     noise = math.sqrt(2 / theorem_1_allowance(0.5, 1e-3)) * 2 * BOX * math.sqrt(DIM) / RECORDS
     x = np.clip(rng.normal(0.7 * BOX, 1.0, size=(2000, AGENTS, DIM)), -BOX, BOX)
     exact, noisy = x, x + noise * rng.standard_normal(x.shape)
-    start = noisy.mean(1)
+    noisy_means = noisy.mean(1)
     projected = np.clip(noisy, -BOX, BOX)
-    W, largest = ring_mixing(AGENTS), [[], []]
+    W, largest_coordinates = ring_mixing(AGENTS), [[], []]
     for _ in range(30):
         exact, noisy, projected = W @ exact, W @ noisy, W @ projected
-        largest[0].append(np.abs(exact).max())
-        largest[1].append(np.abs(noisy).max())
-    outside = float((np.abs(noisy) > BOX).any(-1).mean())
+        largest_coordinates[0].append(np.abs(exact).max())
+        largest_coordinates[1].append(np.abs(noisy).max())
+    outside_fraction = float((np.abs(noisy) > BOX).any(-1).mean())
     target = x.mean(1)
     errors = [float(((values - target) ** 2).sum(-1).mean())
-              for values in (np.clip(start, -BOX, BOX), projected.mean(1), start)]  # fmt: skip
+              for values in (np.clip(noisy_means, -BOX, BOX), projected.mean(1),
+                             noisy_means)]  # fmt: skip
     return conclude(
-        bound("largest coordinate, from x(T)", BOX, largest[0]),
-        bound("largest coordinate, from x(T) + n(T)", BOX, largest[1]),
+        bound("largest coordinate, from x(T)", BOX, largest_coordinates[0]),
+        bound("largest coordinate, from x(T) + n(T)", BOX, largest_coordinates[1]),
         description="2,000 runs of Stage II on a ring of ten, box [-5, 5]^5. From x(T) all later "
         "values are convex combinations of points of the box. From x(T) + n(T), which the "
-        "guarantee needs (errata E0.1), they are not: with the noise of one step at epsilon 0.5 a "
-        f"fraction {outside:.2g} of the agents ends outside. Projection of the limit lowers the "
-        f"squared error from {errors[2]:.3g} to {errors[0]:.3g}; projection of each message before "
-        f"mixing gives {errors[1]:.3g}.",
+        "guarantee needs (errata E0.1), they are not: with the noise of one step at epsilon 0.5 "
+        f"a fraction {outside_fraction:.2g} of the agents ends outside. Projection of the limit "
+        f"lowers the squared error from {errors[2]:.3g} to {errors[0]:.3g}; projection of each "
+        f"message before mixing gives {errors[1]:.3g}.",
         compound=True,
     )

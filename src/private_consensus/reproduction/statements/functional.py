@@ -52,51 +52,55 @@ def _changes(
     for dim in dims:
         x, y, z = (column.reshape(2000, records + 1, *column.shape[1:])
                    for column in _records(dim, 2000 * (records + 1), dim))  # fmt: skip
-        sums = []
+        coefficient_sums = []
         for record_rows in (slice(0, records), slice(1, records + 1)):
             weights = 0.5 - y[:, record_rows]
             if fair:
                 attribute = z[:, record_rows]
                 weights = weights + np.abs(attribute - attribute.mean(1, keepdims=True))
-            sums.append(_coefficients(x[:, record_rows], weights).sum(1))
+            coefficient_sums.append(_coefficients(x[:, record_rows], weights).sum(1))
         stated.append(paper_sensitivity("l1" if norm == 1 else "l2", dim, fair=fair))
-        measured.append(np.linalg.norm(sums[0] - sums[1], ord=norm, axis=-1).max())
+        measured.append(
+            np.linalg.norm(coefficient_sums[0] - coefficient_sums[1], ord=norm, axis=-1).max()
+        )
     return stated, measured
 
 
-PAIRS = "8,000 pairs of data sets of six records, many at corners of the unit box; d = 1, 2, 5, 13."
+NEIGHBOURS = (
+    "8,000 pairs of data sets of six records, many at corners of the unit box; d = 1, 2, 5, 13."
+)
 
 
 def lemma_21() -> StatementResult:
-    """Test the l1 change of the coefficients of logistic regression."""
-    return conclude(bound("l1 change", *_changes(False, 1)), description=PAIRS)
+    """Test the l1 sensitivity of the polynomial coefficients of logistic regression."""
+    return conclude(bound("l1 change", *_changes(False, 1)), description=NEIGHBOURS)
 
 
 def lemma_22() -> StatementResult:
-    """Test the l1 change with the fairness penalty, whose mean depends on the data."""
+    """Test the l1 sensitivity with the fairness penalty, whose mean depends on the data."""
     return conclude(
         bound("l1 change", *_changes(True, 1)),
-        description=f"{PAIRS} The mean of the protected attribute is that of the data and moves. "
-        "The proof omits this (errata E4.9b); the bound is wide enough for it.",
+        description=f"{NEIGHBOURS} The mean of the protected attribute is that of the data and "
+        "moves. The proof omits this (errata E4.9b); the bound is wide enough for it.",
     )
 
 
 def lemma_23() -> StatementResult:
-    """Test the l2 change of the coefficients of logistic regression."""
-    return conclude(bound("l2 change", *_changes(False, 2)), description=PAIRS)
+    """Test the l2 sensitivity of the polynomial coefficients of logistic regression."""
+    return conclude(bound("l2 change", *_changes(False, 2)), description=NEIGHBOURS)
 
 
 def lemma_24() -> StatementResult:
-    """Test the l2 change with the fairness penalty, whose mean depends on the data."""
-    return conclude(bound("l2 change", *_changes(True, 2)), description=PAIRS)
+    """Test the l2 sensitivity with the fairness penalty, whose mean depends on the data."""
+    return conclude(bound("l2 change", *_changes(True, 2)), description=NEIGHBOURS)
 
 
 def theorem_18() -> StatementResult:
-    """Test the largest loss with two levels of Laplace noise at the published sensitivity.
+    """Test the stated epsilon of the mechanism with two levels of Laplace noise.
 
-    d = 2 to 41, eps_s over eps_n from 0.01 to 100, bounds of the change of both groups of
-    coefficients. The selected feature carries more than 1/d of the change; the published Delta_1 is
-    so wide that the claim survives, with a tight one it does not (errata E4.9a).
+    d = 2 to 41, eps_s over eps_n from 0.01 to 100; bounds on the change of both groups of
+    coefficients. The coefficients of the selected feature have more than 1/d of the change. The
+    claim holds since the published Delta_1 is large; with a tight one it does not (errata E4.9a).
     """
     pairs = []
     for dim, split in product((2, 5, 13, 41), (0.01, 0.1, 1.0, 10.0, 100.0)):
@@ -121,7 +125,7 @@ def theorem_19() -> StatementResult:
 
 
 def theorem_20() -> StatementResult:
-    """Compare delta with the delta that a pair of records requires.
+    """Compare the stated delta with the delta that a pair of neighbouring data sets requires.
 
     The mechanism adds two levels of Gaussian noise.
     """

@@ -26,7 +26,7 @@ HORIZONS = np.array([10, 30, 100, 300])
 def proposition_1() -> StatementResult:
     """Test that a tail bound on the privacy loss implies (epsilon, delta)-DP.
 
-    The pairs of distributions are random.
+    The test uses random pairs of distributions.
     """
     rng = np.random.default_rng(1)
     p, q = rng.dirichlet(np.full(6, 0.5), size=(2, 5000))
@@ -41,10 +41,10 @@ def proposition_1() -> StatementResult:
 
 
 def proposition_2() -> StatementResult:
-    """Test the classical Gaussian mechanism as published, where the sensitivity is not squared.
+    """Test the noise of the Gaussian mechanism as published, which does not square the sensitivity.
 
-    sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2 as published, the exact epsilon of it: enough
-    where Delta_2 is at most 1, and not above. With Delta_2^2 it is enough.
+    Exact epsilon of sigma^2 = 2 ln(1.25/delta) Delta_2 / epsilon^2, as published. The noise is
+    sufficient if Delta_2 is at most 1, and too small above. With Delta_2^2 it is sufficient.
     """
     inequalities = []
     for change in (0.5, 4.0):
@@ -56,7 +56,7 @@ def proposition_2() -> StatementResult:
 
 
 def proposition_3() -> StatementResult:
-    """Test that the projected step changes by at most 2 eta G, over random gradients in a box.
+    """Test that a projected gradient step changes by at most 2 eta G, for random gradients.
 
     20,000 pairs of gradients of norm G, with projection on a box.
     """
@@ -66,8 +66,8 @@ def proposition_3() -> StatementResult:
     slopes = vectors_of_norm(rng, G, (2, 20_000, 3))
     slopes[1, :2000] = -slopes[0, :2000]
     first_step, second_step = np.clip(z - eta * slopes, -box, box)
-    moved = np.linalg.norm(first_step - second_step, axis=-1)
-    return conclude(bound("change of x", 2 * eta * G, moved.max()))
+    distances = np.linalg.norm(first_step - second_step, axis=-1)
+    return conclude(bound("change of x", 2 * eta * G, distances.max()))
 
 
 def proposition_4() -> StatementResult:
@@ -86,9 +86,9 @@ def proposition_4() -> StatementResult:
 
 
 def theorem_1() -> StatementResult:
-    """Compare epsilon with the exact epsilon at equality in (14), and test the additional message.
+    """Compare epsilon with the exact epsilon of the messages, at equality in (14).
 
-    Algorithm 1 releases one message more, without noise.
+    Algorithm 1 sends one further message without noise, which has no finite epsilon.
     """
     epsilon, delta = grid(EPSILONS, DELTAS)
     mu = np.sqrt([theorem_1_allowance(*row) for row in zip(epsilon, delta, strict=True)])
@@ -104,9 +104,9 @@ def theorem_1() -> StatementResult:
 
 
 def corollary_1() -> StatementResult:
-    """Test (15), which is (14) with the sensitivity 2 eta G.
+    """Compare epsilon with the exact epsilon at equality in (15), (14) with sensitivity 2 eta G.
 
-    One scale of noise for which (15) is an equality, the exact epsilon of what is sent.
+    All messages have noise of one scale, for which (15) is an equality.
     """
     G, eta = 1.7, 1.0 / np.arange(1, 51)
     epsilon, delta = grid(EPSILONS, DELTAS)
@@ -128,28 +128,30 @@ def _errors(
 ) -> tuple[np.ndarray, float]:
     r"""Run Algorithm 1 on a ring; return the rows of errors and the second eigenvalue modulus beta.
 
-    A row holds the squared error of the mean, the largest squared error of an agent, and |x(T)|^2.
+    A row has the squared error of the mean, the largest squared error of an agent, and |x(T)|^2.
     The losses are :math:`f_i(x) = \frac h2\|x - a_i\|^2` on a box. The steps are
     :math:`\eta_t = 1/t` times :math:`(\mu+L)/(2\mu L)` with :math:`\mu = L = h`.
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
     W = ring_mixing(agents)
-    first = 1 / curvature
-    means = []
+    first_step = 1 / curvature
+    errors = []
     for T in horizons:
         x = np.zeros((runs, agents, dim))
         for t in range(1, T + 1):
-            sent = x
+            messages = x
             if t > 1:
-                M = first * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
-                sent = x + M * rng.standard_normal(x.shape)
-            z = np.clip(W @ sent, -box, box)
-            x = np.clip(z - first / t * curvature * (z - targets), -box, box)
-        best = targets.mean(0)
-        mean = ((x.mean(1) - best) ** 2).sum(-1).mean()
-        means.append((mean, ((x - best) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean()))
-    return np.array(means), second_modulus(W)
+                M = first_step * math.sqrt(2 / kappa) * T**0.25 * (t - 1) ** -0.75
+                messages = x + M * rng.standard_normal(x.shape)
+            z = np.clip(W @ messages, -box, box)
+            x = np.clip(z - first_step / t * curvature * (z - targets), -box, box)
+        minimiser = targets.mean(0)
+        mean_error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
+        errors.append(
+            (mean_error, ((x - minimiser) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean())
+        )
+    return np.array(errors), second_modulus(W)
 
 
 def _gradients(curvature: float, box: float, dim: int = 2) -> float:
@@ -158,74 +160,74 @@ def _gradients(curvature: float, box: float, dim: int = 2) -> float:
 
 
 def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return errors on a box, shape (horizons, kinds), the bound of Theorem 2, and a term of it.
+    """Simulate Algorithm 1 on a box; return its errors, and the bound of Theorem 2 with a term.
 
-    The term is the one in the fourth root of T.
+    Errors have the columns of :func:`_errors`. The term is the one with the fourth root of T.
     """
     epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
     G = _gradients(1.0, box)
     kappa = epsilon**2 / (4 * G**2 * (epsilon + 2 * math.log(2 / delta)))
     errors, beta = _errors(HORIZONS, G, kappa, 1.0, box)
     stated = theorem_2_bound(HORIZONS, 1 / kappa, G, 1.0, dim, beta, distance=2 * box**2)
-    fourth = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / HORIZONS**0.25
-    return errors, stated, fourth
+    fourth_root_term = 2 * math.sqrt(2 * dim / kappa) * G * (4 + 3 / (1 - beta)) / HORIZONS**0.25
+    return errors, stated, fourth_root_term
 
 
 SMOOTH = 20.0
-"""L over mu in the case that exceeds the last term of Theorem 2."""
+"""L over mu in the example whose error exceeds the last term of Theorem 2."""
 
 
-def _left_on_an_interval(
+def _error_on_an_interval(
     epsilon: float, delta: float = 1e-3, horizon: int = 1000, runs: int = 10_000
 ) -> tuple[float, float, float]:
-    r"""Return the error of one agent with projection on [-1, 1], its standard error, and
-    :math:`p\,\eta_1^2/\kappa`.
+    r"""Simulate one agent with projection on [-1, 1].
 
+    Return its mean square error, the standard error of this mean, and :math:`p\,\eta_1^2/\kappa`.
     The loss is :math:`x^2/2`, so that :math:`\mu = G = 1`. The noise is that of Theorem 2.
     """
     rng = np.random.default_rng(6)
-    first = (1 + SMOOTH) / (2 * SMOOTH)
+    first_step = (1 + SMOOTH) / (2 * SMOOTH)
     kappa = epsilon**2 / (4 * (epsilon + 2 * math.log(2 / delta)))
     x = np.zeros(runs)
     for t in range(1, horizon + 1):
-        sent = x
+        message = x
         if t > 1:
-            M = first * math.sqrt(2 / kappa) * horizon**0.25 * (t - 1) ** -0.75
-            sent = x + M * rng.standard_normal(runs)
-        x = (1 - first / t) * np.clip(sent, -1, 1)
-    error = float((x**2).std(ddof=1)) / math.sqrt(runs)
-    return float((x**2).mean()), error, first**2 / kappa
+            M = first_step * math.sqrt(2 / kappa) * horizon**0.25 * (t - 1) ** -0.75
+            message = x + M * rng.standard_normal(runs)
+        x = (1 - first_step / t) * np.clip(message, -1, 1)
+    standard_error = float((x**2).std(ddof=1)) / math.sqrt(runs)
+    return float((x**2).mean()), standard_error, first_step**2 / kappa
 
 
 def theorem_2() -> StatementResult:
-    r"""Test the bound in a simulation, and its last term for large T at two budgets.
+    r"""Test the error bound of Stage I in a simulation, and its limit for large T.
 
-    The last term is the limit of the bound as :math:`T \to \infty`. It is compared with the error
-    of one agent with projection after 1,000 steps. The error has converged: after 300 and 4,000
-    steps it is within two standard errors of this value.
+    The last term is the limit of the bound as :math:`T \to \infty`. For two budgets it is compared
+    with the error of one agent with projection after 1,000 steps. The error has converged: after
+    300 and 4,000 steps it is within two standard errors of this value.
     """
     errors, stated, _ = _simulated()
-    papers, _, papers_unit = _left_on_an_interval(4.0)
-    weak, weak_error, weak_unit = _left_on_an_interval(40.0)
+    paper_error, _, paper_unit = _error_on_an_interval(4.0)
+    weak_privacy_error, weak_privacy_standard_error, weak_privacy_unit = _error_on_an_interval(40.0)
     return conclude(
         bound("E|mean of x(T) - x*|^2, five agents, T = 10 to 300", stated, errors[:, 0]),
-        bound("its limit with projection, epsilon 4", 2 * papers_unit, papers),
-        bound("its limit with projection, epsilon 40, less five standard errors", 2 * weak_unit,
-              weak - 5 * weak_error),
-        bound("the same, last term of the proof", 4 * weak_unit, weak),
+        bound("its limit with projection, epsilon 4", 2 * paper_unit, paper_error),
+        bound("its limit with projection, epsilon 40, less five standard errors",
+              2 * weak_privacy_unit, weak_privacy_error - 5 * weak_privacy_standard_error),
+        bound("the same, last term of the proof", 4 * weak_privacy_unit, weak_privacy_error),
         description="Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far "
         "above. Its last term is what remains for large T: the proof's (31) has 4p/kappa, the "
         "theorem 2p/kappa. One agent with curvature mu, L = 20 mu, projected on [-1, 1], delta = "
-        f"0.001: at epsilon 4, the paper's, the limit is {papers:.2f} and 2p/kappa allows "
-        f"{2 * papers_unit:.2f}; at epsilon 40 it is {weak:.3f} and 2p/kappa allows "
-        f"{2 * weak_unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is at most "
-        "twice sqrt(T).",
+        f"0.001: at epsilon 4, the paper's, the limit is {paper_error:.2f} and 2p/kappa allows "
+        f"{2 * paper_unit:.2f}; at epsilon 40 it is {weak_privacy_error:.3f} and 2p/kappa allows "
+        f"{2 * weak_privacy_unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is "
+        "at most twice sqrt(T).",
         compound=True,
     )  # fmt: skip
 
 
 def corollary_2() -> StatementResult:
-    """Test the bound of Stage II, with the published square root of T.
+    """Test the error bound of Stage II, with the published square root of T.
 
     The bound is tested in a simulation and in the limit.
     """
@@ -244,55 +246,71 @@ def corollary_2() -> StatementResult:
 def _rounds(
     seed: int, steps: int = 8, agents: int = 4, dim: int = 2, box: float = 1.0
 ) -> tuple[Any, ...]:
-    """Return one random run of Stage I.
+    """Simulate one random run of Stage I with projection.
 
     The result is (W, beta, norms of the noises, distances of z hat and of z to their means,
     eta G, last x).
     """
     rng = np.random.default_rng(seed)
     W = lazy_ring_mixing(agents, rng.uniform(0.1, 0.9))
-    size, G = rng.choice([0.01, 0.3, 3.0]), rng.choice([0.1, 1.0])
+    noise_scale, G = rng.choice([0.01, 0.3, 3.0]), rng.choice([0.1, 1.0])
     slopes = vectors_of_norm(rng, G, (agents, dim))
-    x, noises, hats, zs, lengths = np.zeros((agents, dim)), [], [], [], []
+    x, noises, unprojected_distances, projected_distances, step_lengths = (
+        np.zeros((agents, dim)),
+        [],
+        [],
+        [],
+        [],
+    )
     for t in range(1, steps + 1):
-        noise = size * rng.normal(size=x.shape) if t > 1 else np.zeros_like(x)
-        hat = W @ (x + noise)
-        z = np.clip(hat, -box, box)
+        noise = noise_scale * rng.normal(size=x.shape) if t > 1 else np.zeros_like(x)
+        unprojected = W @ (x + noise)
+        z = np.clip(unprojected, -box, box)
         x = np.clip(z - slopes / t, -box, box)
         noises.append(np.linalg.norm(noise))
-        hats.append(np.linalg.norm(hat - hat.mean(0)))
-        zs.append(np.linalg.norm(z - z.mean(0)))
-        lengths.append(G / t)
-    return W, second_modulus(W), *map(np.array, (noises, hats, zs, lengths)), x
+        unprojected_distances.append(np.linalg.norm(unprojected - unprojected.mean(0)))
+        projected_distances.append(np.linalg.norm(z - z.mean(0)))
+        step_lengths.append(G / t)
+    return (
+        W,
+        second_modulus(W),
+        *map(np.array, (noises, unprojected_distances, projected_distances, step_lengths)),
+        x,
+    )
 
 
 def _right_side(
-    beta: float, noises: np.ndarray, lengths: np.ndarray, t: int, agents: int = 4
+    beta: float, noises: np.ndarray, step_lengths: np.ndarray, t: int, agents: int = 4
 ) -> float:
-    """Return the sums of (20) and (53) at t; ``noises[s]`` is n(s), which is part of y(s+1)."""
+    """Return the sums of (20) and (53) at t; ``noises[s]`` is the norm of n(s), sent in y(s+1)."""
     powers = beta ** (t - np.arange(1, t))
-    return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ lengths[: t - 1])
+    return float(2 * powers @ noises[1:t] + math.sqrt(agents) * powers @ step_lengths[: t - 1])
 
 
 def lemma_1() -> StatementResult:
-    """Test the distances to the mean in Stage I, over random runs, and in Stage II.
+    """Test the bounds on the distances of agents to their mean in both stages.
 
-    100 random runs of four agents with projection, steps and noise of several sizes; the term
-    outside the sums is the noise in z(t), as the proof has it.
+    100 random runs of four agents with projection, with steps and noise of several sizes. The term
+    outside the sums is the noise in z(t), as in the proof.
     """
-    later, distance, pairs = [], [], []
+    stage_two_bounds, stage_two_distances, pairs = [], [], []
     for seed in range(100):
-        W, beta, noises, _, zs, lengths, x = _rounds(seed)
+        W, beta, noises, _, projected_distances, step_lengths, x = _rounds(seed)
         for t in range(2, 9):
-            pairs.append((noises[t - 1] + _right_side(beta, noises, lengths, t), zs[t - 1]))
+            pairs.append(
+                (
+                    noises[t - 1] + _right_side(beta, noises, step_lengths, t),
+                    projected_distances[t - 1],
+                )
+            )
         mixed = x
         for k in range(1, 6):
             mixed = W @ mixed
-            later.append(beta**k * np.linalg.norm(x))
-            distance.append(np.linalg.norm(mixed - mixed.mean(0)))
+            stage_two_bounds.append(beta**k * np.linalg.norm(x))
+            stage_two_distances.append(np.linalg.norm(mixed - mixed.mean(0)))
     return conclude(
         bound("distance in Stage I, (20)", *np.array(pairs).T),
-        bound("distance in Stage II, (21)", later, distance),
+        bound("distance in Stage II, (21)", stage_two_bounds, stage_two_distances),
     )
 
 
@@ -313,9 +331,9 @@ def lemma_2() -> StatementResult:
 
 
 def lemma_3() -> StatementResult:
-    """Test the bound on mixing and noise by exact second moments without projection.
+    """Test the bound on the error after mixing with noise, by exact second moments.
 
-    Projection only reduces the distance.
+    The moments are without projection, which only reduces the distance.
     """
     rng = np.random.default_rng(5)
     pairs = []
@@ -332,9 +350,9 @@ def lemma_3() -> StatementResult:
 
 
 def lemma_4() -> StatementResult:
-    """Test the moment generating function if the second change depends on the first noise.
+    """Test the bound on the moment generating function of the loss of two adaptive rounds.
 
-    Two rounds, the change of the second decided by the noise of the first: 36 cases by sums over a
+    The noise of the first round determines the change of the second one. 36 cases, by sums over a
     grid.
     """
     grid = np.linspace(-12, 12, 4001)
@@ -349,13 +367,13 @@ def lemma_4() -> StatementResult:
 
 
 def lemma_5() -> StatementResult:
-    """Test the distances of the averages before projection, over random runs.
+    """Test the bound on the distances of averages before projection to their mean.
 
     100 random runs of four agents with projection, steps and noise of several sizes.
     """
     pairs = []
     for seed in range(100):
-        _, beta, noises, hats, _, lengths, _ = _rounds(seed)
+        _, beta, noises, unprojected_distances, _, step_lengths, _ = _rounds(seed)
         for t in range(2, 9):
-            pairs.append((_right_side(beta, noises, lengths, t), hats[t - 1]))
+            pairs.append((_right_side(beta, noises, step_lengths, t), unprojected_distances[t - 1]))
     return conclude(bound("distance of z hat, (53)", *np.array(pairs).T))

@@ -18,29 +18,33 @@ from .base import Part, StatementResult, bound, conclude, equal, falls_as, geome
 
 
 def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
-    """Count the views of the colluders over all samples of two honest agents.
+    """Count how often each view of the colluders occurs over all shares of two honest agents.
 
     The colluders observe the shares sent to them. They also observe the two broadcasts, from which
     they subtract their own shares.
     """
     counts: Counter = Counter()
-    for draws in product(range(p), repeat=2 * (colluders + 1)):
+    for shares in product(range(p), repeat=2 * (colluders + 1)):
         # The last share goes to the other honest agent.
-        sent = draws[: colluders + 1], draws[colluders + 1 :]
+        sent_shares_of_both = shares[: colluders + 1], shares[colluders + 1 :]
         kept_shares = [
-            (value - sum(sent_shares)) % p for value, sent_shares in zip(values, sent, strict=True)
+            (value - sum(sent_shares)) % p
+            for value, sent_shares in zip(values, sent_shares_of_both, strict=True)
         ]
-        broadcasts = (kept_shares[0] + sent[1][-1]) % p, (kept_shares[1] + sent[0][-1]) % p
-        counts[*sent[0][:-1], *sent[1][:-1], *broadcasts] += 1
+        broadcasts = (
+            (kept_shares[0] + sent_shares_of_both[1][-1]) % p,
+            (kept_shares[1] + sent_shares_of_both[0][-1]) % p,
+        )
+        counts[*sent_shares_of_both[0][:-1], *sent_shares_of_both[1][:-1], *broadcasts] += 1
     return counts
 
 
 def theorem_2_1() -> StatementResult:
-    """Compare all views of N - 2 colluders among three, four and five agents, for equal sums.
+    """Test that N - 2 colluders learn only the sum of the values of the other two agents.
 
-    Shares modulo 3 and 2, every draw: the colluders' view has one distribution for two pairs of
-    values with one sum, which is exact. With N - 1 colluders the last agent's value is the sum less
-    theirs.
+    Three, four and five agents, all shares modulo 3 or 2. The view of the colluders has the same
+    distribution for two pairs of values with equal sums. N - 1 colluders learn the last agent's
+    value from the sum.
     """
     inequalities = []
     for p, colluders, values_1, values_2 in ((3, 1, (0, 2), (1, 1)), (2, 2, (0, 1), (1, 0)),
@@ -56,7 +60,7 @@ def theorem_2_1() -> StatementResult:
 
 
 def lemma_2_1() -> StatementResult:
-    """Compare the loss of a transcript with its definition (8), with and without exponential.
+    """Test definition (8) of the privacy loss, with and without the exponential.
 
     (8) states Pr[D|X] <= epsilon(X) Pr[D'|X] + delta(X). The loss (9) is a logarithm, and e^epsilon
     is meant; as published a loss of 0 would need a quotient of at most 0.
@@ -71,23 +75,23 @@ def lemma_2_1() -> StatementResult:
 
 
 def theorem_2_2() -> StatementResult:
-    """Compare (10) with the log-ratio at every change, and with alpha beta B.
+    """Test that (10) bounds the log-ratio of densities, and is at most alpha beta B.
 
-    4,000 outputs, lengths, noises and changes, 41 moves each.
+    4,000 random outputs, lengths, noise scales and changes, with 41 shifts each.
     """
     rng = np.random.default_rng(1)
     length, beta = rng.uniform(0.05, 2, 4000), rng.uniform(0.5, 12, 4000)
     change, relative_position = rng.uniform(1e-3, 0.3, 4000), rng.uniform(-0.5, 1.5, 4000)
     position = relative_position * length
     stated = aggregation.realised_loss(position, length, beta, change)
-    middle, largest = position - length / 2, np.zeros(4000)
-    for share in np.linspace(-1, 1, 41):
-        moved_mass = aggregation.log_mass(np.abs(middle - share * change), length, beta)
+    middle, largest_log_ratio = position - length / 2, np.zeros(4000)
+    for fraction in np.linspace(-1, 1, 41):
+        moved_mass = aggregation.log_mass(np.abs(middle - fraction * change), length, beta)
         centre_mass = aggregation.log_mass(np.abs(middle), length, beta)
-        largest = np.maximum(largest, np.abs(centre_mass - moved_mass))
+        largest_log_ratio = np.maximum(largest_log_ratio, np.abs(centre_mass - moved_mass))
     inside = (relative_position > 0) & (relative_position < 1)
     return conclude(
-        bound("log-ratio over moves, (10)", stated, largest),
+        bound("log-ratio over moves, (10)", stated, largest_log_ratio),
         bound("(10) against alpha beta B", beta * change, stated),
         bound("(10) inside the interval", (beta * change)[inside] * (1 - 1e-12), stated[inside],
               0.0),
@@ -95,11 +99,11 @@ def theorem_2_2() -> StatementResult:
 
 
 def theorem_2_3() -> StatementResult:
-    """Compare (11) with the average of the loss, computed by quadrature.
+    """Compare (11) with the average privacy loss, computed by quadrature.
 
-    180 lengths, noises and changes, those of Figure 1 among them. The proof takes the move of the
-    interval towards the output where the loss is that of the move away from it, so that (11) is
-    short by a term of second order in the change.
+    180 lengths, noise scales and changes, including those of Figure 1. The proof shifts the
+    interval towards the output, but the loss is that of the shift away from it, so that (11) is too
+    small by a term of second order in the change.
     """
     lengths, noises = np.linspace(0.05, 1.0, 12), (2.0, 4.0, 6.0, 8.0, 10.0)
     length, beta, change = grid(lengths, noises, (1e-3, 1e-2, 0.04))
@@ -119,52 +123,52 @@ def _coin_losses(epsilon: float, rounds: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _by_footnote(epsilon: float, rounds: float, delta: float) -> float:
     """Return the bound of footnote 1 for several rounds with an equal loss epsilon."""
-    spread = np.sqrt(2 * rounds * epsilon**2 * math.log(1 / delta))
-    return rounds * epsilon * math.tanh(epsilon / 2) + spread
+    deviation_term = np.sqrt(2 * rounds * epsilon**2 * math.log(1 / delta))
+    return rounds * epsilon * math.tanh(epsilon / 2) + deviation_term
 
 
 def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
-    """Return the probability of exceeding the footnote's bound, and the delta required there.
+    """Return the probability that responses exceed the footnote's bound, and the required delta.
 
-    Responses stop once their loss exceeds the footnote's bound for the responses so far.
+    An agent stops once the loss of its responses exceeds the bound for them.
     """
     heads = np.arange(rounds + 1)
     mass = np.append(1.0, np.zeros(rounds))
-    passed = needed = 0.0
+    exceeding_probability = required_delta = 0.0
     for n in range(1, rounds + 1):
         mass = mass * (1 - expit(epsilon)) + np.append(0.0, mass[:-1]) * expit(epsilon)
         excess = epsilon * (2.0 * heads - n) - _by_footnote(epsilon, n, delta)
-        out = excess > 0
-        passed += mass[out].sum()
-        needed += (mass[out] * -np.expm1(-excess[out])).sum()
-        mass = np.where(out, 0.0, mass)
-    return float(passed), float(needed)
+        is_stopped = excess > 0
+        exceeding_probability += mass[is_stopped].sum()
+        required_delta += (mass[is_stopped] * -np.expm1(-excess[is_stopped])).sum()
+        mass = np.where(is_stopped, 0.0, mass)
+    return float(exceeding_probability), float(required_delta)
 
 
 def footnote_1() -> StatementResult:
-    """Test the stronger composition for fixed losses, and for losses that depend on outputs."""
-    fixed, stopped = [], []
+    """Test the composition of footnote 1 for fixed and for output-dependent losses."""
+    fixed_ratios, stopped_ratios = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
         for rounds in (1, 30, 300):
             losses, weight = _coin_losses(epsilon, rounds)
             excess = losses - _by_footnote(epsilon, rounds, delta)
-            fixed.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
-        stopped.append(np.array(_stopped(epsilon, 300, delta)) / delta)
-    passed, needed = np.array(stopped).T
+            fixed_ratios.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
+        stopped_ratios.append(np.array(_stopped(epsilon, 300, delta)) / delta)
+    exceeding_ratios, required_ratios = np.array(stopped_ratios).T
     return conclude(
-        bound("needed delta over delta, fixed losses", 1.0, fixed),
-        bound("needed delta over delta, losses that depend on outputs", 1.0, needed),
+        bound("needed delta over delta, fixed losses", 1.0, fixed_ratios),
+        bound("needed delta over delta, losses that depend on outputs", 1.0, required_ratios),
         description="Randomised response, exactly. The cited theorem is for losses fixed in "
-        "advance, those of (10) depend on earlier outputs. An agent that tells no more coins once "
-        f"its loss has passed the bound passes it with up to {passed.max():.2g} delta, so that a "
-        "tail of delta is no proof; of what (epsilon, delta) needs no case above delta was found "
-        "(errata E1.4).",
+        "advance, those of (10) depend on earlier outputs. An agent that tells no more coins "
+        f"once its loss has passed the bound passes it with up to {exceeding_ratios.max():.2g} "
+        "delta, so that a tail of delta is no proof; of what (epsilon, delta) needs no case "
+        "above delta was found (errata E1.4).",
         proven=False,
     )
 
 
 def equation_71() -> StatementResult:
-    r"""Test the loss increase due to noise for gradients bounded in l1.
+    r"""Test the increase of the loss function by noise in the model, for l1-bounded gradients.
 
     It is proportional to :math:`E\|\Delta\|_\infty`.
     """
@@ -192,11 +196,11 @@ class QuadraticSetting(NamedTuple):
     agents: int = 3
 
 
-MEANT = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
-"""Parameters that satisfy (43) as the proof uses it."""
-PRINTED = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
+PROOF_SETTING = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
+"""Parameters that satisfy condition (43) in the form that the proof uses."""
+PUBLISHED_SETTING = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
 """Parameters that satisfy Theorem 3.1; its rho_max is the largest deviation from rho_0, here 0."""
-FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
+FIRST_ORDER_SETTING = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy (48), with M the square of the smoothness."""
 
 
@@ -207,16 +211,18 @@ def _distances(
     dual_weight: float,
     noise: Callable[[int], float] | None = None,
 ) -> np.ndarray:
-    """Return squared G-norms of :math:`u^k - u^*` along a run of (12) or (13)."""
+    """Run (12) or (13); return the squared G-norm of :math:`u^k - u^*` before each iteration."""
     rng = np.random.default_rng(2)
     targets = rng.normal(size=(s.agents, 2))
     c = np.array([1.0, -0.5])
     multiplier = s.m * (c - targets.sum(0)) / s.agents
-    best = targets + multiplier / s.m
-    x, dual, at = np.zeros_like(targets), np.zeros(2), []
+    solution = targets + multiplier / s.m
+    x, dual, squared_norms = np.zeros_like(targets), np.zeros(2), []
     for k in range(rounds):
-        gap = ((x - best) ** 2).sum() * s.D + ((dual - multiplier) ** 2).sum() * dual_weight
-        at.append(gap)
+        squared_norm = ((x - solution) ** 2).sum() * s.D + (
+            (dual - multiplier) ** 2
+        ).sum() * dual_weight
+        squared_norms.append(squared_norm)
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(s.agents, 1)))
         others_sum = x.sum(0) - x
         pull = dual - rho * (others_sum - c) + (s.D - rho) * x
@@ -227,54 +233,68 @@ def _distances(
         if noise is not None:
             x = x + noise(k) * rng.laplace(size=x.shape)
         dual = dual - s.zeta * (x.sum(0) - c)
-    return np.array(at)
+    return np.array(squared_norms)
 
 
-def _gain(s: QuadraticSetting, first_order: bool) -> float:
-    """Return p of (42) or (47), with sigma = 1 and M = m^2."""
+def _contraction_rate(s: QuadraticSetting, first_order: bool) -> float:
+    """Return the contraction rate p of (42) or (47), with sigma = 1 and M = m^2."""
     M, N = s.m**2, s.agents
     largest, deviation = s.rho * (1 + s.spread), s.rho * s.spread
     penalty_term = s.alpha * (N * largest**2 + deviation**2)
-    twice = 2 if first_order else 1
-    first = ((2 / twice) * s.m - penalty_term) / (5 * twice * M / (s.zeta * N) + s.D)
-    room = s.D - N / s.alpha - (M if first_order else 0)
+    factor = 2 if first_order else 1
+    first = ((2 / factor) * s.m - penalty_term) / (5 * factor * M / (s.zeta * N) + s.D)
+    margin = s.D - N / s.alpha - (M if first_order else 0)
     squares = s.D**2 + (2 * M if first_order else 0)
-    second = room / (5 * squares / (s.zeta * N) + 5 * N * largest**2 / s.zeta)
+    second = margin / (5 * squares / (s.zeta * N) + 5 * N * largest**2 / s.zeta)
     third = (2 * s.rho / s.zeta - N / (s.alpha * s.zeta) - 1) / (
         5 * N * (largest**2 / s.zeta**2 + 1 / N)
     )
     return min(first, second, third)
 
 
-def _shrinks(quantity: str, s: QuadraticSetting, first_order: bool, dual_weight: float) -> Part:
-    at = _distances(s, first_order, 60, dual_weight)
-    later = at[1:] > 1e-20
-    p = max(_gain(s, first_order), 0.0)
-    return bound(quantity, at[:-1][later] / (1 + p), at[1:][later])
+def _contraction(quantity: str, s: QuadraticSetting, first_order: bool, dual_weight: float) -> Part:
+    """Test that each iteration reduces the squared G-norm by the factor 1 + p."""
+    squared_norms = _distances(s, first_order, 60, dual_weight)
+    above_rounding = squared_norms[1:] > 1e-20
+    p = max(_contraction_rate(s, first_order), 0.0)
+    return bound(
+        quantity, squared_norms[:-1][above_rounding] / (1 + p), squared_norms[1:][above_rounding]
+    )
 
 
 def theorem_3_1() -> StatementResult:
-    """Test the contraction by 1 + p of (42), and a setting that the published condition permits."""
+    """Test the contraction by 1 + p of (42), for the condition of the proof and as published."""
     return conclude(
-        _shrinks("distance after an iteration, as (43) has it", MEANT, False, 1 / MEANT.zeta),
-        _shrinks("the same, rho_max as the theorem defines it", PRINTED, False, 1 / PRINTED.zeta),
+        _contraction(
+            "distance after an iteration, as (43) has it",
+            PROOF_SETTING,
+            False,
+            1 / PROOF_SETTING.zeta,
+        ),
+        _contraction(
+            "the same, rho_max as the theorem defines it",
+            PUBLISHED_SETTING,
+            False,
+            1 / PUBLISHED_SETTING.zeta,
+        ),
         description="Three agents with sum x_i = c, random penalties; p = "
-        f"{_gain(MEANT, False):.2g} by (42). The proof's rho_max is the largest penalty, the "
-        "theorem's the largest deviation from rho_0: with equal penalties the latter is 0, any D_i "
-        "> 0 passes, and it diverges.",
+        f"{_contraction_rate(PROOF_SETTING, False):.2g} by (42). The proof's rho_max is the "
+        "largest penalty, the theorem's the largest deviation from rho_0: with equal penalties "
+        "the latter is 0, any D_i > 0 passes, and it diverges.",
         compound=True,
     )
 
 
 def theorem_3_2() -> StatementResult:
-    """Test that the first-order version contracts by 1 + p of (47), at a constant rate."""
-    s = FIRST_ORDER
-    at = _distances(s, True, 1200, 1 / s.zeta)[400:]
-    k = np.arange(len(at))
+    """Test that the first-order version (13) contracts by 1 + p of (47), at a linear rate."""
+    s = FIRST_ORDER_SETTING
+    squared_norms = _distances(s, True, 1200, 1 / s.zeta)[400:]
+    k = np.arange(len(squared_norms))
     return conclude(
-        _shrinks("distance after an iteration", s, True, 1 / s.zeta),
-        geometric("decline of ln distance, late against early", k, at),
-        description=f"Three agents with sum x_i = c within (48); p = {_gain(s, True):.2g} by (47).",
+        _contraction("distance after an iteration", s, True, 1 / s.zeta),
+        geometric("decline of ln distance, late against early", k, squared_norms),
+        description="Three agents with sum x_i = c within (48); p = "
+        f"{_contraction_rate(s, True):.2g} by (47).",
     )
 
 
@@ -289,38 +309,38 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
     noise for the l2 change sqrt(d) B_inf, divided by D. The mean is over the second half of the
     iterations.
     """
-    s, rng, runs = FIRST_ORDER, np.random.default_rng(7), 2400 // dim
+    s, rng, runs = FIRST_ORDER_SETTING, np.random.default_rng(7), 2400 // dim
     if relaxed:
         multiplier = gaussian_noise_multiplier(Budget(epsilon, 1e-5), LENGTH)
-        size, draw = multiplier * math.sqrt(dim) / s.D, rng.standard_normal
+        noise_scale, sample = multiplier * math.sqrt(dim) / s.D, rng.standard_normal
     else:
-        size, draw = dim * LENGTH / epsilon / s.D, lambda shape: rng.laplace(size=shape)
+        noise_scale, sample = dim * LENGTH / epsilon / s.D, lambda shape: rng.laplace(size=shape)
     # The recursion is linear: the distance does not depend on the solution, which is set to 0.
-    x, dual, total = np.zeros((runs, s.agents, dim)), np.zeros((runs, 1, dim)), 0.0
+    x, dual, summed_squares = np.zeros((runs, s.agents, dim)), np.zeros((runs, 1, dim)), 0.0
     for k in range(LENGTH):
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(runs, s.agents, 1)))
         others_sum = x.sum(1, keepdims=True) - x
-        x = (dual - rho * others_sum + (s.D - rho - s.m) * x) / s.D + size * draw(x.shape)
+        x = (dual - rho * others_sum + (s.D - rho - s.m) * x) / s.D + noise_scale * sample(x.shape)
         dual = dual - s.zeta * x.sum(1, keepdims=True)
         if 2 * k >= LENGTH:
-            total += float((x**2).sum() + (dual**2).sum()) / runs
-    return total / (LENGTH / 2)
+            summed_squares += float((x**2).sum() + (dual**2).sum()) / runs
+    return summed_squares / (LENGTH / 2)
 
 
 def theorem_3_3() -> StatementResult:
-    """Test the residual under noise, and its exponents in d and epsilon, in simulated runs."""
-    s, K = FIRST_ORDER, 1000
-    quiet = _distances(s, True, K, 1 / s.zeta)
-    fading = _distances(s, True, K, 1 / s.zeta, noise=lambda k: 0.05 * 0.98**k)
+    """Test that noise leaves a residual error, and its exponents in d and epsilon."""
+    s, K = FIRST_ORDER_SETTING, 1000
+    noiseless = _distances(s, True, K, 1 / s.zeta)
+    fading_noise = _distances(s, True, K, 1 / s.zeta, noise=lambda k: 0.05 * 0.98**k)
     dims, budgets = np.array([2, 4, 8, 16, 32]), np.array([0.1, 0.3, 1.0, 3.0])
-    pure = [_residual(d, 1.0, relaxed=False) for d in dims]
-    relaxed = [_residual(d, 1.0, relaxed=True) for d in dims]
+    pure_residuals = [_residual(d, 1.0, relaxed=False) for d in dims]
+    relaxed_residuals = [_residual(d, 1.0, relaxed=True) for d in dims]
     by_budget = [_residual(4, epsilon, relaxed=False) for epsilon in budgets]
     return conclude(
-        bound("distance with fading noise", 1e-3 * fading[0], fading[-1]),
-        bound("distance without noise", 1e-3 * quiet[0], quiet[-1]),
-        grows_as("exponent of d, pure", dims, pure, 3.0),
-        grows_as("exponent of d, relaxed", dims, relaxed, 2.0),
+        bound("distance with fading noise", 1e-3 * fading_noise[0], fading_noise[-1]),
+        bound("distance without noise", 1e-3 * noiseless[0], noiseless[-1]),
+        grows_as("exponent of d, pure", dims, pure_residuals, 3.0),
+        grows_as("exponent of d, relaxed", dims, relaxed_residuals, 2.0),
         grows_as("exponent of 1/epsilon", 1 / budgets, by_budget, 2.0),
         description="A run of (13) ends at a thousandth of the first distance at most, without "
         "noise and with noise that fades as 0.98^k. Exponents are of the mean square distance in "
@@ -336,34 +356,34 @@ def _excess_at_a_budget(dim: int, relaxed: bool, K: int = 300, runs: int = 50) -
     """
     rng, agents, change = np.random.default_rng(8), 5, 0.01
     if relaxed:
-        size = change * math.sqrt(dim) * gaussian_noise_multiplier(Budget(1.0, 1e-5), K)
-        V, draw = size * math.sqrt(dim), rng.standard_normal
+        noise_scale = change * math.sqrt(dim) * gaussian_noise_multiplier(Budget(1.0, 1e-5), K)
+        V, sample = noise_scale * math.sqrt(dim), rng.standard_normal
     else:
-        size = change * dim * K
-        V, draw = size * math.sqrt(2 * dim), lambda shape: rng.laplace(size=shape)
-    start, power = agents * 9.0, 1 + V**2
-    c = math.sqrt(agents * (math.log(K) + 2) * power / start)
+        noise_scale = change * dim * K
+        V, sample = noise_scale * math.sqrt(2 * dim), lambda shape: rng.laplace(size=shape)
+    initial_distance, power = agents * 9.0, 1 + V**2
+    c = math.sqrt(agents * (math.log(K) + 2) * power / initial_distance)
     x, total = np.full((runs, dim), 3.0 / math.sqrt(dim)), np.zeros((runs, dim))
     for k in range(1, K + 1):
         total += x
         slope = x / np.sqrt(1 + (x**2).sum(1, keepdims=True))
-        noise = size * draw((runs, agents, dim)).mean(1)
+        noise = noise_scale * sample((runs, agents, dim)).mean(1)
         x = x - (slope + noise) / (c * math.sqrt(k))
     excess = agents * float((np.sqrt(1 + ((total / K) ** 2).sum(1)) - 1).mean())
-    steps = agents / c * (math.log(K) + 2) * math.sqrt(K + 1) * power
-    return excess / ((c * math.sqrt(K) * start + steps) / K)
+    step_terms = agents / c * (math.log(K) + 2) * math.sqrt(K + 1) * power
+    return excess / ((c * math.sqrt(K) * initial_distance + step_terms) / K)
 
 
 def theorem_3_4() -> StatementResult:
-    r"""Test the bound with :math:`\eta_k = 1/(c\sqrt k)` on noisy descent.
+    r"""Test the error bound of noisy descent with steps :math:`\eta_k = 1/(c\sqrt k)`.
 
     The rate is tested without noise.
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-2, 2, size=5)
-    fine = np.linspace(-3, 3, 6001)
-    values = np.sqrt(1 + (fine[:, None] - targets) ** 2).sum(1)
-    x_best, least = float(fine[values.argmin()]), float(values.min())
+    points = np.linspace(-3, 3, 6001)
+    values = np.sqrt(1 + (points[:, None] - targets) ** 2).sum(1)
+    minimiser, min_loss = float(points[values.argmin()]), float(values.min())
 
     def excess(horizons, V: float, runs: int) -> list[float]:
         """Return the mean excess of the averaged iterate at each horizon.
@@ -381,23 +401,23 @@ def theorem_3_4() -> StatementResult:
         -------
         list of float
         """
-        mean, total, found_at = np.full(runs, 3.0), np.zeros(runs), []
+        mean, total, excesses = np.full(runs, 3.0), np.zeros(runs), []
         for k in range(1, max(horizons) + 1):
             total += mean
             if k in horizons:
-                away = (total / k)[:, None] - targets
-                found_at.append(float((np.sqrt(1 + away**2).sum(1) - least).mean()))
-            away = mean[:, None] - targets
+                distance = (total / k)[:, None] - targets
+                excesses.append(float((np.sqrt(1 + distance**2).sum(1) - min_loss).mean()))
+            distance = mean[:, None] - targets
             noise = V / math.sqrt(5) * rng.standard_normal(runs)
-            mean = mean - ((away / np.sqrt(1 + away**2)).mean(1) + noise) / math.sqrt(k)
-        return found_at
+            mean = mean - ((distance / np.sqrt(1 + distance**2)).mean(1) + noise) / math.sqrt(k)
+        return excesses
 
     K = np.array([10, 100, 1000])
-    start, pairs = 5 * (3.0 - x_best) ** 2, []
+    start, pairs = 5 * (3.0 - minimiser) ** 2, []
     for V in (0.0, 1.0, 3.0):
         steps = 5 * (np.log(K) + 2) * np.sqrt(K + 1) * (1 + V**2)
         pairs.append(((np.sqrt(K) * start + steps) / K, excess(list(K), V, 100)))
-    late = [30, 100, 300, 1000, 3000]
+    run_lengths = [30, 100, 300, 1000, 3000]
     dims = (2, 4, 8, 16, 32)
     at_a_budget = {
         kind: [_excess_at_a_budget(d, relaxed) for d in dims]
@@ -405,7 +425,7 @@ def theorem_3_4() -> StatementResult:
     }
     return conclude(
         bound("excess of the averaged iterate", *np.swapaxes(pairs, 0, 1)),
-        falls_as("exponent of K, without noise", late, excess(late, 0.0, 1), 0.5),
+        falls_as("exponent of K, without noise", run_lengths, excess(run_lengths, 0.0, 1), 0.5),
         *(
             bound(f"excess over the bound at epsilon 1, d = 2 to 32, {kind}", 1.0, ratios)
             for kind, ratios in at_a_budget.items()

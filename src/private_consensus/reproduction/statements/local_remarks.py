@@ -21,7 +21,7 @@ DIM, ROUNDS = 14, 300
 def mu_of_coordinate_descent(
     epsilon: float, excess: float, counts: np.ndarray, changes: np.ndarray
 ) -> np.ndarray:
-    r"""Return :math:`\mu` of all messages of private coordinate descent with the paper's noise.
+    r"""Return the Gaussian-DP :math:`\mu` of all messages of private coordinate descent.
 
     Coordinate l is chosen :math:`A_l` times, and each of its messages moves by
     :math:`\mathcal B_l^c / \hat M`. With
@@ -51,15 +51,19 @@ def mu_of_coordinate_descent(
 
 
 def sentence_1() -> StatementResult:
-    """Compare the epsilon of private coordinate descent with that in the formula of its noise."""
+    """Compare the epsilon of private coordinate descent with the one in its noise formula."""
     rng = np.random.default_rng(1)
     budgets, excesses = np.array([0.1, 0.5, 1.0, 2.0, 5.0]), np.array([0.5, 1.0, 2.0])
     counts = rng.multinomial(ROUNDS, np.full(DIM, 1 / DIM), size=500)
     changes = rng.dirichlet(np.full(DIM, 0.3), size=500) ** 0.5
     stated, mus = [], []
     for epsilon, excess in product(budgets, excesses):
-        usual = counts.max(-1) < (1 + excess) * ROUNDS / DIM
-        mus.append(mu_of_coordinate_descent(epsilon, excess, counts[usual], changes[usual]).max())
+        is_within_excess = counts.max(-1) < (1 + excess) * ROUNDS / DIM
+        mus.append(
+            mu_of_coordinate_descent(
+                epsilon, excess, counts[is_within_excess], changes[is_within_excess]
+            ).max()
+        )
         stated.append(epsilon)
     chernoff, tails = [], []
     for excess, rounds in product((0.1, 0.3, 1.0, 2.0, 4.0), (ROUNDS, 10 * ROUNDS)):
@@ -67,9 +71,11 @@ def sentence_1() -> StatementResult:
         min_count = math.ceil((1 + excess) * mean_count - 1e-9)
         chernoff.append(math.exp(-(excess**2) * mean_count / (2 + excess)))
         tails.append(float(binom.sf(min_count - 1, rounds, 1 / DIM)))
-    even = np.full(DIM, ROUNDS / DIM)
-    generous = [float(mu_of_coordinate_descent(e, 1.0, even, np.ones(DIM))) for e in budgets]
-    losses = [float(gaussian_epsilon(mu, 1e-5)) for mu in generous]
+    even_counts = np.full(DIM, ROUNDS / DIM)
+    mus_at_even_counts = [
+        float(mu_of_coordinate_descent(e, 1.0, even_counts, np.ones(DIM))) for e in budgets
+    ]
+    losses = [float(gaussian_epsilon(mu, 1e-5)) for mu in mus_at_even_counts]
     with_logarithm = [float(gaussian_epsilon(mu / math.sqrt(2 * math.log(1.25e5)), 1e-5))
                       for mu in budgets]  # fmt: skip
     return conclude(
@@ -90,7 +96,7 @@ def sentence_1() -> StatementResult:
 
 
 def _largest_loss(shift: float, moved_fraction: float) -> float:
-    """Return the largest log-ratio of a mixture of two unit Laplace densities to the first one.
+    """Return the largest log-ratio of a mixture of two Laplace densities to the first density.
 
     Parameters
     ----------
@@ -111,7 +117,7 @@ def _largest_loss(shift: float, moved_fraction: float) -> float:
 
 
 def sentence_2() -> StatementResult:
-    """Test that the gradient of sampled records costs as much privacy as that of all records."""
+    """Compare the privacy loss of a gradient of sampled records with that of all records."""
     records, losses = 100, (0.1, 1.0, 10.0)
     batches = (1, 5, 20, 50)
     every_record = [_largest_loss(loss, 1.0) for loss in losses]
@@ -138,7 +144,7 @@ def sentence_2() -> StatementResult:
 
 
 def _losses(agents: int) -> tuple[np.ndarray, float, float]:
-    r"""Return centres :math:`a_i`, minimiser and least sum of :math:`\sqrt{1+(x-a_i)^2}`."""
+    r"""Return centres :math:`a_i`, and minimiser and minimum of :math:`\sum\sqrt{1+(x-a_i)^2}`."""
     centres = np.linspace(-1, 3, agents) ** 2 - 1
     grid = np.linspace(-2, 9, 11_001)
     sums = np.sqrt(1 + (grid[:, None] - centres) ** 2).sum(1)
@@ -185,7 +191,7 @@ def excess_on_a_graph(
 
 
 def sentence_3() -> StatementResult:
-    """Compare descent on a ring, a path and a star with the bound of Theorem 3.4."""
+    """Compare the error of descent on a ring, a path and a star with the bound of Theorem 3.4."""
     agents, lengths = 9, np.array([30, 100, 300, 1000, 3000])
     mixing = {
         kind: metropolis_mixing(adjacency_of(kind, agents)) for kind in ("ring", "path", "star")

@@ -16,7 +16,7 @@ DECAY = 0.9
 
 
 def _first_variance(schedule: str, T: int) -> float:
-    """Return the factor by which the first variance grows at a fixed budget.
+    """Return the factor of the first noise variance that keeps the total privacy loss constant.
 
     The factor is the sum of 1 / (variance over first variance) over the messages.
     """
@@ -27,7 +27,7 @@ def _first_variance(schedule: str, T: int) -> float:
 
 
 def remark_1() -> StatementResult:
-    """Test O(1/T) of both decays at a fixed first variance, and at a fixed total privacy loss.
+    """Test the rate O(1/T) of both schedules, at a fixed first variance and at a fixed budget.
 
     Five agents on a path with equal quadratics, T from 10 to 300, 100 runs. The theorems hold the
     first variance fixed; since late messages have less noise, the total privacy loss then grows
@@ -35,16 +35,20 @@ def remark_1() -> StatementResult:
     """
     inequalities = []
     for schedule in ("periodic", "iteration"):
-        fixed = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
-        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, fixed, 1.0))
+        fixed_variance_excess = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
+        inequalities.append(
+            falls_as(f"exponent of T, {schedule}", HORIZONS, fixed_variance_excess, 1.0)
+        )
     for schedule in ("periodic", "iteration"):
-        least = _first_variance(schedule, int(HORIZONS[0]))
-        private = [
-            excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / least))[0]
+        first_factor = _first_variance(schedule, int(HORIZONS[0]))
+        fixed_budget_excess = [
+            excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / first_factor))[
+                0
+            ]
             for T in HORIZONS
         ]
         quantity = f"exponent of T, {schedule}, at a fixed budget"
-        inequalities.append(falls_as(quantity, HORIZONS, private, 1.0))
+        inequalities.append(falls_as(quantity, HORIZONS, fixed_budget_excess, 1.0))
     return conclude(*inequalities, compound=True)
 
 
@@ -62,27 +66,29 @@ def _samples(
 
 
 def _cases() -> np.ndarray:
-    """Return gaps a_acc - Delta and norms of the reference, shape (2, cases)."""
+    """Return the compared gaps a_acc - Delta and norms of the reference; shape (2, cases)."""
     return grid((0.1, 0.3, 1.0), (1.0, 3.0))
 
 
 def remark_2() -> StatementResult:
-    """Test the number of samples of Theorem 8 at beta = 0, and as beta grows.
+    """Test that the number of samples of Theorem 8 grows with the tolerance beta.
 
     The published number over V log(1/xi), six gaps and references, a = 1. From a beta of gap^2 / (2
     (1+a) |x_ref|^2) on it is negative: no number of samples is enough.
     """
     gap, reference = _cases()
-    largest = gap**2 / (4 * reference**2)  # beyond it no number suffices
-    numbers = [_samples(gap, reference, share * largest) for share in (0.0, 0.3, 0.9)]
+    largest_tolerance = gap**2 / (4 * reference**2)  # beyond it no number suffices
+    sample_sizes = [
+        _samples(gap, reference, fraction * largest_tolerance) for fraction in (0.0, 0.3, 0.9)
+    ]
     return conclude(
-        equal("samples at beta = 0", 2 * reference**2 / gap**2, numbers[0]),
-        bound("samples at a smaller beta", numbers[1:], numbers[:-1]),
+        equal("samples at beta = 0", 2 * reference**2 / gap**2, sample_sizes[0]),
+        bound("samples at a smaller beta", sample_sizes[1:], sample_sizes[:-1]),
     )
 
 
 def remark_3() -> StatementResult:
-    """Test the number of samples of Theorem 9 without noise, and as the dimension grows.
+    """Test that the number of samples of Theorem 9 grows with the dimension.
 
     The published number over V log(1/xi), six gaps and references, xi = 0.05, deviations of 1e-4,
     1, 10 and 40 features.
@@ -108,28 +114,35 @@ def remark_3() -> StatementResult:
         return sigma * gap * root / reference**2 + 2 * sigma**2 * d * math.log(1 / xi)
 
     sigma = 1e-4
-    numbers = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
+    sample_sizes = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
     return conclude(
         equal("samples without noise", _samples(gap, reference, beta),
               _samples(gap, reference, beta, noise(40, 0.0))),
-        bound("samples at a smaller dimension", numbers[1:], numbers[:-1]),
+        bound("samples at a smaller dimension", sample_sizes[1:], sample_sizes[:-1]),
     )  # fmt: skip
 
 
 def gaussian_against_gamma() -> StatementResult:
-    r"""Compare the quotient of expected norms of Gamma and Gaussian noise with sqrt d.
+    r"""Test that expected norms of Gamma noise are at least sqrt d times those of Gaussian noise.
 
     The density :math:`\propto e^{-\zeta\|b\|}` has :math:`E\|b\| = d/\zeta`. Normal noise has
     :math:`E\|b\| = \sigma\sqrt2\,\Gamma((d+1)/2)/\Gamma(d/2)`.
     """
     d = np.array([1, 2, 10, 41, 104, 1000])
-    unit = np.sqrt(2) * np.exp([math.lgamma((n + 1) / 2) - math.lgamma(n / 2) for n in d])
+    gaussian_norms = np.sqrt(2) * np.exp([math.lgamma((n + 1) / 2) - math.lgamma(n / 2) for n in d])
     delta, epsilons = 1e-4, (0.5, 1.0, 10.0)
     sigmas = [gaussian_noise_multiplier(Budget(epsilon, delta), 1) for epsilon in epsilons]
-    once = [d / epsilon / (sigma * unit) for epsilon, sigma in zip(epsilons, sigmas, strict=True)]
+    one_release_ratios = [
+        d / epsilon / (sigma * gaussian_norms)
+        for epsilon, sigma in zip(epsilons, sigmas, strict=True)
+    ]
     return conclude(
-        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / unit),
-        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(once)),
+        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / gaussian_norms),
+        at_least(
+            "improvement, one release of epsilon 0.5, 1 and 10",
+            np.sqrt(d),
+            np.array(one_release_ratios),
+        ),
         description="An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP "
         "a pure epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above "
         "sqrt d. A single release with delta = 1e-4 needs a sigma of "

@@ -48,11 +48,13 @@ SOURCES = {
     "zip": "Biswas et al., PoPETs 2025(3)",
 }
 CERTIFIED = 1e-6
-"""Relative gap of certificates."""
+"""Largest relative difference of the lower and the upper bound on a loss."""
 RUNS = 4000
+"""Number of sampled views."""
 
 
 def _graph(name: str, agents: int) -> Network:
+    """Return a graph with Metropolis weights."""
     adjacency = adjacency_of(name, agents).astype(bool)
     return Network(adjacency, metropolis_mixing(adjacency))
 
@@ -66,17 +68,17 @@ def _squares(
 
 
 def muffliato_1() -> StatementResult:
-    """Compare the pairwise loss with the sum of the losses of single messages."""
+    """Test that the sum of the losses of single messages bounds the loss of each pair of agents."""
     graph = _graph("ring", 8)
     stated = gossip_sum(graph.mixing, 3, 0)
     exact = _squares(gossip(graph.mixing, 3), agent(0))
     views = sampled_views(
         gossip(graph.mixing, 3), agent(0), 3, np.array([1.0, 0, 0]), RUNS, generator(7, "views")
     )
-    attained = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
+    attained_mu = max(discriminant_mu(*views) - 5 * standard_error(1.0, RUNS // 2), 0.0)
     return conclude(
         bound("mu^2 of all agents to agent 0", stated[1:], [exact[u][0] for u in range(1, 8)]),
-        bound("mu^2 that sampled views attain, of agent 3", stated[3], attained**2),
+        bound("mu^2 that sampled views attain, of agent 3", stated[3], attained_mu**2),
         description=f"{SOURCES['muffliato']}, as its published code computes it. Ring of 8, "
         "Metropolis weights, three rounds: messages share one draw of noise, and agent 0 solves "
         f"for the noised value of agent 3. The second part learns a discriminant from {RUNS // 2} "
@@ -85,7 +87,7 @@ def muffliato_1() -> StatementResult:
 
 
 def muffliato_2() -> StatementResult:
-    """Compare the sum of the losses over target agents with the number of received values."""
+    """Test that the losses to one agent sum to at most the number of values that it receives."""
     pairs = []
     for name, agents in (("ring", 8), ("star", 6), ("path", 6)):
         graph = _graph(name, agents)
@@ -93,84 +95,88 @@ def muffliato_2() -> StatementResult:
             squares = _squares(gossip(graph.mixing, rounds), agent(1))
             received_values = rounds * int(graph.degrees[1])
             pairs.append((received_values, sum(upper for _, upper in squares.values())))
-    line = (
+    description = (
         f"{SOURCES['muffliato']}, Theorem 1. Ring of 8, star of 6, path of 6, one to three rounds."
     )
     return conclude(
-        bound("sum of mu^2 over target agents", *np.array(pairs).T, CERTIFIED), description=line
+        bound("sum of mu^2 over target agents", *np.array(pairs).T, CERTIFIED),
+        description=description,
     )
 
 
 def chebyshev_1() -> StatementResult:
-    """Test that accelerated gossip loses as much privacy as plain gossip with as many rounds."""
+    """Test that accelerated gossip has the privacy loss of plain gossip with as many rounds."""
     mixing = _graph("path", 6).mixing
-    plain, fast = (
+    plain, accelerated = (
         _squares(system, agent(0))
         for system in (gossip(mixing, 4), chebyshev_gossip(mixing, 4, weight=1.5))
     )
-    near = range(1, 5)  # agent 5 is too far away in both cases
-    stated, measured = ([squares[u][1] for u in near] for squares in (plain, fast))
-    line = f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
+    targets = range(1, 5)  # agent 5 is too far away in both cases
+    stated, measured = ([squares[u][1] for u in targets] for squares in (plain, accelerated))
+    description = (
+        f"{SOURCES['muffliato']}. Path of 6, four rounds; polynomials of the same degrees."
+    )
     return conclude(
-        equal("mu^2 of an agent to the end", stated, measured, CERTIFIED), description=line
+        equal("mu^2 of an agent to the end", stated, measured, CERTIFIED), description=description
     )
 
 
 def secure_sums_1() -> StatementResult:
-    """Test that the loss grows with the rounds as in central aggregation."""
+    """Test that the mean loss under secure sums grows with the rounds as in central aggregation."""
     pairs = []
     for name, agents in (("ring", 6), ("path", 5), ("complete", 4)):
         graph = _graph(name, agents)
         for rounds in (1, 3, 6):
             squares = _squares(noised_descent(graph.mixing, rounds), SecureSums((0,)))
             pairs.append((rounds / (agents - 1), np.mean([upper for _, upper in squares.values()])))
-    line = (
+    description = (
         f"{SOURCES['secure']}: O(T), where earlier accounts grew like T^2. Fresh noise, the same "
         "change in every round; the mean over target agents, which is no guarantee for one agent, "
         "is that of a server's sum, T/(N-1), on every graph."
     )
     return conclude(
-        equal("mean of mu^2 over target agents", *np.array(pairs).T, CERTIFIED), description=line
+        equal("mean of mu^2 over target agents", *np.array(pairs).T, CERTIFIED),
+        description=description,
     )
 
 
 def decor_1() -> StatementResult:
-    """Test that the loss is within a constant factor of that under a server's noise."""
-    sizes, measured = [], []
+    """Test that the loss of DECOR is within a constant factor of that with a server's noise."""
+    stated, measured = [], []
     for name in ("path", "ring", "star", "complete"):
         for agents in (4, 9):
             inverse = np.linalg.inv(DECOR().covariance(_graph(name, agents)))
-            sizes.append(2.0 / agents)
+            stated.append(2.0 / agents)
             measured.append(np.diag(inverse).max())
-    line = f"{SOURCES['decor']}. s_pair^2 = (N-2) s_ind^2 / a, a the algebraic connectivity."
-    return conclude(bound("mu^2 of a round, s_ind = 1", sizes, measured), description=line)
+    description = f"{SOURCES['decor']}. s_pair^2 = (N-2) s_ind^2 / a, a the algebraic connectivity."
+    return conclude(bound("mu^2 of a round, s_ind = 1", stated, measured), description=description)
 
 
 def decor_2() -> StatementResult:
-    """Test the loss to curious users: the graph has to stay connected without them."""
+    """Test the loss of DECOR to a curious neighbour, on graphs with and without a cycle."""
     path, ring = _graph("path", 5), _graph("ring", 5)
     options = {"own_noise": 1.0, "pair_noise": 50.0}
-    alone = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
-    around = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    path_end_loss = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    ring_loss = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
     return conclude(
-        equal("end of a path to its neighbour, two rounds", 2.0, alone, CERTIFIED),
-        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), around),
+        equal("end of a path to its neighbour, two rounds", 2.0, path_end_loss, CERTIFIED),
+        bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), ring_loss),
         description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of "
         "a path has its own noise only; on a ring four agents remain and share their noise.",
     )
 
 
 def mafalda_1() -> StatementResult:
-    """Compare errors at equal privacy: optimal correlated noise, independent noise and anti-PGD."""
-    best, plain, anti = [], [], []
+    """Compare the errors of optimal, independent and anti-correlated noise at equal privacy."""
+    optimal, independent, anti_pgd = [], [], []
     for name, agents, rounds in (("ring", 10, 8), ("path", 6, 8), ("star", 6, 6)):
         gram = error_gram(_graph(name, agents).mixing, rounds)
         factors = optimal_factor(gram), np.eye(rounds), np.tril(np.ones((rounds, rounds)))
-        for energies, factor in zip((best, plain, anti), factors, strict=True):
+        for energies, factor in zip((optimal, independent, anti_pgd), factors, strict=True):
             energies.append(noise_energy(gram, factor))
     return conclude(
-        bound("error of the optimum against independent noise", plain, best),
-        bound("error of independent noise against anti-PGD", anti, plain),
+        bound("error of the optimum against independent noise", independent, optimal),
+        bound("error of independent noise against anti-PGD", anti_pgd, independent),
         description=f"{SOURCES['mafalda']}: squared error of all models, one round of an agent "
         "changes. Ring of 10, path and star of 6.",
     )
@@ -195,21 +201,27 @@ def mafalda_2() -> StatementResult:
 
 
 def zip_dl_1() -> StatementResult:
-    """Test the loss to a neighbour in one round with equal weights."""
+    """Test the loss of Zip-DL to a neighbour in one round with equal weights."""
     pairs = []
     for name, agents, degree in (("ring", 6, 2), ("complete", 4, 3)):
         system = zip_dl(_graph(name, agents).mixing, 1)
         pairs.append(((degree + 1) / degree, mu(system, agent(0), 1, Constant()).upper ** 2))
-    line = (
+    description = (
         f"{SOURCES['zip']}: one message has the noise of d of d + 1 draws. Ring of 6, four agents."
     )
-    return conclude(equal("mu^2 of a neighbour", *np.array(pairs).T, CERTIFIED), description=line)
+    return conclude(
+        equal("mu^2 of a neighbour", *np.array(pairs).T, CERTIFIED), description=description
+    )
 
 
 def zip_dl_2() -> StatementResult:
-    """Compare the loss to an eavesdropper with the loss to a neighbour."""
+    """Compare the loss of Zip-DL to an eavesdropper with its loss to a neighbour."""
     system = zip_dl(_graph("ring", 6).mixing, 1)
     neighbour = mu(system, agent(0), 1, Constant()).upper ** 2
     eavesdropper = mu(system, Eavesdropper(), 1, Constant()).lower ** 2
-    line = f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
-    return conclude(bound("mu^2 of an eavesdropper", neighbour, eavesdropper), description=line)
+    description = (
+        f"Not stated by {SOURCES['zip']}, whose observers are agents. d (d + 1) = 6 on a ring."
+    )
+    return conclude(
+        bound("mu^2 of an eavesdropper", neighbour, eavesdropper), description=description
+    )

@@ -23,7 +23,7 @@ from .base import StatementResult, at_least, bound, conclude, falls_as, geometri
 from .common import adjacency_of
 
 
-def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
+def _noise_at_the_end(T: int, a: float, scales: np.ndarray) -> float:
     """Return the mean square of x(T) for squared noise ``scales`` at steps s = 1, ..., T - 1."""
     s = np.arange(1, T)
     log = gammaln(T + 1 - a) - gammaln(T + 1) - gammaln(s + 1 - a) + gammaln(s + 1)
@@ -31,27 +31,29 @@ def _left_of_noise(T: int, a: float, scales: np.ndarray) -> float:
 
 
 def rate_to_the_ball() -> StatementResult:
-    """Compare the exact error with its limit, for two quotients L / mu.
+    """Test the rate at which the exact error converges to its limit, for two quotients L / mu.
 
-    Exact sums for quadratics without projection, T from 100 to 100,000: the distance of the error
-    to its limit falls faster than T^(-1/4), as 1/T at L = mu and as T^(-1/2) where L is large.
+    Exact sums for quadratics without projection, T from 100 to 100,000. The distance of the error
+    to its limit falls faster than T^(-1/4): as 1/T at L = mu, and as T^(-1/2) if L is large.
     """
     horizons = np.unique(np.geomspace(100, 1e5, 13).astype(int))
     inequalities = []
     for quotient in (1.0, 50.0):
         a = (1 + quotient) / (2 * quotient)
         limit = 1 / (2 * a - 0.5)
-        errors = [_left_of_noise(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons]
+        errors = [
+            _noise_at_the_end(T, a, math.sqrt(T) * np.arange(1.0, T) ** -1.5) for T in horizons
+        ]
         quantity = f"exponent of T at L = {quotient:g} mu"
         inequalities.append(falls_as(quantity, horizons, np.abs(np.array(errors) - limit), 0.25))
     return conclude(*inequalities)
 
 
 def rate_of_stage_two() -> StatementResult:
-    """Compare the late with the early decay of the disagreement in Stage II, on three graphs.
+    """Test that the disagreement of agents decays at a linear rate in Stage II, on three graphs.
 
-    Six agents with the weights of section V: after 30 rounds, in which faster modes fade, another
-    60.
+    Six agents with the weights of section V. The first 30 rounds, in which fast modes vanish, are
+    omitted; the decay is that of the next 60 rounds.
     """
     rng, k, inequalities = np.random.default_rng(1), np.arange(60), []
     for name in ("path", "star", "ring"):
@@ -67,7 +69,7 @@ def rate_of_stage_two() -> StatementResult:
 
 
 def scales_of_noise() -> StatementResult:
-    """Compare the second term of (30), and the error, with other noise scales at an equal (15)."""
+    """Compare the noise scales of Theorem 2 with others that satisfy (15) with equality."""
     T = 1000
     t = np.arange(1.0, T + 1)
     stated_squares = t**-1.5
@@ -78,16 +80,19 @@ def scales_of_noise() -> StatementResult:
     rng = np.random.default_rng(2)
     other_squares = [t**-power for power in np.linspace(0, 3, 13)]
     other_squares += [stated_squares * np.exp(rng.normal(size=T)) for _ in range(50)]
-    term = [(t * at_equal_budget(squares)).sum() for squares in (stated_squares, *other_squares)]
-    error = [(t**2 * at_equal_budget(squares)).sum() for squares in (stated_squares, t**-2)]
+    second_terms = [
+        (t * at_equal_budget(squares)).sum() for squares in (stated_squares, *other_squares)
+    ]
+    mean_errors = [(t**2 * at_equal_budget(squares)).sum() for squares in (stated_squares, t**-2)]
     return conclude(
         at_least("second term of (30), other scales over the stated", 1.0,
-                 np.array(term[1:]) / term[0]),
-        at_least("error of the mean, scales M_t = 1/t over the stated", 1.0, error[1] / error[0]),
+                 np.array(second_terms[1:]) / second_terms[0]),
+        at_least("error of the mean, scales M_t = 1/t over the stated", 1.0,
+                 mean_errors[1] / mean_errors[0]),
         description="T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the "
-        f"bound is least as stated. The error of the mean itself is {error[1] / error[0]:.3f} of "
-        "theirs where M_t falls as 1/t (mu = L, no projection): (30) bounds its weight s^2/T^2 by "
-        "s/T.",
+        "bound is least as stated. The error of the mean itself is "
+        f"{mean_errors[1] / mean_errors[0]:.3f} of theirs where M_t falls as 1/t (mu = L, no "
+        "projection): (30) bounds its weight s^2/T^2 by s/T.",
         compound=True,
     )  # fmt: skip
 
@@ -96,26 +101,27 @@ EPSILONS, DELTAS = (0.1, 0.5, 0.99), (1e-2, 1e-4, 1e-9)
 
 
 def remark_1() -> StatementResult:
-    """Compare the noise that (14) requires with composition theorems and a single mechanism.
+    """Compare the noise that (14) requires with that of other theorems.
 
-    Nine budgets, T of 1, 10 and 1,000: steps that are composed may have less noise nowhere. A
-    single step is the Gaussian mechanism, which needs less than (14) requires.
+    Nine budgets. Advanced composition of 1, 10 and 1,000 steps never permits less noise. A single
+    step is the Gaussian mechanism, which needs less noise than (14) requires.
     """
     epsilon, delta = grid(EPSILONS, DELTAS)
     pairs = list(zip(epsilon, delta, strict=True))
     permitted = np.array([theorem_1_allowance(*pair) for pair in pairs])
     composed = [advanced_composition_allowance(*pair, T) for pair in pairs for T in (1, 10, 1000)]
-    once = epsilon**2 / (2 * np.log(1.25 / delta))
+    one_step_allowance = epsilon**2 / (2 * np.log(1.25 / delta))
     return conclude(
         at_least("sum Delta^2/M^2 by (14), against advanced composition", composed,
                  np.repeat(permitted, 3)),
-        at_least("Delta^2/M^2 of one step by (14), against Proposition 2", once, permitted),
+        at_least("Delta^2/M^2 of one step by (14), against Proposition 2", one_step_allowance,
+                 permitted),
         compound=True,
     )  # fmt: skip
 
 
 def remark_3() -> StatementResult:
-    """Compare epsilon with the exact epsilon of the noise that (16) permits, at small budgets.
+    """Compare small epsilon with the exact epsilon of the noise that (16) permits.
 
     Nine budgets. (16) leaves epsilon out of the denominator of (14).
     """

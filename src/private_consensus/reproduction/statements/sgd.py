@@ -22,21 +22,22 @@ TARGET_MODES = EIGENVECTORS.T @ TARGETS
 """Coefficients of the targets in the basis of eigenvectors of the ring."""
 CURVATURE = 1.0
 HORIZONS = np.geomspace(1e4, 1e10, 13)
+"""Numbers of rounds T."""
 RATE = 0.4
 """delta tilde, in (0, 1/2)."""
 
 
 def theorem_11() -> StatementResult:
-    """Compare the budget with a lower bound on epsilon, for the noise of Remark 6.
+    """Compare the budget with a lower bound on the epsilon of the noise of Remark 6.
 
-    The batches are those of a deadline.
+    A deadline determines the sizes of the batches.
     """
     epsilon, delta, records = 1.5, 1e-5, 1000
     sigma = theorem11_sigma(Budget(epsilon, delta), records, 100)
     releases = noisy_mean(deadline_batches(0.4), records).releases(sigma, 100)
-    reached = lower_bound(releases, delta).epsilon
+    attained_epsilon = lower_bound(releases, delta).epsilon
     return conclude(
-        bound("epsilon 1.5 over 100 iterations", epsilon, reached),
+        bound("epsilon 1.5 over 100 iterations", epsilon, attained_epsilon),
         description="1,000 records, delta = 1e-5, a deadline of 0.4. A short run has little noise, "
         "and a batch of four records moves its mean by far more than the formula counts (errata "
         "E4.8a).",
@@ -44,13 +45,13 @@ def theorem_11() -> StatementResult:
 
 
 def theorem_15() -> StatementResult:
-    """Compare the cost of all messages that one use of a record changes with that of a message.
+    """Compare the privacy cost of all messages that use a record with that of one message.
 
-    (28) goes on from the exact model and keeps 1 - e + e w_ii of it, here 0.5, 0.9 and 0.95, so
-    that a record used once shifts all later messages (errata E4.8b).
+    Update (28) starts from the exact model and retains the fraction 1 - e + e w_ii of it, here 0.5,
+    0.9 and 0.95, so that a record used once changes all later messages (errata E4.8b).
     """
-    keep = np.array([0.5, 0.9, 0.95])
-    shifts = keep[:, None] ** np.arange(400)
+    retained_fractions = np.array([0.5, 0.9, 0.95])
+    shifts = retained_fractions[:, None] ** np.arange(400)
     return conclude(bound("cost of one use of a record, in messages", 1.0, (shifts**2).sum(1)))
 
 
@@ -61,7 +62,7 @@ def _neighbour_weights(vectors: np.ndarray) -> np.ndarray:
 
 
 def _modes(T: float, noise_in_state: bool, sizes: tuple[float, float], factor: float) -> float:
-    r"""Return the exact mean square error after T rounds on quadratics, by modes of W.
+    r"""Return the exact mean square error after T rounds with the step sizes of the theorems.
 
     Steps are :math:`\alpha =` factor :math:`T^{-\tilde\delta/2}` and :math:`\varepsilon =
     T^{-3\tilde\delta/2}`. ``sizes`` are the standard deviations of quantisation and of DP noise.
@@ -92,25 +93,30 @@ def mean_square_error(
     -------
     float
     """
-    together = EIGENVALUES > 1 - 1e-12
-    values = np.where(together, 1.0, EIGENVALUES)  # rounding would act as a spectral gap at large T
+    is_consensus_mode = EIGENVALUES > 1 - 1e-12
+    values = np.where(
+        is_consensus_mode, 1.0, EIGENVALUES
+    )  # rounding would act as a spectral gap at large T
     pull = TARGET_MODES
     decay = averaging * (1 - values) + alpha * averaging * CURVATURE
-    fixed = alpha * averaging * CURVATURE * pull / decay
+    limits = alpha * averaging * CURVATURE * pull / decay
     decayed = np.exp(T * np.log1p(-decay))
     quantised, private = sizes
     neighbour_weights = _neighbour_weights(EIGENVECTORS)
     if noise_in_state:  # Q-DPSGD-1: noise of the gradient enters with alpha epsilon
-        fresh = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
+        added_variance = (
+            averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
+        )
     else:  # Q-DPSGD-2: noise of the message enters with epsilon
-        fresh = averaging**2 * (quantised**2 + private**2) * neighbour_weights
-    spread = fresh * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
+        added_variance = averaging**2 * (quantised**2 + private**2) * neighbour_weights
+    variance = added_variance * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
     # By modes: x* has a single mode.
-    bias = np.where(together, -pull * decayed, fixed * (1 - decayed))
-    return float((bias**2).mean() + spread.mean())
+    bias = np.where(is_consensus_mode, -pull * decayed, limits * (1 - decayed))
+    return float((bias**2).mean() + variance.mean())
 
 
 def _strongly_convex(noise_in_state: bool, factor: float) -> StatementResult:
+    """Test the rate of the mean square error on strongly convex quadratics."""
     errors = [_modes(T, noise_in_state, (0.1, 0.5), factor) for T in HORIZONS]
     return conclude(
         falls_as("exponent of T", HORIZONS, errors, RATE),
@@ -120,17 +126,17 @@ def _strongly_convex(noise_in_state: bool, factor: float) -> StatementResult:
 
 
 def theorem_12() -> StatementResult:
-    """Test the rate O(T^-delta) of Q-DPSGD-1."""
+    """Test the rate O(T^-delta) of the error of Q-DPSGD-1 on strongly convex losses."""
     return _strongly_convex(True, 2.0)
 
 
 def theorem_16() -> StatementResult:
-    """Test the rate O(T^-delta) of Q-DPSGD-2."""
+    """Test the rate O(T^-delta) of the error of Q-DPSGD-2 on strongly convex losses."""
     return _strongly_convex(False, 1.0)
 
 
 def _stationary(noise_in_state: bool) -> StatementResult:
-    """Test averages over the run of the squared gradient at the mean and of the disagreement."""
+    """Test the rates of the squared gradient and the disagreement, averaged over a run."""
     order = np.argsort(EIGENVALUES)[::-1]
     values, vectors = EIGENVALUES[order], EIGENVECTORS[:, order]
     pull = vectors.T @ TARGETS
@@ -139,18 +145,20 @@ def _stationary(noise_in_state: bool) -> StatementResult:
     for T in HORIZONS:
         alpha, averaging = T ** (-1 / 6), T**-0.5
         decay = averaging * (1 - values) + alpha * averaging * CURVATURE
-        fixed = alpha * averaging * CURVATURE * pull / decay
+        limits = alpha * averaging * CURVATURE * pull / decay
         log = np.log1p(-decay)
         sum_1, sum_2 = (-np.expm1(k * T * log) / -np.expm1(k * log) for k in (1, 2))
         noise = 0.01 + (0.0 if noise_in_state else 0.25)
-        fresh = averaging**2 * noise * neighbour_weights
-        fresh = fresh + (alpha * averaging * 0.5) ** 2 * noise_in_state
-        spread = fresh / (decay * (2 - decay)) * (1 - sum_2 / T)
-        square = fixed**2 * (1 - 2 * sum_1 / T + sum_2 / T)
-        off_optimum = (fixed[0] - pull[0]) ** 2 + 2 * (pull[0] - fixed[0]) * fixed[0] * sum_1[0] / T
-        off_optimum += fixed[0] ** 2 * sum_2[0] / T
-        gradients.append(CURVATURE**2 * (off_optimum + spread[0]) / AGENTS)
-        disagreements.append((square[1:] + spread[1:]).sum() / AGENTS)
+        added_variance = averaging**2 * noise * neighbour_weights
+        added_variance = added_variance + (alpha * averaging * 0.5) ** 2 * noise_in_state
+        variance = added_variance / (decay * (2 - decay)) * (1 - sum_2 / T)
+        squared_bias = limits**2 * (1 - 2 * sum_1 / T + sum_2 / T)
+        off_optimum = (limits[0] - pull[0]) ** 2 + 2 * (pull[0] - limits[0]) * limits[0] * sum_1[
+            0
+        ] / T
+        off_optimum += limits[0] ** 2 * sum_2[0] / T
+        gradients.append(CURVATURE**2 * (off_optimum + variance[0]) / AGENTS)
+        disagreements.append((squared_bias[1:] + variance[1:]).sum() / AGENTS)
     return conclude(
         falls_as("exponent of T, squared gradient", HORIZONS, gradients, 1 / 3),
         falls_as("exponent of T, disagreement", HORIZONS, disagreements, 1 / 3),
@@ -161,35 +169,43 @@ def _stationary(noise_in_state: bool) -> StatementResult:
 
 
 def theorem_13() -> StatementResult:
-    """Test the rate O(T^-1/3) of Q-DPSGD-1."""
+    """Test the rate O(T^-1/3) of gradient and disagreement of Q-DPSGD-1 on smooth losses."""
     return _stationary(True)
 
 
 def theorem_17() -> StatementResult:
-    """Test the rate O(T^-1/3) of Q-DPSGD-2."""
+    """Test the rate O(T^-1/3) of gradient and disagreement of Q-DPSGD-2 on smooth losses."""
     return _stationary(False)
 
 
 def lemma_15() -> StatementResult:
-    """Test the variances of sample gradients, and of batches whose size a deadline determines.
+    """Test the variances of gradients of records and of batches limited by a deadline.
 
-    Independent samples: the first four items are identities or larger than them. |S| is V T_d
-    rounded down, and may be 0, where the gradient is set to 0 (Remark 4): then (v) and (vi) fail,
-    in the figures' setting (deadline 0.4) they do not.
+    Items (ii) to (iv) hold for independent records. The size of a batch is V T_d rounded down. If
+    it is 0, the gradient is set to 0 (Remark 4), and (vi) fails. At the deadline of the figures,
+    0.4, it holds.
     """
     gamma, mean, m, n = 1.3, 10.0, 50, 10
-    speeds, rows = np.linspace(10, 90, 80_001), []
+    speeds, deadline_variances = np.linspace(10, 90, 80_001), []
     for deadline in (0.4, 0.05):
         sizes = np.floor(speeds * deadline)
         batch_variance = np.where(sizes > 0, gamma**2 / np.maximum(sizes, 1), mean**2).mean()
         claimed = 2 * gamma**2 * max((1 / speeds).mean() / deadline, 1 / m)
-        rows.append((claimed, batch_variance + gamma**2 / m))
-    exact = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
+        deadline_variances.append((claimed, batch_variance + gamma**2 / m))
+    exact_variances = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
     stated = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m + 1 / (n * m)])
     return conclude(
-        bound("variance, items (ii) to (iv)", stated, exact),
-        bound("variance of a batch, item (vi), deadline 0.4", rows[0][0], rows[0][1]),
-        bound("variance of a batch, item (vi), deadline 0.05", rows[1][0], rows[1][1]),
+        bound("variance, items (ii) to (iv)", stated, exact_variances),
+        bound(
+            "variance of a batch, item (vi), deadline 0.4",
+            deadline_variances[0][0],
+            deadline_variances[0][1],
+        ),
+        bound(
+            "variance of a batch, item (vi), deadline 0.05",
+            deadline_variances[1][0],
+            deadline_variances[1][1],
+        ),
         compound=True,
     )
 
@@ -205,7 +221,7 @@ def _penalised() -> np.ndarray:
 
 
 def lemma_17() -> StatementResult:
-    """Compare the penalised minimiser with the minimiser.
+    """Test the rate at which the penalised minimiser converges to the minimiser.
 
     Four agents on a ring, different quadratics, T from 1e4 to 1e10.
     """
@@ -213,6 +229,8 @@ def lemma_17() -> StatementResult:
 
 
 def _deviation(noise_in_state: bool, factor: float) -> StatementResult:
+    """Test the rate of the variance around the penalised minimiser."""
+
     def spread(T: float) -> float:
         sizes = (0.1, 0.5)
         return _modes(T, noise_in_state, sizes, factor) - _modes(
@@ -227,31 +245,31 @@ def _deviation(noise_in_state: bool, factor: float) -> StatementResult:
 
 
 def lemma_16() -> StatementResult:
-    """Test the deviation of Q-DPSGD-1 from the penalised minimiser."""
+    """Test the rate of the variance of Q-DPSGD-1 around the penalised minimiser."""
     return _deviation(True, 2.0)
 
 
 def lemma_20() -> StatementResult:
-    """Test the deviation of Q-DPSGD-2 from the penalised minimiser."""
+    """Test the rate of the variance of Q-DPSGD-2 around the penalised minimiser."""
     return _deviation(False, 1.0)
 
 
 def lemma_18() -> StatementResult:
-    """Test the recursion (41) with b far below c, where only the second term remains.
+    """Test the stated rate of the recursion (41) for b far below c.
 
-    (41) has T^(-3 delta) under both b and c, so that c/a falls as T^(-delta) too, not as T^(-2
-    delta). With c / T^(4 delta), as the proof of Lemma 16 uses it, it is right.
+    In (41) both b and c have the factor T^(-3 delta), so that the term of c falls as T^(-delta),
+    not as T^(-2 delta). With c T^(-4 delta), as in the proof of Lemma 16, the rate is right.
     """
     a, b, c = 1.0, 1e-9, 1.0
     factor = a / HORIZONS ** (2 * RATE)
-    fresh = (b + c) / HORIZONS ** (3 * RATE)
+    added = (b + c) / HORIZONS ** (3 * RATE)
     decayed = np.exp(HORIZONS * np.log1p(-factor))
-    e = fresh / factor * (1 - decayed) + decayed
-    return conclude(falls_as("exponent of T, as printed", HORIZONS, e, 2 * RATE))
+    errors = added / factor * (1 - decayed) + decayed
+    return conclude(falls_as("exponent of T, as published", HORIZONS, errors, 2 * RATE))
 
 
 def lemma_19() -> StatementResult:
-    """Test the change of a stochastically rounded model, over random models and batches.
+    """Test the sensitivity of a stochastically rounded model, for random models and batches.
 
     The two roundings are as far from each other as possible.
     """
@@ -263,9 +281,14 @@ def lemma_19() -> StatementResult:
         slopes = vectors_of_norm(rng, K, (2, p))
         x = rng.normal(size=p)
         first_model, second_model = (x - step * slope / batch for slope in slopes)
-        low = eta * np.floor(first_model / eta)
-        high = eta * np.ceil(second_model / eta)
-        pairs.append((2 * K * step / batch + 2 * eta * math.sqrt(p), np.linalg.norm(low - high)))
+        rounded_down = eta * np.floor(first_model / eta)
+        rounded_up = eta * np.ceil(second_model / eta)
+        pairs.append(
+            (
+                2 * K * step / batch + 2 * eta * math.sqrt(p),
+                np.linalg.norm(rounded_down - rounded_up),
+            )
+        )
     return conclude(
         bound("change of Q(x)", *np.array(pairs).T),
         description="1,000 pairs of gradients of norm K, the roundings as far apart as they can "

@@ -24,6 +24,7 @@ NEARLY_HALF = 0.49
 FAR = np.geomspace(1e110, 1e130, 13)
 """Horizons at which the effect of the start, exp(-4 T^(1 - 2 delta tilde)), is negligible."""
 QUANTISED, PRIVATE = 0.1, 0.5
+"""Standard deviations of quantisation and of the private noise."""
 
 
 def _errors(
@@ -31,7 +32,7 @@ def _errors(
     sizes: Callable[[float], tuple[float, float]],
     horizons: Iterable[float] = HORIZONS,
 ) -> np.ndarray:
-    """Return the errors of Q-DPSGD-1 (noise in the state) or -2 with the theorems' steps."""
+    """Return the mean square errors of Q-DPSGD-1 (noise in the state) or Q-DPSGD-2."""
     factor = 2.0 if in_state else 1.0
     rows = [
         (T, factor * T ** (-NEARLY_HALF / 2), T ** (-1.5 * NEARLY_HALF), in_state, sizes(T))
@@ -41,11 +42,11 @@ def _errors(
 
 
 def _by_source(in_state: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the errors due to quantisation and due to private noise, at a fixed variance."""
-    none = _errors(in_state, lambda T: (0.0, 0.0))
+    """Return the errors due to quantisation and due to private noise, at a fixed variance."""
+    noiseless = _errors(in_state, lambda T: (0.0, 0.0))
     return (
-        _errors(in_state, lambda T: (QUANTISED, 0.0)) - none,
-        _errors(in_state, lambda T: (0.0, PRIVATE)) - none,
+        _errors(in_state, lambda T: (QUANTISED, 0.0)) - noiseless,
+        _errors(in_state, lambda T: (0.0, PRIVATE)) - noiseless,
     )
 
 
@@ -55,36 +56,36 @@ def _at_a_budget(T: float) -> tuple[float, float]:
 
 
 def remark_5() -> StatementResult:
-    """Test Q-DPSGD-1: the rate O(1/sqrt T), its faster term, and the rate at a fixed budget."""
+    """Test the rates of Q-DPSGD-1: O(1/sqrt T), its terms, and the rate at a fixed budget."""
     quantised, private = _by_source(True)
-    far, early = (
+    late_rate, usual_rate = (
         falls_as("exponent of T", T, _errors(True, lambda _: (QUANTISED, PRIVATE), T), NEARLY_HALF)
         for T in (FAR, HORIZONS)
     )
     return conclude(
-        far,
+        late_rate,
         falls_as("exponent of T, part of quantisation", HORIZONS, quantised, NEARLY_HALF),
         falls_as("exponent of T, part of the private noise", HORIZONS, private, 2 * NEARLY_HALF),
         falls_as("exponent of T at a fixed budget", FAR, _errors(True, _at_a_budget, FAR),
                  NEARLY_HALF),
-        description="Four agents on a ring, different quadratics, exact moments at T from 1e110 to "
-        "1e130, delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is large "
-        f"enough (the exponent is {early.measured:.2f} at 1e4 to 1e10). With a fixed variance both "
-        "terms decay as stated; with that of Remark 6, in proportion to T, what the private noise "
-        "adds does not decay.",
+        description="Four agents on a ring, different quadratics, exact moments at T from 1e110 "
+        "to 1e130, delta tilde = 0.49: the start fades as exp(-4 T^0.02), so that no usual T is "
+        f"large enough (the exponent is {usual_rate.measured:.2f} at 1e4 to 1e10). With a fixed "
+        "variance both terms decay as stated; with that of Remark 6, in proportion to T, what "
+        "the private noise adds does not decay.",
         compound=True,
     )  # fmt: skip
 
 
 def remark_6() -> StatementResult:
-    """Test the privacy with batches of B records, and the order of the risk after the stated T.
+    """Test the privacy with batches of B records, and the order of the error after the stated T.
 
     An attack's epsilon with the published sigma: short runs have little noise for one record of a
     batch (errata E4.8a). What the noise adds after the stated T, four agents on a ring, at four
     numbers of records, budgets and dimensions, against the order of the risk.
     """
     epsilon, delta, records = 1.0, 1e-5, 1000
-    reached = [
+    attained_epsilons = [
         lower_bound(
             noisy_mean(fixed_batches(20), records).releases(
                 theorem11_sigma(Budget(epsilon, delta), records, T), T
@@ -104,47 +105,47 @@ def remark_6() -> StatementResult:
         )
         pairs.append((weight * p / (m**2 * budget), noisy_error - noiseless_error))
     return conclude(
-        bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, reached),
+        bound("epsilon 1, T = 10, 100, 1000, batches of 20", epsilon, attained_epsilons),
         grows_as("exponent of the noise's part in its order", *np.array(pairs).T, 1.0),
         compound=True,
     )
 
 
 def remark_8() -> StatementResult:
-    """Test the loss by one use of a record, over all messages, as the steps diminish.
+    """Test that the privacy loss by one use of a record falls as the step sizes fall.
 
-    Steps of T from 1e4 to 1e10. A record stays in the model the longer the smaller the second step
-    is (errata E4.8b), and its first mark is smaller by more.
+    Step sizes for T from 1e4 to 1e10. With smaller steps a record affects more messages (errata
+    E4.8b), but each of them by less.
     """
     eta, p, batch, K = 1e-3, 10, 20, 1.0
     T = np.geomspace(1e4, 1e10, 13)
     alpha, averaging = T**-0.2, T**-0.6
-    printed = (2 * K * alpha * averaging / batch + 2 * eta * math.sqrt(p)) ** 2
+    published = (2 * K * alpha * averaging / batch + 2 * eta * math.sqrt(p)) ** 2
     retained = 1 - averaging * 2 / 3  # w_ii = 1/3
-    carried = (2 * K * alpha * averaging / batch) ** 2 / (1 - retained**2)
+    exact_cost = (2 * K * alpha * averaging / batch) ** 2 / (1 - retained**2)
     return conclude(
-        bound("loss at smaller steps, Theorem 15", printed[:-1], printed[1:]),
-        bound("loss at smaller steps, all messages", carried[:-1], carried[1:]),
+        bound("loss at smaller steps, Theorem 15", published[:-1], published[1:]),
+        bound("loss at smaller steps, all messages", exact_cost[:-1], exact_cost[1:]),
     )
 
 
 def remark_9() -> StatementResult:
-    """Test Q-DPSGD-2: slower decay of the private noise, and O(1/sqrt T), also at a fixed budget.
+    """Test the rate O(1/sqrt T) of Q-DPSGD-2, and the slower decay of its private noise.
 
     The test is that of Remark 5. The variance of Remark 10 is also proportional to T, since the
     step of the grid does not diminish.
     """
     _, first = _by_source(True)
     _, second = _by_source(False)
-    late = slice(len(HORIZONS) // 2, None)
+    last_half = slice(len(HORIZONS) // 2, None)
     slopes = [
-        -np.polyfit(np.log(HORIZONS[late]), np.log(errors[late]), 1)[0]
+        -np.polyfit(np.log(HORIZONS[last_half]), np.log(errors[last_half]), 1)[0]
         for errors in (first, second)
     ]
-    fixed = _errors(False, lambda T: (QUANTISED, PRIVATE), FAR)
+    fixed_variance_errors = _errors(False, lambda T: (QUANTISED, PRIVATE), FAR)
     return conclude(
         bound("exponent of the private noise, Q-DPSGD-2", slopes[0], slopes[1]),
-        falls_as("exponent of T", FAR, fixed, NEARLY_HALF),
+        falls_as("exponent of T", FAR, fixed_variance_errors, NEARLY_HALF),
         falls_as("exponent of T at a fixed budget", FAR, _errors(False, _at_a_budget, FAR),
                  NEARLY_HALF),
         compound=True,
@@ -152,18 +153,18 @@ def remark_9() -> StatementResult:
 
 
 def remark_10() -> StatementResult:
-    """Compare the two orders of the risk if the stated T is at least 1, and test the privacy."""
+    """Compare the orders of the risk of both methods, and test the privacy of Q-DPSGD-2."""
     m, epsilon, p = (
         axis.ravel() for axis in np.meshgrid([1e2, 1e3, 1e4], [0.1, 1.0, 10.0], [1, 10, 1e4])
     )
-    runs = m * epsilon / p >= 1  # T of Remark 10, up to constants
+    is_feasible = m * epsilon / p >= 1  # T of Remark 10, up to constants
     first, second = p / (m * epsilon) ** 2, (p / (m * epsilon)) ** (4 / 3)
     shifts = 0.9 ** np.arange(400)
     return conclude(
-        bound("risk of Q-DPSGD-1", second[runs], first[runs]),
+        bound("risk of Q-DPSGD-1", second[is_feasible], first[is_feasible]),
         bound("cost of one use of a record, in messages", 1.0, float((shifts**2).sum())),
-        description=f"The published orders at {int(runs.sum())} numbers of records, budgets and "
-        "dimensions at which T is at least 1: the bound of Q-DPSGD-2 is the larger one (ding_c20 "
-        "asks it of losses). The privacy is Theorem 15's (errata E4.8b).",
+        description=f"The published orders at {int(is_feasible.sum())} numbers of records, "
+        "budgets and dimensions at which T is at least 1: the bound of Q-DPSGD-2 is the larger "
+        "one (ding_c20 asks it of losses). The privacy is Theorem 15's (errata E4.8b).",
         compound=True,
     )

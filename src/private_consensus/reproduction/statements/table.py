@@ -83,7 +83,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
             raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
     unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}
     for name in sorted(unused):
-        raise InvalidInput("theorems", f"no entry for {name}", "an entry with this function")
+        raise InvalidInput("theorems", f"no entry for {name}", "an entry for each computation")
     return theorems
 
 
@@ -94,10 +94,10 @@ def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:
 
 
 def computed(theorems: Theorems) -> pl.DataFrame:
-    """Compute all statements: one row per statement, with sentence, verdict and deciding numbers.
+    """Compute all statements; return one row per statement, with sentence, verdict and numbers.
 
-    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the part with
-    the smallest margin; ``parts`` has one line per part.
+    Columns ``quantity``, ``stated``, ``measured``, ``margin`` and ``points`` describe the
+    inequality with the smallest margin; ``parts`` has one line per inequality.
     """
     results: dict[str, StatementResult] = {}
     rows = []

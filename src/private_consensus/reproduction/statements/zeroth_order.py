@@ -16,34 +16,37 @@ from .base import StatementResult, bound, conclude, grid
 from .common import adjacency_of
 
 P, J, T, C = 10, 30, 100, 0.5
+"""Dimension, gradient estimates per step, inner iterations, and the constant of the bounds."""
 
 
 def _steps(first: float, dim: int = P) -> np.ndarray:
-    """Return alpha_t of (12); ``first`` is alpha_0 R / L."""
+    """Return the step sizes alpha_t of (12), if alpha_0 R / L is ``first``."""
     return first / np.sqrt(np.arange(1, T + 1) * dim * math.log(2 * dim))
 
 
 def _inner(
-    first: float, curvature: float, best: np.ndarray, runs: int = 60, seed: int = 1
+    first: float, curvature: float, minimiser: np.ndarray, runs: int = 60, seed: int = 1
 ) -> tuple[np.ndarray, float]:
     r"""Run the inner loop on :math:`F = \frac h2\|\beta - \beta^*\|^2` from 0.
 
-    Return the outputs, and the sum :math:`\frac1{JP}\sum_t\alpha_t^2\,\mathrm{tr}\,\Psi_t` that
-    (21) uses as the variance. The gradient estimate is
+    Return the outputs, shape (runs, P), and the sum that (21) uses as the variance,
+    :math:`\frac1{JP}\sum_t\alpha_t^2\,\mathrm{tr}\,\Psi_t`. The gradient estimate is
     :math:`g = \frac{F(\beta+u_1\nu_1+u_2\nu_2) - F(\beta+u_1\nu_1)}{u_2}\nu_2` with
     :math:`u_1 = 1/t`, :math:`u_2 = 1/(Pt)^2`.
     """
     rng = np.random.default_rng(seed)
-    beta, spread = np.zeros((runs, P)), 0.0
+    beta, summed_variance = np.zeros((runs, P)), 0.0
     for t, step in enumerate(_steps(first), 1):
         nu_1, nu_2 = rng.standard_normal((2, runs, J, P))
-        slope = curvature * (beta[:, None] - best + nu_1 / t)
-        along = (slope * nu_2).sum(-1, keepdims=True)
-        along += curvature / (2 * (P * t) ** 2) * (nu_2**2).sum(-1, keepdims=True)
-        g = along * nu_2
-        spread += step**2 * float(g.var(axis=1, ddof=1).sum(-1).mean()) / (J * P)
-        beta = beta - step * g.mean(1)
-    return beta, spread
+        slope = curvature * (beta[:, None] - minimiser + nu_1 / t)
+        directional_derivative = (slope * nu_2).sum(-1, keepdims=True)
+        directional_derivative += curvature / (2 * (P * t) ** 2) * (nu_2**2).sum(-1, keepdims=True)
+        gradient_estimates = directional_derivative * nu_2
+        summed_variance += (
+            step**2 * float(gradient_estimates.var(axis=1, ddof=1).sum(-1).mean()) / (J * P)
+        )
+        beta = beta - step * gradient_estimates.mean(1)
+    return beta, summed_variance
 
 
 CURVATURE = 24.0
@@ -82,8 +85,8 @@ def _outputs(epsilon: float, lipschitz: float, level: float, runs: int = 30) -> 
 
     The minimiser is constant at ``level``.
     """
-    best = np.full(P, level)
-    return _inner(first_step_of_27(epsilon, best) / lipschitz, CURVATURE, best, runs)[0]
+    minimiser = np.full(P, level)
+    return _inner(first_step_of_27(epsilon, minimiser) / lipschitz, CURVATURE, minimiser, runs)[0]
 
 
 def deviation_of_the_output(epsilon: float) -> float:
@@ -91,8 +94,8 @@ def deviation_of_the_output(epsilon: float) -> float:
     return float(_outputs(epsilon, 1.0, 0.3).std(0, ddof=1).mean())
 
 
-def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
-    """Return the right side of (22); alpha_0 R is ``first`` times L."""
+def _variance_bound(first: float, lipschitz: float, best: np.ndarray) -> float:
+    """Return the upper bound (22) on the variance; alpha_0 R is ``first`` times L."""
     t = np.arange(1, T + 1)
     sums = (1 / t).sum() * (1 + math.log(P)) + (t**-1.5).sum()
     first_term = C * (first * lipschitz) ** 2 / (J * P * math.log(2 * P)) * sums
@@ -100,7 +103,7 @@ def _upper(first: float, lipschitz: float, best: np.ndarray) -> float:
 
 
 def lemma_1() -> StatementResult:
-    """Compare the mean of the inner loop with the minimiser, with the steps of (27)."""
+    """Compare the mean output of the inner loop with the minimiser, for the steps of (27)."""
     level, stated, measured = 0.3, [], []
     # Lipschitz constant of the quadratic on the ball around beta*.
     valid = 2 * CURVATURE * level * math.sqrt(P)
@@ -120,46 +123,52 @@ def lemma_1() -> StatementResult:
 
 
 def lemma_2() -> StatementResult:
-    """Compare the variance of the inner loop with (22), over lengths of steps.
+    """Compare the variance of the output of the inner loop with its bound (22).
 
-    A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) comes from |beta| <= 2
-    |beta^c| used as a lower bound (47); where steps are short the right side is negative (errata
-    E2.8).
+    A quadratic, alpha_0 R / L of 2, 0.5 and 0.005. The last term of (22) uses |beta| <= 2 |beta^c|
+    as a lower bound (47). For short steps the right side is negative (errata E2.8).
     """
-    best = np.full(P, 0.3)
-    lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(best)) + math.sqrt(P)
-    firsts = (2.0, 0.5, 0.005)
-    spreads = [_inner(first, 1.0, best, runs=12)[1] for first in firsts]
+    minimiser = np.full(P, 0.3)
+    lipschitz = 0.5 * (1 + math.log(2 * P)) + float(np.linalg.norm(minimiser)) + math.sqrt(P)
+    first_steps = (2.0, 0.5, 0.005)
+    variances = [_inner(first, 1.0, minimiser, runs=12)[1] for first in first_steps]
     return conclude(
-        bound("variance", [_upper(first, lipschitz, best) for first in firsts], spreads)
+        bound(
+            "variance",
+            [_variance_bound(first, lipschitz, minimiser) for first in first_steps],
+            variances,
+        )
     )
 
 
 def lemma_3() -> StatementResult:
-    """Test the change of the exact primal update over random pairs of convex losses.
+    """Test the sensitivity of the exact primal update for random pairs of convex losses.
 
-    3,000 pairs of gradients of norm at most c_1: reached by opposite ones where the other records
-    have no curvature. The constant is right, its proof is not (errata E2.7).
+    3,000 pairs of gradients of norm at most c_1. Opposite gradients reach the bound if the other
+    records have no curvature. The constant is right, its proof is not (errata E2.7).
     """
     rng = np.random.default_rng(2)
-    c_1, rho, size, records = 1.0, 4.0, 3, 20
+    c_1, rho, neighbours, records = 1.0, 4.0, 3, 20
     pairs = []
     for _ in range(3000):
-        h = rng.uniform(0, 1)  # curvature of the other records
+        curvature = rng.uniform(0, 1)  # curvature of the other records
         slopes = rng.normal(size=(2, 3))
         slopes *= c_1 / np.linalg.norm(slopes, axis=1, keepdims=True) * rng.choice([1, 1, 0.3])
         if rng.random() < 0.2:
             slopes[1] = -slopes[0]
-        solved = -slopes / records / (2 * rho * size + h)
-        pairs.append((c_1 / (rho * size * records), np.linalg.norm(solved[0] - solved[1])))
+        minimisers = -slopes / records / (2 * rho * neighbours + curvature)
+        pairs.append(
+            (c_1 / (rho * neighbours * records), np.linalg.norm(minimisers[0] - minimisers[1]))
+        )
     return conclude(bound("change of the minimiser", *np.array(pairs).T))
 
 
 def theorem_1() -> StatementResult:
-    """Test sigma of (25) for true Gaussian noise, and for the randomness of the method.
+    """Test epsilon for Gaussian noise with sigma of (25), and for the noise of D-ZOA.
 
-    The exact epsilon at twelve pairs. D-ZOA adds no noise: with a gradient of zero at the start it
-    does not move, and its neighbour does, with probability 1 (errata E2.1).
+    The exact epsilon at twelve pairs. D-ZOA adds no noise. If the gradient is zero at the start,
+    the model stays there, but with a neighbouring data set it changes with probability 1 (errata
+    E2.1).
     """
     epsilon, delta = grid((0.05, 0.15, 0.5, 1.0), (1e-2, 1e-3, 1e-6))
     mu = epsilon / np.sqrt(2.1 * np.log(1.25 / delta))
@@ -171,12 +180,14 @@ def theorem_1() -> StatementResult:
 
 
 def corollary_1() -> StatementResult:
-    """Test (27), which equates the variance with its upper bound."""
+    """Test epsilon for the steps of (27), which takes an upper bound for the variance."""
     epsilon = np.array([0.15, 0.95])
     ratio = np.array([noise_of_theorem_1(e) / deviation_of_the_output(e) for e in epsilon])
     mu = ratio * epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
     return conclude(
-        bound("epsilon, at the deviation that was found", epsilon, gaussian_epsilon(mu, DELTA)),
+        bound(
+            "epsilon, at the standard deviation of the output", epsilon, gaussian_epsilon(mu, DELTA)
+        ),
         description=f"Steps of (27) at L = 1: the output's deviation is a {ratio[0]:.0f}th and a "
         f"{ratio[1]:.0f}th of what (27) takes it for; Gaussian noise of that deviation at epsilon "
         "0.15 and 0.95 (errata E2.2).",
@@ -184,10 +195,10 @@ def corollary_1() -> StatementResult:
 
 
 def theorem_2() -> StatementResult:
-    """Compare the total (29) with the exact total of true Gaussian noise.
+    """Compare the total epsilon (29) with the exact total of Gaussian noise.
 
-    Three epsilon, 10 and 200 iterations: (29) leaves out rho itself and is below the exact total at
-    large epsilon (errata E2.5).
+    Three epsilon, 10 and 200 iterations. (29) omits rho and is below the exact total at large
+    epsilon (errata E2.5).
     """
     epsilon, M = grid((0.15, 0.5, 0.95), (10, 200))
     delta = 1e-3
@@ -197,9 +208,13 @@ def theorem_2() -> StatementResult:
 
 
 def _excess_of_admm(
-    adjacency: np.ndarray, curvature: float, sigma: float, lengths: Iterable[int], best: float = 1.0
+    adjacency: np.ndarray,
+    curvature: float,
+    sigma: float,
+    run_lengths: Iterable[int],
+    best: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    r"""Return E[f(mean of w) - f(w*)] of ADMM with Gaussian noise, and both terms of (32).
+    r"""Simulate ADMM with Gaussian noise; return E[f(mean of w) - f(w*)] and both terms of (32).
 
     All three are arrays over the lengths of the run. Every agent has the loss
     :math:`\frac h2(w - w^*)^2`. With different losses, f(mean of w) could be below f(w*). Each
@@ -213,20 +228,20 @@ def _excess_of_admm(
     tau = np.linalg.eigvalsh(plus)[-1] ** 2 / (2 * np.linalg.eigvalsh(minus)[1])
     solve = np.linalg.inv(curvature * np.eye(agents) + 2 * rho * degree)
     w, dual, total = np.zeros((3, agents, runs))
-    lengths, excess = np.array(list(lengths)), []
-    for m in range(1, max(lengths) + 1):
+    run_lengths, excess = np.array(list(run_lengths)), []
+    for m in range(1, max(run_lengths) + 1):
         exact = solve @ (curvature * best - dual + rho * plus @ w)
         w = exact + sigma * rng.standard_normal(exact.shape)
         dual = dual + rho * minus @ w
         total = total + exact
-        if m in lengths:
+        if m in run_lengths:
             excess.append(curvature / 2 * ((total / m - best) ** 2).sum(0).mean())
-    start = rho / 2 * best**2 * plus.sum() / lengths
-    return np.array(excess), start, np.full(len(lengths), rho * tau * sigma**2)
+    first_term = rho / 2 * best**2 * plus.sum() / run_lengths
+    return np.array(excess), first_term, np.full(len(run_lengths), rho * tau * sigma**2)
 
 
 def theorem_3() -> StatementResult:
-    """Test the bound (32) on ADMM with Gaussian noise, on a small and on a large graph.
+    """Test the error bound (32) of ADMM with Gaussian noise, on a small and a large graph.
 
     (32) has the variance of one agent in its noise term. Five agents on a ring, three sizes of
     noise, M = 10, 100 and 300: the bound is far above. A complete graph of 80 agents that start at
@@ -247,7 +262,7 @@ def theorem_3() -> StatementResult:
     )
 
 
-def _averages(
+def _excess_of_averages(
     loss: Callable[[np.ndarray], np.ndarray],
     best: np.ndarray,
     step: float,
@@ -267,20 +282,21 @@ def _averages(
         for t in range(1, horizon + 1):
             total += beta
             nu_1, nu_2 = rng.standard_normal((2, runs, pairs, P))
-            near, width = beta[:, None] + nu_1 / t, 1 / (P * t) ** 2
-            slope = (loss(near + width * nu_2) - loss(near)) / width
-            g = (slope[..., None] * nu_2).mean(1)
-            beta = beta - step / math.sqrt(t * P * math.log(2 * P)) * g
+            smoothed_points, width = beta[:, None] + nu_1 / t, 1 / (P * t) ** 2
+            slope = (loss(smoothed_points + width * nu_2) - loss(smoothed_points)) / width
+            gradient_estimate = (slope[..., None] * nu_2).mean(1)
+            beta = beta - step / math.sqrt(t * P * math.log(2 * P)) * gradient_estimate
         excess.append(float((loss(total / horizon) - loss(best)).mean()))
     return excess
 
 
 def equation_30() -> StatementResult:
-    """Compare the averaged inner iterate with (30), for Lipschitz losses and for a quadratic.
+    """Test the bound (30) on the averaged inner iterate, for Lipschitz losses and a quadratic.
 
-    Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair a step, 20 runs. The
-    loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for which L = 1 is no
-    Lipschitz constant (errata E2.3), with the steps of (27) and 30 pairs: it stays below too.
+    Two losses with L = 1, alpha_0 of 0.5, 1 and 2, T from 30 to 300, one pair per step, 20 runs.
+    The loop of the figures minimises a quadratic of curvature 2 rho |N_k|, for which L = 1 is no
+    Lipschitz constant (errata E2.3). With the steps of (27) and 30 pairs its error is also below
+    the bound.
     """
     best, horizons = np.full(P, 0.3), (30, 100, 300)
     radius = float(np.linalg.norm(best))
@@ -299,10 +315,10 @@ def equation_30() -> StatementResult:
         -------
         ndarray, shape (horizons,)
         """
-        length = np.array(horizons, float)
-        slow = max(first, 1 / first) * math.sqrt(math.log(2 * P))
-        bracket = slow + np.log(2 * length) / np.sqrt(length)
-        return C * radius * L * np.sqrt(P / length) * bracket
+        run_lengths = np.array(horizons, float)
+        constant_term = max(first, 1 / first) * math.sqrt(math.log(2 * P))
+        growth = constant_term + np.log(2 * run_lengths) / np.sqrt(run_lengths)
+        return C * radius * L * np.sqrt(P / run_lengths) * growth
 
     losses = {
         "distance": lambda beta: np.linalg.norm(beta - best, axis=-1),
@@ -310,14 +326,14 @@ def equation_30() -> StatementResult:
     }
     rows, inequalities = [], []
     for first, loss in product((0.5, 1.0, 2.0), losses.values()):
-        rows.append((stated(1.0, first), _averages(loss, best, first * radius, horizons)))
+        rows.append((stated(1.0, first), _excess_of_averages(loss, best, first * radius, horizons)))
     inequalities.append(bound("excess of the average, L = 1", *np.array(rows).transpose(1, 0, 2)))
 
     def quadratic(beta: np.ndarray) -> np.ndarray:
         return CURVATURE / 2 * ((beta - best) ** 2).sum(-1)
 
-    found_at = _averages(quadratic, best, first_step_of_27(0.95, best), (T,), J)
+    quadratic_excess = _excess_of_averages(quadratic, best, first_step_of_27(0.95, best), (T,), J)
     first = first_step_of_27(0.95, best) / radius
     inequalities.append(bound("excess for a quadratic with the figures' L = 1, T = 100",
-                       stated(1.0, first)[1], found_at))  # fmt: skip
+                       stated(1.0, first)[1], quadratic_excess))  # fmt: skip
     return conclude(*inequalities)

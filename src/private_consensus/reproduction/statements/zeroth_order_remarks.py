@@ -23,7 +23,7 @@ REACHED = 0.01
 
 
 def _neighbourhoods() -> np.ndarray:
-    """Return the adjacency of a ring of five with a chord, each agent its own neighbour."""
+    """Return the adjacency matrix of a ring of five with a chord and with self-loops."""
     adjacency = np.eye(AGENTS)
     for i, j in ((0, 1), (1, 2), (2, 3), (3, 4), (4, 0), (0, 2)):
         adjacency[i, j] = adjacency[j, i] = 1
@@ -31,7 +31,7 @@ def _neighbourhoods() -> np.ndarray:
 
 
 def _records(seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return features, shape (agents, records, P), and responses."""
+    """Sample features, shape (agents, records, P), and responses, shape (agents, records)."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((AGENTS * RECORDS, P))
     X /= np.abs(X).max(0)
@@ -97,48 +97,57 @@ def iterations_of_admm(
 
 
 @cache
-def _fewest(coordinator: bool, linearised: bool) -> float:
+def _fewest_iterations(coordinator: bool, linearised: bool) -> float:
     """Return the mean over three data sets of the fewest iterations over penalties and steps."""
     steps = (0.1, 0.2, 0.4, 0.8) if linearised else (None,)
-    choices = list(product((0.1, 0.2, 0.4, 0.7, 1.5, 3.0, 6.0), steps))
+    parameter_choices = list(product((0.1, 0.2, 0.4, 0.7, 1.5, 3.0, 6.0), steps))
     return float(np.mean([
         min(iterations_of_admm(seed, rho, coordinator=coordinator, eta_0=eta)
-            for rho, eta in choices)
+            for rho, eta in parameter_choices)
         for seed in range(3)
     ]))  # fmt: skip
 
 
 def sentence_1() -> StatementResult:
-    """Compare ADMM with and without a coordinator, exact as D-ZOA and linearised as DP-ADMM."""
+    """Compare the convergence of D-ZOA and DP-ADMM with and without a coordinator."""
     with np.errstate(over="ignore", invalid="ignore"):
-        fixed = np.mean([iterations_of_admm(s, RHO, coordinator=False) for s in range(3)])
-        coordinated = np.mean([iterations_of_admm(s, RHO, coordinator=True) for s in range(3)])
-        dp_admm, without = _fewest(True, True), _fewest(False, True)
-        tuned = _fewest(False, False)
-    half = math.sqrt(fixed / dp_admm)
+        d_zoa_iterations = np.mean(
+            [iterations_of_admm(s, RHO, coordinator=False) for s in range(3)]
+        )
+        coordinated_d_zoa_iterations = np.mean(
+            [iterations_of_admm(s, RHO, coordinator=True) for s in range(3)]
+        )
+        dp_admm_iterations, dp_admm_without_coordinator = (
+            _fewest_iterations(True, True),
+            _fewest_iterations(False, True),
+        )
+        tuned_d_zoa_iterations = _fewest_iterations(False, False)
+    half_of_quotient = math.sqrt(d_zoa_iterations / dp_admm_iterations)
     return conclude(
-        at_least("iterations of D-ZOA without over with a coordinator, rho = 4", half,
-                 fixed / coordinated),
-        at_least("iterations of DP-ADMM without over with a coordinator", half, without / dp_admm),
+        at_least("iterations of D-ZOA without over with a coordinator, rho = 4", half_of_quotient,
+                 d_zoa_iterations / coordinated_d_zoa_iterations),
+        at_least("iterations of DP-ADMM without over with a coordinator", half_of_quotient,
+                 dp_admm_without_coordinator / dp_admm_iterations),
         description="No noise, least squares, mean over three data sets of the iterations until "
         "the squared error stays below a hundredth of its start. D-ZOA at rho = 4 needs "
-        f"{fixed:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm:.1f}. The coordinator is the main "
-        "cause if it accounts for half of the logarithm of this quotient. D-ZOA with a coordinator "
-        f"needs {coordinated:.1f}, since the penalty is rho in place of 2 rho |N_k|. DP-ADMM "
-        f"without a coordinator needs {without:.1f}, and D-ZOA without one and with a tuned rho "
-        f"{tuned:.1f}: tuning, which only DP-ADMM has, explains more.",
+        f"{d_zoa_iterations:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm_iterations:.1f}. The "
+        "coordinator is the main cause if it accounts for half of the logarithm of this "
+        f"quotient. D-ZOA with a coordinator needs {coordinated_d_zoa_iterations:.1f}, since the "
+        "penalty is rho in place of 2 rho |N_k|. DP-ADMM without a coordinator needs "
+        f"{dp_admm_without_coordinator:.1f}, and D-ZOA without one and with a tuned rho "
+        f"{tuned_d_zoa_iterations:.1f}: tuning, which only DP-ADMM has, explains more.",
         compound=True,
     )  # fmt: skip
 
 
 def sentence_2() -> StatementResult:
-    """Test that the mean of 30 gradient estimates is normal, in the middle and in the tails."""
+    """Test that the mean of 30 gradient estimates is normal, in the centre and in the tails."""
     x = np.linspace(0, 4, 40_001)
     distance = float(np.abs(chi2.cdf(J * x, J) - norm.cdf((x - 1) * math.sqrt(J / 2))).max())
     delta = np.array([1e-2, 1e-3, 1e-6])
     quantile = 1 + norm.isf(delta) * math.sqrt(2 / J)
     tails = chi2.sf(J * quantile, J)
-    enough = next(
+    sufficient_samples = next(
         n for n in (30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000)
         if chi2.sf(n * (1 + norm.isf(1e-3) * math.sqrt(2 / n)), n) <= 1.1e-3
     )  # fmt: skip
@@ -147,10 +156,11 @@ def sentence_2() -> StatementResult:
         bound("probability above a quantile of the normal distribution", delta, tails),
         description="One step with J = 30. Along the gradient an estimate is |grad F| nu^2 with "
         "normal nu, so that the mean of J is chi-squared with J degrees of freedom over J. Its "
-        f"distribution function is within {distance:.3f} of the normal one. Privacy at delta needs "
-        f"the tails: at delta = 0.001 the tail has {tails[1] / 1e-3:.1f} times, at 1e-6 "
-        f"{tails[2] / 1e-6:.0f} times the normal probability, and at 0.001 J = {enough:,} are "
-        "needed to come within a tenth. No value is below 0, whatever J is.",
+        f"distribution function is within {distance:.3f} of the normal one. Privacy at delta "
+        f"needs the tails: at delta = 0.001 the tail has {tails[1] / 1e-3:.1f} times, at 1e-6 "
+        f"{tails[2] / 1e-6:.0f} times the normal probability, and at 0.001 J = "
+        f"{sufficient_samples:,} are needed to come within a tenth. No value is below 0, whatever "
+        "J is.",
         compound=True,
     )
 
@@ -171,11 +181,11 @@ def centralised_median_fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         Minimiser.
     """
     rows = np.vstack([X, np.eye(X.shape[1])])
-    right = np.append(y, np.zeros(X.shape[1]))
+    right_sides = np.append(y, np.zeros(X.shape[1]))
     count, dim = rows.shape
     costs = np.append(np.zeros(dim), np.ones(count))
     constraints = np.block([[rows, -np.eye(count)], [-rows, -np.eye(count)]])
-    limits = np.append(right, -right)
+    limits = np.append(right_sides, -right_sides)
     solution = linprog(
         costs, constraints, limits, bounds=[(None, None)] * dim + [(0, None)] * count
     )
@@ -185,7 +195,7 @@ def centralised_median_fit(X: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _objective(
     X: np.ndarray, y: np.ndarray, linear: np.ndarray, penalty: np.ndarray, points: np.ndarray
 ) -> np.ndarray:
-    """Return F_k with absolute losses at points, shape (agents, J, P)."""
+    """Return the local objectives F_k with absolute losses at points, shape (agents, J, P)."""
     residuals = np.abs(points @ np.swapaxes(X, 1, 2) - y[:, None]).sum(-1)
     smooth = (linear * points).sum(-1) + penalty * (points**2).sum(-1)
     return residuals + np.abs(points).sum(-1) / AGENTS + smooth
@@ -222,9 +232,12 @@ def error_with_absolute_loss(outer: int = 40, seed: int = 0) -> float:
         model = np.zeros((AGENTS, P))
         for t, step_size in enumerate(step_sizes, 1):
             nu_1, nu_2 = rng.standard_normal((2, AGENTS, J, P))
-            near, width = model[:, None] + nu_1 / t, 1 / (P * t) ** 2
-            ends = [_objective(X, y, linear, penalty, at) for at in (near + width * nu_2, near)]
-            slope = (ends[0] - ends[1]) / width
+            smoothed_points, width = model[:, None] + nu_1 / t, 1 / (P * t) ** 2
+            objectives = [
+                _objective(X, y, linear, penalty, points)
+                for points in (smoothed_points + width * nu_2, smoothed_points)
+            ]
+            slope = (objectives[0] - objectives[1]) / width
             model = model - step_size * (slope[..., None] * nu_2).mean(1)
     return float(((model - best) ** 2).sum() / (AGENTS * (best**2).sum()))
 
@@ -240,19 +253,19 @@ def _proximal_minimiser(slopes: np.ndarray, kinks: np.ndarray, curvature: float)
 
 
 def sentence_3() -> StatementResult:
-    """Test D-ZOA and the sensitivity of its update with absolute values as losses."""
+    """Test the convergence of D-ZOA and the sensitivity of its update for absolute losses."""
     rng, pairs = np.random.default_rng(7), []
     for _ in range(300):
-        records, size = int(rng.integers(1, 8)), int(rng.integers(1, 4))
-        curvature = 2 * RHO * size
+        records, neighbours = int(rng.integers(1, 8)), int(rng.integers(1, 4))
+        curvature = 2 * RHO * neighbours
         slopes, kinks = rng.uniform(0, 1, records), rng.normal(0, 0.1, records)
         if rng.random() < 0.3:
             slopes[0], kinks[0] = 1.0, 5.0
         other_slopes, other_kinks = slopes.copy(), kinks.copy()
         other_slopes[0], other_kinks[0] = 1.0, -5.0
-        moved = [_proximal_minimiser(*pair, curvature)
+        minimisers = [_proximal_minimiser(*pair, curvature)
                  for pair in ((slopes, kinks), (other_slopes, other_kinks))]  # fmt: skip
-        pairs.append((1.0 / (RHO * size * records), abs(moved[0] - moved[1])))
+        pairs.append((1.0 / (RHO * neighbours * records), abs(minimisers[0] - minimisers[1])))
     error = error_with_absolute_loss()
     return conclude(
         bound("error after 40 iterations over its start, absolute loss", REACHED, error),

@@ -1,4 +1,4 @@
-"""A computation for each erratum, by its number; none takes more than a second or so."""
+"""Computations that confirm or refute each erratum, by its number, in about a second each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paper 004, section 3: ADMM (E4.0 to E4.7, E4.10)."""
+"""Errata of Ding, chapter 3: ADMM (E4.0 to E4.7, E4.10)."""
 
 from __future__ import annotations
 
@@ -25,93 +25,93 @@ DELTA = 1e-4
 @erratum("E4.0")
 def shortcut() -> ErratumResult:
     """Compare the shortcut from zCDP with exact Gaussian epsilons; it fails at large epsilon."""
-    rows: list[tuple[float, ...]] = []
+    epsilons: list[tuple[float, ...]] = []
     for nominal in (1.0, 2.0, 5.0, 10.0):
         rho = zcdp_rho(nominal, DELTA, conversion="shortcut")
         converted = [float(zcdp_epsilon(rho, DELTA, conversion=c)) for c in ("safe", "cks")]
-        rows.append((nominal, *converted, float(gaussian_epsilon(math.sqrt(2 * rho), DELTA))))
+        epsilons.append((nominal, *converted, float(gaussian_epsilon(math.sqrt(2 * rho), DELTA))))
     lines = [
         f"nominal {n:g}: {s:.2f} by Lemma 4, {c:.2f} by the sharper conversion, "
         f"{g:.2f} exactly for "
         "Gaussian noise"
-        for n, s, c, g in rows
+        for n, s, c, g in epsilons
     ]
-    ok = rows[-1][3] > 10 and all(g <= n for n, _, _, g in rows[:2])
-    return finding("epsilon", 10.0, rows[-1][3], ok, "; ".join(lines) + ".")
+    is_confirmed = epsilons[-1][3] > 10 and all(g <= n for n, _, _, g in epsilons[:2])
+    return finding("epsilon", 10.0, epsilons[-1][3], is_confirmed, "; ".join(lines) + ".")
 
 
 @erratum("E4.1")
 def dropped_records() -> ErratumResult:
-    """Compute the sensitivity of a minimiser, which Lemma 10 states without 1/|D_i|."""
+    """Compute the sensitivity of a minimiser; Lemma 10 omits its factor 1/|D_i|."""
     records, eta, degree = 8000, 0.5, 2
     curvature = 2 * eta * degree
     # f = mean of slopes s_i x: one slope from +1 to -1 moves the minimiser of f + m x^2/2.
-    moved = 2.0 / records / curvature
-    printed, corrected = 1.0 / (eta * degree), 1.0 / (eta * degree * records)
+    shift = 2.0 / records / curvature
+    published, corrected = 1.0 / (eta * degree), 1.0 / (eta * degree * records)
     description = (
-        f"{records} records, slopes of 1: one replaced record moves the minimiser by {moved:.3g}; "
-        f"corrected {corrected:.3g}, published {printed:.3g}: {records} times the noise."
+        f"{records} records, slopes of 1: one replaced record moves the minimiser by {shift:.3g}; "
+        f"corrected {corrected:.3g}, published {published:.3g}: {records} times the noise."
     )
     return finding(
         "sensitivity",
-        printed,
-        moved,
-        moved <= corrected * (1 + 1e-12) and printed / corrected == records,
+        published,
+        shift,
+        shift <= corrected * (1 + 1e-12) and published / corrected == records,
         description,
     )
 
 
 @erratum("E4.2")
 def missing_term() -> ErratumResult:
-    """Sum the losses of all iterations; the closed form of Theorem 2 omits one."""
+    """Sum the privacy losses of all iterations; the closed form of Theorem 2 omits one term."""
     rate, horizon = 0.925, 50
-    true = float(np.sum(rate ** -np.arange(horizon)))
-    printed = true - 1
+    exact_sum = float(np.sum(rate ** -np.arange(horizon)))
+    published_sum = exact_sum - 1
     description = (
-        f"T = {horizon}, R = {rate:g}, T_p = 1: {true:.1f}; with '-1' {printed:.1f}. For T = T_p = "
-        "1 the published sum is 0: one release would be free."
+        f"T = {horizon}, R = {rate:g}, T_p = 1: {exact_sum:.1f}; with '-1' {published_sum:.1f}. "
+        "For T = T_p = 1 the published sum is 0: one release would be free."
     )
     return finding(
         "sum of the losses",
-        printed,
-        true,
-        bool(np.isclose(true, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
+        published_sum,
+        exact_sum,
+        bool(np.isclose(exact_sum, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
         description,
     )
 
 
 @erratum("E4.3")
 def no_zcdp() -> ErratumResult:
-    """Test that (epsilon, delta)-DP bounds no Renyi divergence, and bound one by other means."""
+    """Test that (epsilon, delta)-DP does not imply zCDP, and bound the loss at its noise."""
     epsilon, horizon = 1.0, 30
     claimed = epsilon**2 / (4 * math.log(1 / DELTA))
     outcomes = np.array([1 - DELTA, DELTA])  # silent, or the record itself
     neighbour = np.array([1.0, 0.0])
-    inside = (outcomes - neighbour).clip(0).sum() <= DELTA
-    proven = {share: _by_renyi_bound(epsilon, share, horizon) for share in (0.9, 0.99)}
+    is_within_delta = (outcomes - neighbour).clip(0).sum() <= DELTA
+    proven_epsilons = {share: _by_renyi_bound(epsilon, share, horizon) for share in (0.9, 0.99)}
     description = (
         f"With probability {DELTA:g} the record is released, else nothing: (0, {DELTA:g})-DP. That "
         "outcome has probability 0 under the neighbour, so that every Renyi divergence of order "
         f"above 1 is infinite; Theorem 6 says rho = {claimed:.4f}. Its noise for {horizon} "
         f"iterations at epsilon {epsilon:g} is proven to cost, of a generalised linear model, "
-        f"{proven[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven[0.99]:.2f} with 0.99: the "
-        "shift turns with the output the less, the more curvature is added."
+        f"{proven_epsilons[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven_epsilons[0.99]:.2f} "
+        "with 0.99: the shift turns with the output the less, the more curvature is added."
     )
-    return finding("rho", claimed, math.inf, inside and neighbour[1] == 0, description)
+    return finding("rho", claimed, math.inf, is_within_delta and neighbour[1] == 0, description)
 
 
-def _by_renyi_bound(epsilon: float, share: float, horizon: int) -> float:
+def _by_renyi_bound(epsilon: float, gaussian_fraction: float, horizon: int) -> float:
     """Return epsilon of exact perturbed solutions with the noise and ridge of Theorem 6."""
     rho = zcdp_rho(epsilon, DELTA, conversion="safe") / horizon
-    first = zcdp_epsilon(rho, DELTA, conversion="safe")
-    mu = share * first / math.sqrt(2 * math.log(1.25 / DELTA))
-    profile = PerturbedObjective(mu, (1 - share) * first / 2.8, one_sign=True)
+    first_epsilon = zcdp_epsilon(rho, DELTA, conversion="safe")
+    mu = gaussian_fraction * first_epsilon / math.sqrt(2 * math.log(1.25 / DELTA))
+    profile = PerturbedObjective(mu, (1 - gaussian_fraction) * first_epsilon / 2.8, one_sign=True)
     return float(account([Release("profile", profile=profile, count=horizon)], DELTA).epsilon)
 
 
 @erratum("E4.4")
 def two_radii() -> ErratumResult:
-    """Compute the distance of two solutions within the tolerance: 2 beta/m."""
+    """Compute the largest distance of two solutions within the tolerance, 2 beta/m."""
     beta, curvature = 1e-3, 2.0
     ends = np.array([-beta, beta]) / curvature
     slopes = np.abs(curvature * ends)  # of m x^2 / 2
@@ -133,7 +133,7 @@ def two_radii() -> ErratumResult:
 
 @erratum("E4.5")
 def two_divisors() -> ErratumResult:
-    """Compare the epsilon of one solve with its budget if the Gaussian part has all epsilon_1."""
+    """Compare the epsilon of one solve with its budget if the noise is that for epsilon_1."""
     share, epsilon_1 = 0.99, 0.04
     totals = {}
     for name, budget in (("1", epsilon_1), ("3", share * epsilon_1)):
@@ -162,16 +162,16 @@ def two_divisors() -> ErratumResult:
 def unreleased_query() -> ErratumResult:
     """Compute the sensitivity of a query that contains an unreleased minimiser."""
     records, curvature, bound = 100, 0.1, 2.0
-    drawn = -1.0 - curvature  # the same fresh b for both data sets
+    noise = -1.0 - curvature  # the same fresh b for both data sets
 
     def query(slopes: np.ndarray) -> float:
-        x = -(slopes.mean() + drawn) / curvature
+        x = -(slopes.mean() + noise) / curvature
         losses = np.where(slopes > 0, x, bound - x)
         return float(losses.clip(0, bound).mean())
 
-    same = np.ones(records)
-    replaced = np.where(np.arange(records) == 0, -1.0, 1.0)
-    change, assumed = abs(query(same) - query(replaced)), 2 * bound / records
+    original_slopes = np.ones(records)
+    replaced_slopes = np.where(np.arange(records) == 0, -1.0, 1.0)
+    change, assumed = abs(query(original_slopes) - query(replaced_slopes)), 2 * bound / records
     description = (
         f"{records} losses of slope 1 in [0, {bound:g}], one of slope -1 in the neighbour, m = "
         f"{curvature:g}: the tested loss moves by {change:.3f}; with x held fixed, as in Lemma 12, "
@@ -191,36 +191,43 @@ def _below(query: float, svt: SparseVector, times: int, fresh: bool) -> float:
 
 @erratum("E4.7")
 def coin() -> ErratumResult:
-    """Test the published scales, and the privacy cost of a new threshold at each test."""
+    """Test the published noise scales, and the cost of a new random threshold for each test."""
     count, bound, tests, records = 15, 2.0, 20, 7000
-    printed = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
-    top = 1 - _below(0.01, printed, 1, True)
-    single = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
+    published_svt = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
+    send_probability = 1 - _below(0.01, published_svt, 1, True)
+    single_release_svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     loss = {
-        fresh: abs(math.log(_below(1.0, single, tests, fresh) / _below(0.0, single, tests, fresh)))
+        fresh: abs(
+            math.log(
+                _below(1.0, single_release_svt, tests, fresh)
+                / _below(0.0, single_release_svt, tests, fresh)
+            )
+        )
         for fresh in (False, True)
     }
-    sent = _sent_before_abort(count, [True] * (2 * count))
-    fixed = 2 * bound / records
+    sent_count = _sent_before_abort(count, [True] * (2 * count))
+    fixed_model_change = 2 * bound / records
     description = (
         f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
-        f"probability {top:.4f}. {tests} tests answered 'below': loss {loss[True]:.2f} if the "
-        f"threshold is sampled again each time, {loss[False]:.2f} if once; {single.epsilon:g} is "
-        f"claimed. 'Abort if count > c' sends {sent} messages where c = {count} are counted. For "
-        f"fixed models a record of {records} moves the query by {fixed:.2g}, where {2 * bound:g} "
-        "is published."
+        f"probability {send_probability:.4f}. {tests} tests answered 'below': loss "
+        f"{loss[True]:.2f} if the threshold is sampled again each time, {loss[False]:.2f} if once; "
+        f"{single_release_svt.epsilon:g} is claimed. 'Abort if count > c' sends {sent_count} "
+        f"messages where c = {count} are counted. For fixed models a record of {records} moves the "
+        f"query by {fixed_model_change:.2g}, where {2 * bound:g} is published."
     )
     return finding(
         "epsilon of the tests",
-        single.epsilon,
+        single_release_svt.epsilon,
         loss[True],
-        loss[True] > single.epsilon >= loss[False] and abs(top - 0.5) < 0.01 and sent == count + 1,
+        loss[True] > single_release_svt.epsilon >= loss[False]
+        and abs(send_probability - 0.5) < 0.01
+        and sent_count == count + 1,
         description,
     )
 
 
 def _sent_before_abort(count: int, above: list[bool]) -> int:
-    """Count the messages of Algorithm 3, which stops if the count after sending exceeds c."""
+    """Count the messages that Algorithm 3 sends before it stops, with more than c messages."""
     sent = 0
     for answer in above:
         sent += answer
@@ -234,20 +241,23 @@ def two_eigenvalues() -> ErratumResult:
     """Test that the log-Jacobian is at most ln(1 + kappa), not 2.8 kappa."""
     samples = 2000
     rng = np.random.default_rng(8)
-    worst = 0.0
+    largest_ratio = 0.0
     for _ in range(samples):
-        curvature, size = rng.uniform(0.5, 3.0), rng.uniform(0.0, 1.0)
+        curvature, curvature_bound = rng.uniform(0.5, 3.0), rng.uniform(0.0, 1.0)
         u, v = rng.normal(size=(2, 4))
         u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
-        root = rng.normal(size=(4, 4))
-        base = curvature * np.eye(4) + root @ root.T
+        factor = rng.normal(size=(4, 4))
+        base = curvature * np.eye(4) + factor @ factor.T
         first, second = (
-            base + share * size * np.outer(w, w)
-            for w, share in zip((u, v), rng.uniform(size=2), strict=True)
+            base + weight * curvature_bound * np.outer(w, w)
+            for w, weight in zip((u, v), rng.uniform(size=2), strict=True)
         )
-        log = abs(np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1])
-        worst = max(worst, log / np.log1p(size / curvature))
+        log_ratio = abs(np.linalg.slogdet(first)[1] - np.linalg.slogdet(second)[1])
+        largest_ratio = max(largest_ratio, log_ratio / np.log1p(curvature_bound / curvature))
     description = (
-        f"{samples} pairs of Hessians that differ by one record: at most {worst:.3f} ln(1 + kappa)."
+        f"{samples} pairs of Hessians that differ by one record: at most {largest_ratio:.3f} "
+        "ln(1 + kappa)."
     )
-    return finding("log-Jacobian / ln(1 + kappa)", 2.8, worst, worst <= 1 + 1e-9, description)
+    return finding(
+        "log-Jacobian / ln(1 + kappa)", 2.8, largest_ratio, largest_ratio <= 1 + 1e-9, description
+    )

@@ -1,4 +1,4 @@
-"""Paper 003: consensus plus innovation (E3)."""
+"""Errata of Wang et al.: consensus plus innovation (E3)."""
 
 from __future__ import annotations
 
@@ -7,24 +7,27 @@ import numpy as np
 from .base import ErratumResult, erratum, finding
 
 T, GAIN, LOSS = 20, 0.8, 0.5
+"""Number of messages, contraction per iteration, and privacy loss of one changed measurement."""
 
 
-def _losses(own_noisy: bool, changed: list[int]) -> np.ndarray:
-    """Return the loss of each message of an agent, given all earlier ones, in units of the noise.
+def _losses(starts_from_noisy: bool, changed: list[int]) -> np.ndarray:
+    """Return the privacy loss of each message of an agent, given all earlier messages.
 
-    ``own_noisy``: the update starts from what was sent, as printed, or from the hidden value.
+    The shift of a message is divided by the scale of its noise. The data change at the times
+    ``changed``. If ``starts_from_noisy``, updates start from the sent value, as published, else
+    from the agent's exact value.
     """
     state_shift, shifts = 0.0, np.zeros(T)
     for t in range(1, T):
         shift = LOSS if t - 1 in changed else 0.0
-        state_shift = shift + (0.0 if own_noisy else GAIN * state_shift)
+        state_shift = shift + (0.0 if starts_from_noisy else GAIN * state_shift)
         shifts[t] = state_shift
     return np.abs(shifts)
 
 
 @erratum("E3.1")
 def two_units() -> ErratumResult:
-    """Compare the loss if one measurement changes with the loss if the whole stream changes."""
+    """Compare the privacy loss if one measurement changes with that if all measurements change."""
     single, stream = _losses(True, [3]).sum(), _losses(True, list(range(T))).sum()
     description = (
         f"{T} messages of loss {LOSS:g}; given the messages before, one changed measurement moves "
@@ -41,7 +44,7 @@ def two_units() -> ErratumResult:
 
 @erratum("E3.2")
 def geometric_sum() -> ErratumResult:
-    """Sum the losses of a stream from t = 1."""
+    """Sum the privacy losses of a stream of measurements, which starts at t = 1."""
     q, p = 0.4, 0.8
     total = float(np.sum((q / p) ** np.arange(1, 200)))
     claimed = p / (p - q)
@@ -81,12 +84,16 @@ def first_steps() -> ErratumResult:
 
 @erratum("E3.4")
 def own_exact_value() -> ErratumResult:
-    """Compute the loss of a measurement if agents start from their exact values."""
-    printed, exact_start = _losses(True, [3]).sum(), _losses(False, [3]).sum()
+    """Compute the privacy loss of one measurement if updates start from the exact own values."""
+    published, exact_start = _losses(True, [3]).sum(), _losses(False, [3]).sum()
     description = (
-        f"Update from the noisy own value, as published: {printed:g}; from the hidden one: "
+        f"Update from the noisy own value, as published: {published:g}; from the hidden one: "
         f"{exact_start:.3f}."
     )
     return finding(
-        "epsilon of one measurement", printed, exact_start, exact_start > 2 * printed, description
+        "epsilon of one measurement",
+        published,
+        exact_start,
+        exact_start > 2 * published,
+        description,
     )

@@ -1,4 +1,4 @@
-"""Result of a computation about one erratum, and the registry of the computations."""
+"""Result of the computation for one erratum, and the registry of these computations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ErratumResult:
     quantity : str
         Compared quantity, with its unit.
     claimed, computed : float
-        Value by the text, and value by the computation.
+        Value according to the paper, and computed value.
     outcome : {"confirmed", "in part", "refuted"}
         Verdict on the suspected error, decided by the numbers of this computation alone.
     description : str
@@ -49,14 +49,14 @@ def finding(
     quantity: str, claimed: float, computed: float, holds: bool, description: str,
     partly: bool = False,
 ) -> ErratumResult:  # fmt: skip
-    """Return the outcome of a computation: confirmed or in part if the error exists, else refuted.
+    """Return the result of a computation with its outcome: confirmed, in part, or refuted.
 
     Parameters
     ----------
     quantity : str
         Compared quantity, with its unit.
     claimed, computed : float
-        Value by the text, and value by the computation.
+        Value according to the paper, and computed value.
     holds : bool
         True if the numbers show the suspected error.
     description : str

@@ -1,4 +1,4 @@
-"""Paper 000: gradient descent with consensus (E0)."""
+"""Errata of Showkatbakhsh et al.: gradient descent with consensus (E0)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ from .base import ErratumResult, erratum, finding
 AGENTS, HORIZON = 6, 10
 
 
-def _scene(runs: int = 3):
+def _mean_estimation(runs: int = 3):
+    """Build the problem, a ring of agents and the random streams of some runs."""
     streams = Streams(1, tuple(range(runs)))
     problem = mean_estimation.build(streams, AGENTS, records=50, dim=3, box=5.0)
     return problem, networks.build(streams, "ring", AGENTS), streams
 
 
-def _ended(algorithm, problem, network, streams) -> dict:
+def _final_observables(algorithm, problem, network, streams) -> dict:
+    """Return the quantities that a run shows after its last iteration."""
     observables: dict = {}
     horizon = np.array([HORIZON])
     algorithm.run(
@@ -35,46 +37,54 @@ def _ended(algorithm, problem, network, streams) -> dict:
 
 @erratum("E0.1")
 def exact_last_message() -> ErratumResult:
-    """Reconstruct the gradient of an agent from its last message, which has no noise."""
-    problem, network, streams = _scene()
-    miss = {}
+    """Reconstruct the gradient of each agent from its last message, which has no noise."""
+    problem, network, streams = _mean_estimation()
+    relative_errors = {}
     for stage_two in ("literal", "repaired"):
         algorithm = GradientDescent(stage_two=stage_two)
-        noisy = algorithm.calibrate(Budget(1.0, 1e-6), problem, network, HORIZON)
-        miss[stage_two] = float(_ended(noisy, problem, network, streams)["reconstruction"].max())
+        calibrated = algorithm.calibrate(Budget(1.0, 1e-6), problem, network, HORIZON)
+        relative_errors[stage_two] = float(
+            _final_observables(calibrated, problem, network, streams)["reconstruction"].max()
+        )
     description = (
         f"{AGENTS} agents estimate a mean at epsilon 1, delta 1e-6, T = {HORIZON}. An eavesdropper "
         "computes each agent's mean of records from its messages: z + T (y(T+1)-z). Relative error "
-        f"if the last message is x(T): {miss['literal']:.1e}; if it is x(T) + n(T): "
-        f"{miss['repaired']:.3g}."
+        f"if the last message is x(T): {relative_errors['literal']:.1e}; if it is x(T) + n(T): "
+        f"{relative_errors['repaired']:.3g}."
     )
-    return finding("epsilon", 1.0, math.inf, miss["literal"] < 1e-9 < miss["repaired"], description)
+    return finding(
+        "epsilon",
+        1.0,
+        math.inf,
+        relative_errors["literal"] < 1e-9 < relative_errors["repaired"],
+        description,
+    )
 
 
 @erratum("E0.2")
 def generous_theorem() -> ErratumResult:
-    """Compare Theorem 1 with the exact condition, which permits a larger loss."""
+    """Compare the mu^2 that Theorem 1 permits with that of the exact condition."""
     pairs = [
         (delta, theorem_1_allowance(4.0, delta), float(gaussian_mu(4.0, delta)) ** 2)
         for delta in (1e-3, 1e-6, 1e-9)
     ]
-    lines = [
+    texts = [
         f"delta {delta:g}: mu^2 at most {paper:.3f} by Theorem 1, {exact:.3f} exactly"
         for delta, paper, exact in pairs
     ]
     return finding(
-        "mu^2", pairs[0][1], pairs[0][2], all(p < e for _, p, e in pairs), "; ".join(lines) + "."
+        "mu^2", pairs[0][1], pairs[0][2], all(p < e for _, p, e in pairs), "; ".join(texts) + "."
     )
 
 
 @erratum("E0.3")
 def proposition_2() -> ErratumResult:
-    """Test Proposition 2, in which the sensitivity is not squared."""
+    """Test the noise of Proposition 2, which does not square the sensitivity."""
     epsilon, delta, change = 0.9, 1e-5, 4.0
     sigma = math.sqrt(2 * math.log(1.25 / delta) * change) / epsilon
     exact = float(gaussian_epsilon(change / sigma, delta))
     squared = float(gaussian_epsilon(math.sqrt(change) / sigma, delta))
-    problem, network, _ = _scene()
+    problem, network, _ = _mean_estimation()
     budget = Budget(1.0, 1e-6)
     noise = [
         GradientDescent(sensitivity=kind).calibrate(budget, problem, network, HORIZON).noise.scale
@@ -98,14 +108,14 @@ def proposition_2() -> ErratumResult:
 
 @erratum("E0.4")
 def released_average() -> ErratumResult:
-    """Compare the mean of the released models with that of x(T): it contains the last noise."""
-    problem, network, streams = _scene(runs=400)
-    noisy = GradientDescent().calibrate(Budget(1.0, 1e-3), problem, network, HORIZON)
-    observables = _ended(noisy, problem, network, streams)
-    gap = (observables["released"] - observables["internal"]).mean(-2)
-    distance = float((gap**2).sum(-1).mean())
-    first = 1.0 / problem.records
-    scale = noisy.noise.scale * first * HORIZON**-noisy.decay
+    """Compute the squared distance of the mean released model to the mean of x(T)."""
+    problem, network, streams = _mean_estimation(runs=400)
+    calibrated = GradientDescent().calibrate(Budget(1.0, 1e-3), problem, network, HORIZON)
+    observables = _final_observables(calibrated, problem, network, streams)
+    difference = (observables["released"] - observables["internal"]).mean(-2)
+    distance = float((difference**2).sum(-1).mean())
+    first_step = 1.0 / problem.records
+    scale = calibrated.noise.scale * first_step * HORIZON**-calibrated.decay
     expected = problem.dim * scale**2 / AGENTS
     description = (
         f"Theorem 2 concerns the mean of x(T); the mean of the sent models is {distance:.3g} from "
@@ -138,9 +148,9 @@ def harmonic_sum() -> ErratumResult:
 def two_roots() -> ErratumResult:
     """Compare the square root of T in Corollary 2 with the fourth root that its proof gives."""
     horizon = 1000
-    printed, proven = horizon**-0.5, horizon**-0.25
+    published, proven = horizon**-0.5, horizon**-0.25
     description = (
-        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) states {printed:.4f}; no case "
-        "was found in which the smaller bound fails."
+        f"T = {horizon}: twice Theorem 2 has {proven:.3f} where (17) states {published:.4f}; no "
+        "case was found in which the smaller bound fails."
     )
-    return finding("factor of the third term", printed, proven, proven > printed, description)
+    return finding("factor of the third term", published, proven, proven > published, description)

@@ -1,4 +1,4 @@
-"""Paper 004, section 5: the functional mechanism (E4.9)."""
+"""Errata of Ding, chapter 6: the functional mechanism (E4.9)."""
 
 from __future__ import annotations
 
@@ -19,26 +19,31 @@ from .base import ErratumResult, erratum, finding
 
 DIM, MEAN = 13, 0.4
 PUBLIC_MEANS = 0.48, 0.67
-"""Of sex in the US and in the Adult data, which the experiments take for public."""
+"""Means of sex in the US and the Adult data, which the experiments treat as public."""
 
 
 @erratum("E4.9a")
 def average_share() -> ErratumResult:
-    """Test the average in Theorem 18 with the tight and the published sensitivity."""
+    """Test the averaged epsilon of Theorem 18 at the tight and the published sensitivity."""
     split = 10.0
     # x = x' = e_s, (y, z) from (0, 1) to (1, 0): only coefficients of w_s change, by 1 and by 1.
     change = 2.0
     claimed = split / DIM + (DIM - 1) / DIM
-    tight = split * change / Sensitivity(DIM, "penal", MEAN).l1
-    slack = split * change / paper_sensitivity("l1", DIM, fair=True)
+    tight_loss = split * change / Sensitivity(DIM, "penal", MEAN).l1
+    published_loss = split * change / paper_sensitivity("l1", DIM, fair=True)
     description = (
         f"d = {DIM}, eps_s = {split:g}, eps_n = 1; one record with a single feature changes by "
-        f"{change:g}, all of it in w_s. Loss {slack:.2f} with the published Delta_1 = "
+        f"{change:g}, all of it in w_s. Loss {published_loss:.2f} with the published Delta_1 = "
         f"{paper_sensitivity('l1', DIM, fair=True):g} (claimed {claimed:.2f}): holds by slack. "
-        f"With the tight Delta_1 = {Sensitivity(DIM, 'penal', MEAN).l1:.2f}: {tight:.2f}."
+        f"With the tight Delta_1 = {Sensitivity(DIM, 'penal', MEAN).l1:.2f}: {tight_loss:.2f}."
     )
     return finding(
-        "epsilon (eps_n = 1)", claimed, tight, tight > claimed >= slack, description, partly=True
+        "epsilon (eps_n = 1)",
+        claimed,
+        tight_loss,
+        tight_loss > claimed >= published_loss,
+        description,
+        partly=True,
     )
 
 
@@ -71,37 +76,41 @@ def moving_mean() -> ErratumResult:
 
 @erratum("E4.9c")
 def l2_share() -> ErratumResult:
-    """Compute the loss of the block of w_s, which has more than 1/d of Delta_2."""
+    """Compute the loss by the coefficients of w_s, which have more than 1/d of Delta_2."""
     split = 50.0
-    box, sensitivity = math.sqrt(9 + (2 * DIM - 1) / 16), paper_sensitivity("l2", DIM, fair=True)
+    block_norm, sensitivity = (
+        math.sqrt(9 + (2 * DIM - 1) / 16),
+        paper_sensitivity("l2", DIM, fair=True),
+    )
     tight = Sensitivity(DIM, "penal", MEAN).l2
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s
     claimed = split / DIM + (DIM - 1) / DIM
     loss, loss_tight = split * change / sensitivity, split * change / tight
-    signed, separate, absolute = (
+    signed_break, separate_break, absolute_break = (
         min(
             _breaks_at(Sensitivity(DIM, form, mean).same_row_l2, sensitivity)
             for mean in PUBLIC_MEANS
         )
         for form in ("plus", "penal", "perrec")
     )
-    near_zero = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, sensitivity)
+    small_mean_break = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, sensitivity)
     description = (
-        f"d = {DIM}: the block has {box / sensitivity:.3f} of the bound in the unit box, not "
-        f"{1 / DIM:.3f}. eps_s = {split:g} eps_n, one pair: {loss:.1f} with the published Delta_2, "
-        f"{loss_tight:.1f} with a tight one; claimed {claimed:.1f}. By the exact delta (eps_n = "
-        "0.01, delta = 1e-5, the experiments' public means 0.48 and 0.67) the published Delta_2 "
-        f"keeps the claim until eps_s = {signed:.0f} eps_n where the covariance has one sign, "
-        f"{separate:.0f} eps_n where it is a block of its own, and always as a sum of absolute "
-        f"values; that one breaks at {near_zero:.0f} eps_n where the mean is 0.01."
+        f"d = {DIM}: the block has {block_norm / sensitivity:.3f} of the bound in the unit box, "
+        f"not {1 / DIM:.3f}. eps_s = {split:g} eps_n, one pair: {loss:.1f} with the published "
+        f"Delta_2, {loss_tight:.1f} with a tight one; claimed {claimed:.1f}. By the exact delta "
+        "(eps_n = 0.01, delta = 1e-5, the experiments' public means 0.48 and 0.67) the published "
+        f"Delta_2 keeps the claim until eps_s = {signed_break:.0f} eps_n where the covariance has "
+        f"one sign, {separate_break:.0f} eps_n where it is a block of its own, and always as a sum "
+        f"of absolute values; that one breaks at {small_mean_break:.0f} eps_n where the mean is "
+        "0.01."
     )
     return finding(
         "loss relative to eps_n",
         claimed,
         loss_tight,
-        box / sensitivity > 1 / DIM
+        block_norm / sensitivity > 1 / DIM
         and loss_tight > claimed
-        and signed < separate < math.inf == absolute,
+        and signed_break < separate_break < math.inf == absolute_break,
         description,
         partly=True,
     )
@@ -110,9 +119,7 @@ def l2_share() -> ErratumResult:
 def _breaks_at(
     change: float, sensitivity: float, eps_n: float = 0.01, delta: float = 1e-5
 ) -> float:
-    """Return the smallest eps_s over eps_n from which a pair in w_s alone needs more delta than
-    claimed.
-    """
+    """Return the smallest eps_s over eps_n at which a change in w_s alone exceeds the delta."""
     for split in np.geomspace(1.0, 3000.0, 300):
         eps_s = split * eps_n
         mu = change / (sensitivity * extended_gaussian_scale(Budget(eps_s, delta)))
@@ -124,8 +131,8 @@ def _breaks_at(
 
 @erratum("E4.9d")
 def extended_gaussian() -> ErratumResult:
-    """Test the extended Gaussian mechanism at small and large epsilon."""
-    worst = max(
+    """Compare the exact epsilon of the extended Gaussian mechanism with 18 claimed budgets."""
+    largest_ratio = max(
         float(gaussian_epsilon(1 / extended_gaussian_scale(Budget(e, d)), d)) / e
         for e in (0.1, 0.5, 1.0, 3.0, 10.0, 50.0)
         for d in (1e-3, 1e-5, 1e-9)
@@ -133,12 +140,16 @@ def extended_gaussian() -> ErratumResult:
     x = np.full(DIM, 1 / math.sqrt(DIM))
     products = np.outer(x, x) / 8
     merged = np.concatenate([np.diag(products), 2 * products[np.triu_indices(DIM, 1)]])
-    ordered, unique = float(np.linalg.norm(products)), float(np.linalg.norm(merged))
+    ordered_norm, monomial_norm = float(np.linalg.norm(products)), float(np.linalg.norm(merged))
     description = (
-        f"18 pairs of epsilon and delta: at most {worst:.3f} of what is claimed. Quadratic "
-        f"coefficients of one record: norm {ordered:.3f} as d^2 products, {unique:.3f} as "
-        "monomials, so that Delta_2 depends on which is meant."
+        f"18 pairs of epsilon and delta: at most {largest_ratio:.3f} of what is claimed. Quadratic "
+        f"coefficients of one record: norm {ordered_norm:.3f} as d^2 products, {monomial_norm:.3f} "
+        "as monomials, so that Delta_2 depends on which is meant."
     )
     return finding(
-        "exact epsilon / claimed", 1.0, worst, worst <= 1 and unique > 1.1 * ordered, description
+        "exact epsilon / claimed",
+        1.0,
+        largest_ratio,
+        largest_ratio <= 1 and monomial_norm > 1.1 * ordered_norm,
+        description,
     )

@@ -1,4 +1,4 @@
-"""Paper 001: local differential privacy (E1)."""
+"""Errata of Xiao et al.: local differential privacy (E1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .base import ErratumResult, erratum, finding
 
 @erratum("E1.1")
 def output_dependent() -> ErratumResult:
-    """Test a bound that varies with the output; mechanisms that are not LDP satisfy it."""
+    """Test a loss bound that depends on the output; mechanisms without local DP satisfy it."""
     outputs = np.array([1.0, 10.0, 100.0, 1000.0])
     losses = np.abs(((outputs - 1) ** 2 - outputs**2) / 2)  # N(0, 1) against N(1, 1)
     description = (
@@ -33,7 +33,7 @@ def output_dependent() -> ErratumResult:
 
 @erratum("E1.2")
 def all_coordinates() -> ErratumResult:
-    """Compute the loss of Laplace noise on d coordinates."""
+    """Compute the privacy loss of Laplace noise if all d coordinates change."""
     dim, level = 10, 0.1
     change = np.full(dim, level)  # a gradient that moves by B_inf in each coordinate
     output = -np.ones(dim)
@@ -49,8 +49,8 @@ def all_coordinates() -> ErratumResult:
 
 @erratum("E1.3")
 def label_coding() -> ErratumResult:
-    """Compute the change of a gradient for labels -1 and +1: 2/b."""
-    far = 20.0
+    """Compute the largest change of a gradient for labels -1 and +1, which is 2/b."""
+    weight = 20.0
 
     def gradient(x: list[float], y: int) -> np.ndarray:
         """Return the gradient of a record at w.
@@ -68,10 +68,10 @@ def label_coding() -> ErratumResult:
         """
         return -y * np.asarray(x) * expit(-y * np.dot(x, w))
 
-    w = np.array([0.0, -far, far])
+    w = np.array([0.0, -weight, weight])
     positive, negative = gradient([1.0, 1.0, 0.0], 1), gradient([1.0, 0.0, 1.0], -1)
     change = float(np.abs(positive - negative).max())
-    coded = gradient([1.0, 1.0, 0.0], 0)
+    zero_label_gradient = gradient([1.0, 1.0, 0.0], 0)
     description = (
         "Records ((1,1,0), +1) and ((1,0,1), -1), features in [0, 1], model (0, -20, 20): the "
         f"gradient's first coordinate moves by {change:.6f} / b. With labels {{0, 1}} the bound is "
@@ -81,54 +81,53 @@ def label_coding() -> ErratumResult:
         "change of b times the gradient",
         1.0,
         change,
-        change > 1.99 and not coded.any(),
+        change > 1.99 and not zero_label_gradient.any(),
         description,
     )
 
 
 @erratum("E1.4")
 def average_loss() -> ErratumResult:
-    """Compare the mean loss of a random aggregate with its largest loss."""
+    """Compare the mean privacy loss of a random aggregation with the largest one."""
     length, beta, change = 0.5, 6.0, 1e-4
-    setting = np.array(length), np.array(beta), np.array(change)
-    mean = float(exact_average(*setting))
-    worst = float(realised_loss(np.array(2.0), *setting)) / (beta * change)
-    outside = 1 - float(share_inside(*setting[:2]))
-    exceeded = _share_above_the_footnote(50, 0.5, 4.0, 0.1, delta=0.01)
+    parameters = np.array(length), np.array(beta), np.array(change)
+    mean_loss = float(exact_average(*parameters))
+    largest_loss = float(realised_loss(np.array(2.0), *parameters)) / (beta * change)
+    outside_probability = 1 - float(share_inside(*parameters[:2]))
+    exceeding_fraction = _share_above_the_footnote(50, 0.5, 4.0, 0.1, delta=0.01)
     description = (
         f"One output uniform on {length:g} plus Laplace noise, beta = {beta:g}: averaged "
-        f"{mean:.3f} of the loss with fixed weights; outside the interval, with probability "
-        f"{outside:.2f}, all of it. Footnote 1 composes losses that depend on the output: of "
-        f"20,000 runs of 50 outputs {exceeded:.2g} exceed its total, and delta = 0.01 would allow "
-        "more; the argument needs a privacy filter, a counterexample was not found."
+        f"{mean_loss:.3f} of the loss with fixed weights; outside the interval, with probability "
+        f"{outside_probability:.2f}, all of it. Footnote 1 composes losses that depend on the "
+        f"output: of 20,000 runs of 50 outputs {exceeding_fraction:.2g} exceed its total, and "
+        "delta = 0.01 would allow more; the argument needs a privacy filter, a counterexample was "
+        "not found."
     )
     return finding(
         "loss over alpha beta B",
-        mean,
-        worst,
-        mean < 0.9 and abs(worst - 1) < 1e-9,
+        mean_loss,
+        largest_loss,
+        mean_loss < 0.9 and abs(largest_loss - 1) < 1e-9,
         description,
         partly=True,
     )
 
 
 def _share_above_the_footnote(count, length, beta, change, delta, runs=20_000) -> float:
-    """Compute the fraction of runs whose loss against a shifted interval exceeds the total of
-    footnote 1.
-    """
+    """Return the fraction of runs whose loss exceeds the total of footnote 1."""
     rng = np.random.default_rng(9)
     x = rng.uniform(0, length, (runs, count)) + rng.laplace(size=(runs, count)) / beta
     losses = realised_loss(x, length, beta, change)
-    moved = log_mass(np.abs(x - length / 2 + change), np.array(length), beta)
-    lost = (log_mass(np.abs(x - length / 2), np.array(length), beta) - moved).sum(1)
-    total = (np.expm1(losses) * losses / (np.exp(losses) + 1)).sum(1)
-    total += np.sqrt(-2 * (losses**2).sum(1) * math.log(delta))
-    return float((lost > total).mean())
+    shifted_mass = log_mass(np.abs(x - length / 2 + change), np.array(length), beta)
+    realised = (log_mass(np.abs(x - length / 2), np.array(length), beta) - shifted_mass).sum(1)
+    footnote_total = (np.expm1(losses) * losses / (np.exp(losses) + 1)).sum(1)
+    footnote_total += np.sqrt(-2 * (losses**2).sum(1) * math.log(delta))
+    return float((realised > footnote_total).mean())
 
 
 @erratum("E1.8")
 def dual_sign() -> ErratumResult:
-    """Run ADMM with the published sign of the dual update, which drives agents apart."""
+    """Run ADMM with the published sign of the dual update, for which it diverges."""
     rounds, penalty, step = 60, 4.0, 0.5
     targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
     agents = len(targets)
@@ -155,23 +154,25 @@ def dual_sign() -> ErratumResult:
 
 @erratum("E1.9")
 def exponent_of_the_bound() -> ErratumResult:
-    """Compare (27), which has omega in place of beta, with the average loss."""
+    """Compare (27), whose exponent has omega in place of beta, with the average loss."""
     length, beta, change = 0.5, 6.0, 0.01
     x = np.linspace(0, (length - change) / 2, 2001)[:, None]
     y = np.linspace(0, length, 2001)
-    inside, moved = (
+    inside_mass, shifted_mass = (
         np.trapezoid(
             np.trapezoid(beta / (2 * length) * np.exp(-beta * np.abs(x - y - shift)), y, axis=1),
             x[:, 0],
         )
         for shift in (0.0, -change)
     )
-    printed = math.log(math.exp(length * change) * (1 - 2 * inside) + 2 * moved) / (beta * change)
+    published = math.log(math.exp(length * change) * (1 - 2 * inside_mass) + 2 * shifted_mass) / (
+        beta * change
+    )
     average = float(exact_average(np.array(length), np.array(beta), np.array(change)))
     description = (
-        f"omega = {length:g}, beta = {beta:g}, alpha B = {change:g}: (27) gives {printed:.3f}, the "
-        f"average is {average:.3f}; with e^(alpha beta B), as in (11), it is close to it."
+        f"omega = {length:g}, beta = {beta:g}, alpha B = {change:g}: (27) gives {published:.3f}, "
+        f"the average is {average:.3f}; with e^(alpha beta B), as in (11), it is close to it."
     )
     return finding(
-        "average loss over alpha beta B", printed, average, average > printed, description
+        "average loss over alpha beta B", published, average, average > published, description
     )

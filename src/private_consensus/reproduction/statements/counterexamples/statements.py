@@ -22,7 +22,7 @@ PARTS = {
     "E4.12": ("concentrated.lemma_8", 0, "a divergence of a sample, divided by the order"),
     "E4.13": ("sgd.lemma_18", 0, "the recursion (41) with the same power of T twice"),
 }
-"""Computation of the statement, index of the part that the erratum concerns, and quantity."""
+"""Computation for the statement, index of the inequality of the erratum, and its content."""
 
 
 def _register(number: str, computation: str, index: int, quantity: str) -> None:

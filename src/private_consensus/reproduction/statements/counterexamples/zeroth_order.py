@@ -1,4 +1,4 @@
-"""Paper 002: D-ZOA (E2)."""
+"""Errata of Gratton et al.: D-ZOA (E2)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .base import ErratumResult, erratum, finding
 DELTA = 1e-3
 
 
-def _level(epsilon: float) -> float:
-    """Return mu of the noise (25) for an epsilon per iteration."""
+def _mu_of_noise(epsilon: float) -> float:
+    """Return the Gaussian-DP parameter mu of the noise (25), for an epsilon per iteration."""
     return epsilon / math.sqrt(2.1 * math.log(1.25 / DELTA))
 
 
 @erratum("E2.1")
 def vanishing_noise() -> ErratumResult:
-    """Compute the randomness of the output, which shrinks with each step of the loop."""
+    """Compare the standard deviation of the output with the noise that Theorem 1 assumes."""
     epsilon = 0.15
     claimed, deviation = noise_of_theorem_1(epsilon), deviation_of_the_output(epsilon)
     description = (
@@ -38,10 +38,10 @@ def vanishing_noise() -> ErratumResult:
 
 @erratum("E2.2")
 def upper_bound_as_variance() -> ErratumResult:
-    """Compute epsilon for the standard deviation that the output has."""
+    """Compute epsilon at the actual standard deviation of the output."""
     epsilon = 0.15
     ratio = noise_of_theorem_1(epsilon) / deviation_of_the_output(epsilon)
-    exact = float(gaussian_epsilon(ratio * _level(epsilon), DELTA))
+    exact = float(gaussian_epsilon(ratio * _mu_of_noise(epsilon), DELTA))
     description = (
         f"Steps of (27), L = 1: the output's deviation is {1 / ratio:.3f} of the upper bound of "
         f"Lemma 2. Gaussian noise of that deviation has epsilon {exact:.2f}."
@@ -51,7 +51,7 @@ def upper_bound_as_variance() -> ErratumResult:
 
 @erratum("E2.4")
 def private_step() -> ErratumResult:
-    """Compute the public step size from the private data of two neighbours."""
+    """Compute the public step size, which depends on private data, for two neighbours."""
     X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     norms = [
         float(np.linalg.norm(np.linalg.lstsq(X, y, rcond=None)[0]))
@@ -67,14 +67,15 @@ def private_step() -> ErratumResult:
 
 @erratum("E2.5")
 def composition() -> ErratumResult:
-    """Compare (29) with the exact total of Gaussian noise."""
+    """Compare the total epsilon (29) with the exact total of Gaussian noise."""
     claimed = float(total_epsilon(1.0, DELTA, 200))
-    exact = float(gaussian_epsilon(_level(1.0) * math.sqrt(200), DELTA))
-    low = float(gaussian_epsilon(_level(0.15) * math.sqrt(200), DELTA))
+    exact = float(gaussian_epsilon(_mu_of_noise(1.0) * math.sqrt(200), DELTA))
+    small_budget_total = float(gaussian_epsilon(_mu_of_noise(0.15) * math.sqrt(200), DELTA))
     description = (
         f"200 iterations of epsilon 1, delta 1e-3, true Gaussian noise: (29) says {claimed:.1f}, "
         f"the exact value is {exact:.1f}. At 0.15 an iteration (29) says "
-        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {low:.2f}: safe there."
+        f"{float(total_epsilon(0.15, DELTA, 200)):.2f}, exactly {small_budget_total:.2f}: safe "
+        "there."
     )
     return finding("total epsilon", claimed, exact, exact > claimed, description)
 
@@ -84,7 +85,7 @@ def unbounded_gradient() -> ErratumResult:
     """Compute a gradient that exceeds c1 = 1 although all features are normalised."""
     response = 10.0
     norm = abs(2 * response)
-    exact = float(gaussian_epsilon(norm * _level(0.15), DELTA))
+    exact = float(gaussian_epsilon(norm * _mu_of_noise(0.15), DELTA))
     description = (
         f"|x| = 1, y = {response:g}, beta = 0: |2x(x'beta - y)| = {norm:g}, and c1 = 1 is assumed. "
         f"Noise for c1 = 1 then gives epsilon {exact:.2f}."
@@ -94,25 +95,26 @@ def unbounded_gradient() -> ErratumResult:
 
 @erratum("E2.7")
 def one_point_argument() -> ErratumResult:
-    """Test the distance of two minimisers, whose bound follows from monotonicity."""
+    """Test the bound on the distance of two minimisers, which follows from monotonicity."""
     samples = 500
     rng = np.random.default_rng(6)
-    worst = 0.0
+    largest_ratio = 0.0
     for _ in range(samples):
-        A, c, r = rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3)), 0.5
-        hessians = [a @ a.T + r * np.eye(3) for a in A]
-        x = [np.linalg.solve(h, -linear) for h, linear in zip(hessians, c, strict=True)]
-        at_second = [h @ x[1] + linear for h, linear in zip(hessians, c, strict=True)]
-        change = np.linalg.norm(at_second[0] - at_second[1])
-        worst = max(worst, float(np.linalg.norm(x[0] - x[1]) * r / change))
+        A, linear_terms, ridge = rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3)), 0.5
+        hessians = [a @ a.T + ridge * np.eye(3) for a in A]
+        x = [np.linalg.solve(h, -linear) for h, linear in zip(hessians, linear_terms, strict=True)]
+        gradients = [h @ x[1] + linear for h, linear in zip(hessians, linear_terms, strict=True)]
+        change = np.linalg.norm(gradients[0] - gradients[1])
+        largest_ratio = max(largest_ratio, float(np.linalg.norm(x[0] - x[1]) * ridge / change))
     description = (
-        f"{samples} pairs of strongly convex quadratics: at most {worst:.3f} of the bound, which "
-        "monotonicity proves; the published argument, which equates the two minimisers, does not."
+        f"{samples} pairs of strongly convex quadratics: at most {largest_ratio:.3f} of the bound, "
+        "which monotonicity proves; the published argument, which equates the two minimisers, "
+        "does not."
     )
     return finding(
         "distance of minimisers / (change of gradient / curvature)",
         1.0,
-        worst,
-        worst <= 1 + 1e-9,
+        largest_ratio,
+        largest_ratio <= 1 + 1e-9,
         description,
     )
