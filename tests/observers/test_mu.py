@@ -410,7 +410,7 @@ def test_noise_that_grows_by_eleven_orders_is_solved_in_floating_point():
     view = linear_view(system, agent(0), basis, [1, 2])
     assert np.linalg.cond(view.covariance) > 1e16
     found = certified_information(view)
-    assert found.sharp
+    assert found.is_tight
     exact = exact_information(*exact_view(system, agent(0), basis, [1, 2]), 2)
     for matrix, (truth, _) in zip(found.matrix, exact, strict=True):
         assert matrix == pytest.approx(truth.astype(float), rel=1e-7, abs=1e-12)

@@ -252,7 +252,7 @@ def drawn_bounds(measure):
 def test_the_least_of_many_p_values_is_found_without_computing_all(measure, claim):
     """A fresh list each time: what was computed once is not looked at in part any more."""
     whole = [bound.p_value(**claim) for bound in drawn_bounds(measure)]
-    part = [bound.least_p_value(**claim) for bound in drawn_bounds(measure)]
+    part = [bound.p_value_lower_bound(**claim) for bound in drawn_bounds(measure)]
     assert all(some <= all_of_it for some, all_of_it in zip(part, whole, strict=True))
     assert any(0 < some < all_of_it for some, all_of_it in zip(part, whole, strict=True))
     assert claim_p_value(drawn_bounds(measure), claim) == min(whole)

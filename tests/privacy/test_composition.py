@@ -210,5 +210,5 @@ def test_small_epsilons_of_a_profile_take_a_bounded_grid(monkeypatch):
         lambda profile, step: steps.append(step) or from_profile(profile, step),
     )
     bound = epsilon([release], delta, "pld")
-    finest = release.profile.largest() / accounting.LONGEST_PROFILE
+    finest = release.profile.largest() / accounting.MAX_PROFILE_STEPS
     assert 1e-4 <= bound <= 1e-4 + finest and min(steps) == finest

@@ -72,13 +72,13 @@ LEVELS = 48
 # Largest number of equal releases whose loss distributions are composed: the grid grows with it.
 MAX_COMPOSED = 1_000_000
 # Largest loss for which the exponential of one step of a grid of losses does not overflow.
-LARGEST_LOSS = 5e5
+MAX_LOSS = 5e5
 # Number of decimals of the result that the grid of a loss distribution resolves.
-GRID = 3
-# A result below the expected one by more than this factor is recomputed on a finer grid.
-COARSE = 4.0
+GRID_DECIMALS = 3
+# If epsilon is below the expected value by more than this factor, it is recomputed on a finer grid.
+REFINEMENT_FACTOR = 4.0
 # Largest number of grid steps up to the largest loss of a profile, which bounds time and memory.
-LONGEST_PROFILE = 1e6
+MAX_PROFILE_STEPS = 1e6
 
 _RDP_ORDERS = (
     *(1 + tenth / 10 for tenth in range(1, 100)),
@@ -95,15 +95,15 @@ class Guarantee:
     Parameters
     ----------
     epsilon, delta : float
-        ``epsilon`` is ``inf`` if no guarantee is known.
+        Parameters of the guarantee; ``epsilon`` is infinite if no guarantee is known.
     method : str
-        One of :data:`METHODS`, or ``none`` if nothing private was released.
+        Accountant: one of :data:`METHODS`, or ``none`` if nothing private was released.
     proven : bool
         True if every release's sensitivity is proven; the composition itself always is.
     note : str
-        Remark on the number.
+        Reason why a sensitivity is not proven, or another remark.
     derivation : str
-        Steps from the releases to the number; empty if it was not requested.
+        Steps from the releases to epsilon; empty if they were not requested.
     """
 
     epsilon: float
@@ -135,9 +135,9 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, with sensitivities for one neighbouring relation.
+        All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
-        In [0, 1).
+        delta of the guarantee, in [0, 1).
 
     Returns
     -------
@@ -154,7 +154,7 @@ def account(releases: Iterable[Release], delta: float) -> Guarantee:
     proven = all(release.proven for release in releases)
     notes = list(dict.fromkeys(release.note for release in releases if release.note))
     if groups is None:
-        notes.insert(0, "a data-dependent value is let out without noise")
+        notes.insert(0, "a value that depends on the data is released without noise")
         return Guarantee(math.inf, delta, "none", proven, "; ".join(notes))
     if not groups:
         return Guarantee(0.0, delta, "none", proven, "; ".join(notes))
@@ -169,9 +169,9 @@ def epsilon_by_method(releases: Iterable[Release], delta: float) -> dict[str, fl
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, with sensitivities for one neighbouring relation.
+        All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
-        In [0, 1).
+        delta of the guarantee, in [0, 1).
 
     Returns
     -------
@@ -196,9 +196,9 @@ def epsilon(
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, with sensitivities for one neighbouring relation.
+        All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
-        In [0, 1).
+        delta of the guarantee, in [0, 1).
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
         ``best`` is :func:`account`. ``gaussian`` is exact GDP, ``gaussian+pure`` adds the pure
         losses to it, ``rdp`` and ``pld`` compose numerically.
@@ -224,46 +224,47 @@ def epsilon(
 
 
 def zcdp(releases: Iterable[Release]) -> float:
-    """Return the rho of ``releases``; sampling is not credited to Gaussians."""
+    """Return the zCDP parameter rho of releases, without amplification of Gaussians by sampling."""
     groups = _groups(releases)
     return math.inf if groups is None else _rho(groups)
 
 
 def gaussian_dp(releases: Iterable[Release]) -> float:
-    """Return the mu of ``releases`` if all are Gaussian, else infinity.
+    """Return the GDP parameter mu of releases if all are Gaussian, else infinity.
 
-    Sampling is not credited.
+    Amplification by sampling is not used.
     """
     groups = _groups(releases)
     return math.inf if groups is None else _mu(groups)
 
 
 def dp_events(releases: Iterable[Release]):
-    r"""``releases`` as one event of the library ``dp_accounting``, for its accountants.
+    r"""Return the releases as one event of the library ``dp_accounting``, for its accountants.
 
     ===================== =========================================================================
     ``gaussian``          ``GaussianDpEvent``: noise multiplier :math:`1/\mu`
     ``laplace``           ``LaplaceDpEvent``: scale over sensitivity
-    ``gamma_norm``        the same, which dominates it
+    ``gamma_norm``        ``LaplaceDpEvent``, which dominates it
     ``discrete_gaussian`` ``ZCDpEvent`` of :math:`\mu^2/2`
     ``pure``              ``ZCDpEvent`` of :math:`\epsilon\tanh(\epsilon/2)`, sampling credited to
                           epsilon
-    ``profile``           ``UnsupportedDpEvent``: there is none for a mechanism known by its profile
-    without noise         ``NonPrivateDpEvent`` for all
+    ``profile``           ``UnsupportedDpEvent``: no event describes a mechanism by its profile
+    without noise         ``NonPrivateDpEvent`` for all releases together
     ===================== =========================================================================
 
     Sampling wraps an event in ``PoissonSampledDpEvent``, or in ``SampledWithoutReplacementDpEvent``
-    of a part of one. Not every accountant has every event: it raises ``UnsupportedEventError``.
+    with one. An accountant that does not support an event raises ``UnsupportedEventError``.
 
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, sensitivities for one and the same relation.
+        All releases of one agent, with sensitivities for one neighbouring relation.
 
     Returns
     -------
     dp_accounting.DpEvent
-        No bound on it by an accountant of that library is below the epsilon of the declaration.
+        An epsilon that an accountant of that library computes for it is an upper bound for the
+        releases.
     """
     import dp_accounting as dp  # slow to import
 
@@ -281,7 +282,7 @@ def network_guarantee(guarantees: Iterable[Guarantee]) -> Guarantee:
     other agents are functions of what that agent released.
     """
     guarantees = arguments.items("guarantees", guarantees, Guarantee, "Guarantee objects")
-    require(bool(guarantees), "guarantees", guarantees, "those of at least one agent")
+    require(bool(guarantees), "guarantees", guarantees, "at least one guarantee")
     weakest = max(guarantees, key=lambda guarantee: guarantee.epsilon)
     return replace(
         weakest,
@@ -322,7 +323,7 @@ _KINDS = {
 
 
 def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
-    """Count equal losses together; return None if one of the losses is infinite."""
+    """Group releases by mechanism and loss; return None if a loss is infinite."""
     counts: dict[tuple, int] = defaultdict(int)
     for release in _checked(releases):
         sampling = release.sampling
@@ -333,11 +334,11 @@ def _groups(releases: Iterable[Release]) -> tuple[_Group, ...] | None:
         losses, times = np.unique(release.losses(), return_counts=True)
         if np.isinf(losses).any() and not _has_loss_distribution(release.profile):
             return None
-        for loss, often in zip(losses.tolist(), times.tolist(), strict=True):
+        for loss, repetitions in zip(losses.tolist(), times.tolist(), strict=True):
             # one order of a profile may underflow to 0 where others do not
             if loss > 0 or release.profile is not None:
                 kind = _KINDS[release.mechanism]
-                counts[kind, loss, sampling, release.profile] += often * release.count
+                counts[kind, loss, sampling, release.profile] += repetitions * release.count
     groups = tuple(
         _Group(kind, loss, count, sampling, profile)
         for (kind, loss, sampling, profile), count in counts.items()
@@ -355,7 +356,7 @@ def _has_loss_distribution(profile: PrivacyProfile | None) -> bool:
 
 def _check_samplings(groups: Sequence[_Group]) -> None:
     changes = {group.sampling.change for group in groups if group.sampling is not None}
-    expected = "one kind only: a statement has one neighbouring relation"
+    expected = "one kind of sampling: a guarantee has one neighbouring relation"
     require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 
 
@@ -378,22 +379,22 @@ def _applicable(groups: Sequence[_Group], delta: float) -> list[str]:
 
 
 def _levelled(groups: Sequence[_Group]) -> list[_Group]:
-    """Round the losses of groups up to a few levels; leave privacy profiles unchanged."""
+    """Round the losses of groups up to at most ``LEVELS`` values; keep privacy profiles."""
     if len(groups) <= LEVELS:
         return list(groups)
     by_kind: dict[tuple, list[_Group]] = defaultdict(list)
     for group in groups:
         by_kind[group.kind, group.sampling].append(group)
     levels: list[_Group] = []
-    for (kind, _), alike in by_kind.items():
-        levels += alike if kind == "profile" else _levels_of(alike)
+    for (kind, _), members in by_kind.items():
+        levels += members if kind == "profile" else _levels_of(members)
     return levels
 
 
 def _levels_of(groups: Sequence[_Group]) -> list[_Group]:
     """Replace similar losses of one mechanism and sampling by the largest loss of each level.
 
-    Every level carries an approximately equal fraction of the sum of losses.
+    Every level contains an approximately equal fraction of the sum of losses.
     """
     ordered = sorted(groups, key=lambda group: group.loss)
     weight = np.cumsum([group.count * group.loss for group in ordered])
@@ -556,14 +557,14 @@ def _pld(groups: tuple[_Group, ...], delta: float) -> float:
         bound = math.fsum(g.count * g.profile.largest() for g in groups if g.profile is not None)
     if bound == 0:
         return 0.0
-    if bound > LARGEST_LOSS:
+    if bound > MAX_LOSS:
         return math.inf
     largest = max((group.profile.largest() for group in groups if group.profile), default=0.0)
-    finest = largest / LONGEST_PROFILE
+    finest = largest / MAX_PROFILE_STEPS
     while True:
-        step = max(10.0 ** (math.floor(math.log10(bound)) - GRID), finest)
+        step = max(10.0 ** (math.floor(math.log10(bound)) - GRID_DECIMALS), finest)
         epsilon = float(_composed(groups, step).get_epsilon_for_delta(delta))
-        if step == finest or not 0 < epsilon < bound / COARSE:
+        if step == finest or not 0 < epsilon < bound / REFINEMENT_FACTOR:
             return epsilon
         bound = epsilon
 
@@ -595,9 +596,9 @@ def _too_many(groups: Sequence[_Group]) -> bool:
 
 def _merged_gaussians(groups: Sequence[_Group]) -> list[_Group]:
     """Merge all Gaussians that credit no sampling into one, which is exact."""
-    plain = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
+    unsampled = [group for group in groups if group.kind == "gaussian" and group.sampling is None]
     unmerged = [group for group in groups if group.kind != "gaussian" or group.sampling is not None]
-    return unmerged + ([_Group("gaussian", _mu(plain), 1, None)] if plain else [])
+    return unmerged + ([_Group("gaussian", _mu(unsampled), 1, None)] if unsampled else [])
 
 
 def _fixed_gaussian(group: _Group) -> bool:
@@ -620,9 +621,9 @@ def _loss_distribution(group: _Group, step: float):
     if group.kind == "profile":
         single = _from_profile(group.profile, step)
     elif group.kind == "gaussian":
-        plain = group.sampling is None
+        unsampled = group.sampling is None
         library = pld.from_gaussian_mechanism
-        single = of_gaussian(group.loss, step) if plain else library(1 / group.loss, **options)
+        single = of_gaussian(group.loss, step) if unsampled else library(1 / group.loss, **options)
     elif group.kind == "laplace" and group.sampling is None:
         return of_laplace(group.loss, group.count, step)
     elif group.kind == "laplace" and _poisson(group):
@@ -646,10 +647,11 @@ def _from_profile(profile: PrivacyProfile, step: float):
 def _response_masses(loss: float, step: float) -> dict[int, float]:
     r"""Return the masses, on a loss grid, of randomised response, which dominates pure releases.
 
-    Its hockey-stick curve is :math:`p - e^t(1-p)` for :math:`|t| \le \epsilon`, p the probability
-    of the truth. The mixture of the responses at the two neighbouring grid points, with p as mean,
-    has the same curve up to the lower of them. Beyond it the mixture lies above, being convex in
-    :math:`e^t`. The rounding is pessimistic, and its error falls as the square of the step.
+    Its hockey-stick curve is :math:`p - e^t(1-p)` for :math:`|t| \le \epsilon`, with p the
+    probability of a true response. The mixture of the responses at the two neighbouring grid
+    points, with p as mean, has the same curve up to the lower of them. Beyond it the mixture lies
+    above, being convex in :math:`e^t`. The rounding is pessimistic, and its error falls as the
+    square of the step.
     """
     low = math.floor(loss / step)
     truth = [1 / (1 + math.exp(-value)) for value in (low * step, (low + 1) * step, loss)]

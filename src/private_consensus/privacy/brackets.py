@@ -1,10 +1,10 @@
-r"""Lower bounds on epsilon: computed, not sampled, for attacks of known distribution.
+r"""Lower bounds on epsilon, computed for attacks whose loss distribution is known.
 
 An accountant bounds the loss of every pair of neighbours from above. This module follows one pair
 whose losses are known, because it attains a fraction of every stated sensitivity
-(``Release.attained``). Releases without such a pair are left out. That can only lower the bound:
-given all outcomes so far, an observer can turn each outcome into one of the pair that is followed,
-or into nothing (Blackwell). Accountant and lower bound together enclose the true epsilon of the
+(``Release.attained``). Releases without such a pair are omitted. This can only lower the bound,
+by post-processing: given all earlier outcomes, an observer can simulate the outcomes of the pair
+that is followed (Blackwell). Accountant and lower bound together enclose the true epsilon of the
 declared releases.
 
 * Gaussians whose sensitivities are attained at each step, for all earlier outcomes, are one
@@ -48,12 +48,12 @@ SMALLEST_DELTA = 1e-10
 MARGIN = 1e-6
 """Bound on floating-point errors of delta, relative to delta."""
 NEARLY = 1e-3
-"""Fractions that are below 1 by less than this are not reported."""
-SHAVED = 1e-9
+"""An attained fraction is reported if it is below 1 by more than this."""
+ROUNDING_MARGIN = 1e-9
 """Relative reduction of a bound for its own rounding errors."""
 COARSE = 4e-3
 """Approximate relative cost of rounding the losses."""
-LONGEST = 2**21
+MAX_GRID_POINTS = 2**21
 """Approximate maximum number of points of a loss distribution."""
 CELLS, REACH = 20_000, 12.0
 """Number of cells of outcomes of a sampled Gaussian, and their reach in standard deviations."""
@@ -66,17 +66,17 @@ EXPONENTS = tuple(4.0**k for k in range(-4, 7))
 
 @dataclass(frozen=True)
 class LowerBound:
-    """Epsilon below which no guarantee can lie.
+    """Lower bound on the epsilon of every valid guarantee.
 
     Parameters
     ----------
     epsilon : float
-        0 if nothing is known.
+        Lower bound; 0 if no attack is known.
     method : str
         One of :data:`LOWER_METHODS`.
     because : str
-        Reasons why it may be too low: fractions that are attained, releases left out. Empty if
-        none.
+        Reasons why the bound may be too low: fractions of sensitivities that are attained, and
+        releases without a known attack. Empty if there are none.
     """
 
     epsilon: float
@@ -90,8 +90,7 @@ class _EqualLosses:
 
     Kinds: ``gaussian``; ``laplace``; ``radial`` (:math:`e^{-\|b\|}` in ``dim`` coordinates);
     ``discrete`` (loss is sigma, and the mixture contains the steps); ``mixture`` of Gaussians
-    against
-    one Gaussian.
+    against one Gaussian.
     """
 
     kind: str
@@ -103,14 +102,14 @@ class _EqualLosses:
 
 
 def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
-    """Return the largest epsilon that a known attack on ``releases`` proves necessary at ``delta``.
+    """Return a lower bound on the epsilon of releases at ``delta``, from known attacks.
 
     Parameters
     ----------
     releases : iterable of Release
-        All that one agent releases, with sensitivities for one neighbouring relation.
+        All releases of one agent, with sensitivities for one neighbouring relation.
     delta : float
-        In [0, 1).
+        delta of the guarantee, in [0, 1).
 
     Returns
     -------
@@ -143,41 +142,43 @@ def lower_bound(releases: Iterable[Release], delta: float) -> LowerBound:
 # --- What is attained -------------------------------------------------------------------------
 
 
-def _shares(release: Release, delta: float) -> np.ndarray:
+def _attained_fractions(release: Release, delta: float) -> np.ndarray:
     """Return the attained fraction of each release of a series; 0 if it is unknown."""
-    share = release.attained
+    fraction = release.attained
     if delta == 0 and release.reached is not None:
-        share = release.reached
-    return np.broadcast_to(0.0 if share is None else share, release.losses().shape)
+        fraction = release.reached
+    return np.broadcast_to(0.0 if fraction is None else fraction, release.losses().shape)
 
 
 def _attained_losses(release: Release, delta: float) -> np.ndarray:
     """Return the loss parameters that the pair attains."""
-    shares = _shares(release, delta)
-    return shares * np.where(shares > 0, release.losses(), 0.0)
+    fractions = _attained_fractions(release, delta)
+    return fractions * np.where(fractions > 0, release.losses(), 0.0)
 
 
 def _shortfall(delta: float):
     """Explain in words why a lower bound is below the accountant's epsilon."""
 
-    def words(release: Release) -> str:
+    def describe(release: Release) -> str:
         if not np.any(release.losses() > 0):
             return ""
         if release.mechanism == "pure" and delta > 0:
-            return "of a pure mechanism the law is not known"
-        shares = _shares(release, delta)
+            return "the distribution of a pure mechanism is not known"
+        fractions = _attained_fractions(release, delta)
         if release.mechanism == "profile" and not release.profile.attained():
-            shares = np.zeros(1)
-        if not np.any(shares):
+            fractions = np.zeros(1)
+        if not np.any(fractions):
             return _unknown(release)
-        if np.all(shares > 1 - NEARLY):
+        if np.all(fractions > 1 - NEARLY):
             tolerance = release.log_tolerance
             return f"the attack is known up to factors of e^{tolerance:.2g}" if tolerance else ""
-        min_share, max_share = f"{shares.min():.2g}", f"{shares.max():.2g}"
-        share_text = min_share if min_share == max_share else f"{min_share} to {max_share}"
-        return f"a known pair attains {share_text} of the sensitivity"
+        min_fraction, max_fraction = f"{fractions.min():.2g}", f"{fractions.max():.2g}"
+        fraction_text = (
+            min_fraction if min_fraction == max_fraction else f"{min_fraction} to {max_fraction}"
+        )
+        return f"a known pair attains {fraction_text} of the sensitivity"
 
-    return words
+    return describe
 
 
 def _vacuous(release: Release) -> str:
@@ -189,18 +190,20 @@ def _vacuous(release: Release) -> str:
 def _unknown(release: Release) -> str:
     """Explain why the attained loss of a release is unknown."""
     if release.mechanism == "exact":
-        why = "of what is sent without added noise no law is known"
-        return f"{release.note}: {why}" if release.note else why
-    return release.note or f"no pair is known that attains what {release.mechanism} hides"
+        reason = "values sent without added noise have no known distribution"
+        return f"{release.note}: {reason}" if release.note else reason
+    return release.note or f"no pair is known that attains the sensitivity of {release.mechanism}"
 
 
 def _certain(release: Release) -> bool:
-    """Return True if some pair is distinguished with certainty: different values without noise,
-    or an unbounded change. Overflow of a PrivacyProfile does not count.
+    """Return True if some pair of neighbours is distinguished with certainty.
+
+    This is so for different values without noise, and for an unbounded change. Overflow of a
+    PrivacyProfile does not count.
     """
     if release.mechanism == "profile":
         return False
-    return bool(np.any(np.isinf(release.losses()) & (_shares(release, 1.0) > 0)))
+    return bool(np.any(np.isinf(release.losses()) & (_attained_fractions(release, 1.0) > 0)))
 
 
 def _largest_loss(release: Release) -> float:
@@ -210,11 +213,11 @@ def _largest_loss(release: Release) -> float:
         return math.inf if np.any(losses > 0) else 0.0
     if release.sampling is not None:
         losses = np.log1p(release.sampling.rate * np.expm1(losses))
-    return (1 - SHAVED) * release.count * math.fsum(losses)
+    return (1 - ROUNDING_MARGIN) * release.count * math.fsum(losses)
 
 
 def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
-    """Count equal losses of known distribution together; combine all Gaussians into one."""
+    """Group equal losses of known distribution; combine all Gaussians into one."""
     square, counts = 0.0, defaultdict(int)
     for release in releases:
         losses = _attained_losses(release, 1.0)
@@ -242,9 +245,9 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
 
 def _whole_steps(release: Release):
     """Yield the whole grid steps by which a coordinate moves, and sigma, for discrete Gaussians."""
-    moved = _shares(release, 1.0) * release.sensitivity
-    sigmas = np.broadcast_to(release.scale, moved.shape)
-    for steps, sigma in zip(np.floor(moved + SHAVED), sigmas, strict=True):
+    change = _attained_fractions(release, 1.0) * release.sensitivity
+    sigmas = np.broadcast_to(release.scale, change.shape)
+    for steps, sigma in zip(np.floor(change + ROUNDING_MARGIN), sigmas, strict=True):
         if steps >= 1:
             yield float(steps), float(sigma)
 
@@ -257,17 +260,17 @@ def _attained_epsilon(groups: tuple[_EqualLosses, ...], delta: float) -> tuple[f
     if not groups:
         return 0.0, "none"
     if len(groups) == 1 and groups[0].kind == "gaussian":
-        return (1 - SHAVED) * float(gaussian_epsilon(groups[0].loss, delta)), "gaussian"
+        return (1 - ROUNDING_MARGIN) * float(gaussian_epsilon(groups[0].loss, delta)), "gaussian"
     within = max(delta, SMALLEST_DELTA) * (1 + MARGIN)
-    guess = _guess(groups, within)
+    guess = _estimated_epsilon(groups, within)
     epsilon = _on_grid(groups, within, guess)
     if 0 < epsilon < guess / 1.5:
         epsilon = max(epsilon, _on_grid(groups, within, epsilon))
-    return (1 - SHAVED) * epsilon, "losses rounded down"
+    return (1 - ROUNDING_MARGIN) * epsilon, "losses rounded down"
 
 
-def _guess(groups: Sequence[_EqualLosses], delta: float) -> float:
-    """Estimate epsilon from mean and variance of the total loss; it determines the grid only."""
+def _estimated_epsilon(groups: Sequence[_EqualLosses], delta: float) -> float:
+    """Estimate epsilon from mean and variance of the total loss, to select the grid."""
     mean, variance = _total(groups)
     return max(mean - math.sqrt(variance) * ndtri(min(delta, 0.5)), 1e-6)
 
@@ -280,11 +283,11 @@ def _on_grid(groups: Sequence[_EqualLosses], delta: float, guess: float) -> floa
     """
     mean, variance = _total(groups)
     rounded = sum(group.count for group in groups)
-    shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / LONGEST
+    shortest = (2 * mean + 2 * TAIL * math.sqrt(variance)) / MAX_GRID_POINTS
     step = max(2 * COARSE * guess / rounded, shortest)
     laws = [(_rounded_down(group, step), group.count) for group in groups]
-    lowest, masses, unsure = _sum_of_losses(laws, step, MARGIN * delta)
-    return _epsilon_of(lowest, masses, step, delta + unsure)
+    lowest, masses, misplaced = _sum_of_losses(laws, step, MARGIN * delta)
+    return _epsilon_of(lowest, masses, step, delta + misplaced)
 
 
 def _total(groups: Sequence[_EqualLosses]) -> tuple[float, float]:
@@ -303,16 +306,16 @@ def _moments(group: _EqualLosses) -> tuple[float, float]:
     mixture = ((1.0, 1.0, group.loss),) if group.kind == "gaussian" else group.mixture
     if group.kind == "discrete":
         mixture = ((1.0, 1.0, group.mixture[0][2] / group.loss),)
-    least = [p * min(math.expm1(min(mu**2, 30.0)) * g * g, mu**2) for p, g, mu in mixture]
-    return sum(least) / 2, sum(least)
+    second_moments = [p * min(math.expm1(min(mu**2, 30.0)) * g * g, mu**2) for p, g, mu in mixture]
+    return sum(second_moments) / 2, sum(second_moments)
 
 
 def _rounded_down(group: _EqualLosses, step: float) -> tuple[int, np.ndarray]:
     """Return the distribution of one loss, rounded down to multiples of ``step``.
 
-    The result is the lowest multiple and the masses. A sum is evaluated up to :data:`LONGEST`
-    steps:
-    longer losses count as that many, and losses as far below 0 are omitted.
+    The result is the lowest multiple and the masses. Losses above
+    :data:`MAX_GRID_POINTS` steps are reduced to that number, and losses below its negative are
+    omitted.
     """
     if group.kind == "gaussian":
         law = _mixture_losses(((1.0, 1.0, group.loss),))
@@ -326,8 +329,8 @@ def _rounded_down(group: _EqualLosses, step: float) -> tuple[int, np.ndarray]:
         law = _mixture_losses(group.mixture)
     losses, masses = law
     grid_indices = np.floor(losses / step - MARGIN).astype(np.int64)
-    near = grid_indices >= -LONGEST
-    grid_indices, masses = np.minimum(grid_indices[near], LONGEST), masses[near]
+    near = grid_indices >= -MAX_GRID_POINTS
+    grid_indices, masses = np.minimum(grid_indices[near], MAX_GRID_POINTS), masses[near]
     lowest = int(grid_indices.min())
     return lowest, np.bincount(grid_indices - lowest, masses)
 
@@ -414,7 +417,7 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
         First grid point, in steps.
     masses : ndarray
         Mass of each grid point.
-    unsure : float
+    misplaced : float
         Mass that may be misplaced: mass outside the grid (Chernoff), and rounding errors, estimated
         from the negative masses.
     """
@@ -436,8 +439,7 @@ def _span(laws, step: float, spare: float) -> tuple[int, int]:
     """Return multiples of ``step`` that enclose a sum of losses.
 
     On either side the sum lies outside with probability ``spare`` at most: Chernoff's bound,
-    minimised
-    over some exponents.
+    minimised over some exponents.
     """
     low = sum(count * lowest for (lowest, _), count in laws)
     high = sum(count * (lowest + masses.size - 1) for (lowest, masses), count in laws)
@@ -490,7 +492,7 @@ def _epsilon_of(lowest: int, masses: np.ndarray, step: float, delta: float) -> f
 
 
 def _log_masses(edges: np.ndarray) -> np.ndarray:
-    """Return the logarithm of a standard normal's mass in each cell, however far out."""
+    """Return the logarithm of a standard normal's mass in each cell, without underflow."""
     positive = int(np.count_nonzero(edges[1:] + edges[:-1] <= 0))
     lower, upper = log_ndtr(edges[: positive + 1]), log_ndtr(-edges[positive:])
     larger = np.concatenate([lower[1:], upper[:-1]])

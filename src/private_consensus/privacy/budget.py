@@ -41,7 +41,7 @@ class Budget:
 
     @property
     def private(self) -> bool:
-        """Return True if the budget is finite."""
+        """Return True if epsilon is finite."""
         return math.isfinite(self.epsilon)
 
     def __str__(self) -> str:
@@ -55,8 +55,8 @@ class Relation:
     Parameters
     ----------
     unit : {"record", "agent", "measurement", "stream"}
-        One record of one agent, or all that one agent holds. If data arrive over time: what one
-        agent measures at one time, or at all times.
+        Protected unit: one record of one agent, or all records of one agent; for data that arrive
+        over time, the measurement of one agent at one time, or its measurements at all times.
     change : {"replace", "add_remove"}
         The unit takes another value, or it appears or disappears.
 

@@ -34,7 +34,7 @@ def gaussian_noise_multiplier(budget: Budget, count: int = 1) -> float:
     Parameters
     ----------
     budget : Budget
-        For all releases together; delta above 0.
+        Budget of all releases together; delta above 0.
     count : int
         Number of releases.
 
@@ -61,9 +61,9 @@ def analytic_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     Parameters
     ----------
     budget : Budget
-        With delta above 0.
+        Budget of the release, with delta above 0.
     sensitivity : float
-        In l2.
+        l2 sensitivity of the release.
 
     Returns
     -------
@@ -79,7 +79,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     Parameters
     ----------
     budget : Budget
-        With epsilon below 1 and delta above 0.
+        Budget of the release, with epsilon below 1 and delta above 0.
     sensitivity : float
         :math:`\Delta_2`, in l2.
 
@@ -96,7 +96,7 @@ def classical_gaussian_scale(budget: Budget, sensitivity: float = 1.0) -> float:
     _check(budget, sensitivity)
     if not budget.private:
         return 0.0
-    covered = "below 1 (the classical Gaussian mechanism is not proven beyond)"
+    covered = "below 1 (from 1 on, the classical Gaussian mechanism is not proven)"
     require(budget.epsilon < 1, "budget.epsilon", budget.epsilon, covered)
     _need_delta(budget, "gaussian noise is never purely private")
     return math.sqrt(2 * math.log(1.25 / budget.delta)) * sensitivity / budget.epsilon
@@ -146,7 +146,7 @@ def laplace_scale(budget: Budget, sensitivity: float = 1.0, count: int = 1) -> f
     Parameters
     ----------
     budget : Budget
-        For all releases together.
+        Budget of all releases together.
     sensitivity : float
         :math:`\Delta_1`, in l1.
     count : int
@@ -171,7 +171,7 @@ def zcdp_gaussian_scale(
     Parameters
     ----------
     budget : Budget
-        For all releases together; delta above 0.
+        Budget of all releases together; delta above 0.
     sensitivity : float
         :math:`\Delta_2`, in l2.
     count : int
@@ -204,13 +204,14 @@ def calibrate(
     Parameters
     ----------
     make_releases : callable
-        From a scale above 0 to releases; their privacy loss must decrease as the scale grows.
+        Map from a noise scale above 0 to releases; their privacy loss must decrease as the scale
+        grows.
     budget : Budget
-        For all releases together.
+        Budget of all releases together.
     method : {"best", "pure", "gaussian", "gaussian+pure", "zcdp", "rdp", "pld"}
         Accountant, see :func:`private_consensus.privacy.accounting.epsilon`.
     tolerance : float
-        Relative; the scale returned is on the safe side.
+        Relative tolerance; the returned scale meets the budget.
 
     Returns
     -------
@@ -230,9 +231,9 @@ def calibrate(
         return 0.0
 
     def excess(scale: float) -> float:
-        """Return the logarithm of attained over allowed epsilon; positive if above the budget."""
-        lost = epsilon_of(make_releases(scale), budget.delta, method)
-        return math.log(lost / budget.epsilon) if lost > 0 else -math.inf
+        """Return ln(epsilon / budget); positive if the releases exceed the budget."""
+        attained = epsilon_of(make_releases(scale), budget.delta, method)
+        return math.log(attained / budget.epsilon) if attained > 0 else -math.inf
 
     low, high = _bracket(excess, budget)
     return _narrowed(low, high, excess, tolerance) if high.scale > _SMALLEST else 0.0
@@ -241,32 +242,34 @@ def calibrate(
 _SMALLEST, _LARGEST = 1e-12, 1e18
 
 
-class _Tried(NamedTuple):
+class _EvaluatedScale(NamedTuple):
     scale: float
     excess: float
 
     @property
-    def enough(self) -> bool:
+    def meets_budget(self) -> bool:
         return self.excess <= 0
 
 
-def _bracket(excess: Callable[[float], float], budget: Budget) -> tuple[_Tried, _Tried]:
-    """Return neighbouring powers of 4, below and within the budget; both 0 if any scale fits."""
-    tried = _Tried(1.0, excess(1.0))
-    step = 0.25 if tried.enough else 4.0
+def _bracket(
+    excess: Callable[[float], float], budget: Budget
+) -> tuple[_EvaluatedScale, _EvaluatedScale]:
+    """Return successive powers of 4 that exceed and meet the budget; both 0 if all meet it."""
+    current = _EvaluatedScale(1.0, excess(1.0))
+    step = 0.25 if current.meets_budget else 4.0
     while True:
-        after = _Tried(tried.scale * step, excess(tried.scale * step))
-        if after.enough != tried.enough:
-            return (after, tried) if tried.enough else (tried, after)
-        if after.scale < _SMALLEST:
-            return _Tried(0.0, math.inf), _Tried(0.0, -math.inf)
-        if after.scale > _LARGEST:
+        following = _EvaluatedScale(current.scale * step, excess(current.scale * step))
+        if following.meets_budget != current.meets_budget:
+            return (following, current) if current.meets_budget else (current, following)
+        if following.scale < _SMALLEST:
+            return _EvaluatedScale(0.0, math.inf), _EvaluatedScale(0.0, -math.inf)
+        if following.scale > _LARGEST:
             raise InvalidInput("budget", str(budget), "one that some noise scale can meet")
-        tried = after
+        current = following
 
 
 def _narrowed(
-    low: _Tried, high: _Tried, excess: Callable[[float], float], tolerance: float
+    low: _EvaluatedScale, high: _EvaluatedScale, excess: Callable[[float], float], tolerance: float
 ) -> float:
     r"""Find a scale that meets the budget, while a scale smaller by ``tolerance`` does not.
 
@@ -281,15 +284,15 @@ def _narrowed(
     while width > goal:
         rise = high.excess - low.excess
         crossing = -low.excess / rise * width if math.isfinite(rise) else width / 2
-        aside = width / 2 - crossing
-        towards = math.copysign(min(0.2 * width**2 / first, abs(aside)), aside)
+        distance = width / 2 - crossing
+        offset_to_middle = math.copysign(min(0.2 * width**2 / first, abs(distance)), distance)
         max_offset = max(reach - width / 2, 0.0)
-        off = max(-max_offset, min(max_offset, crossing + towards - width / 2))
-        scale = low.scale * math.exp(width / 2 + off)
+        offset = max(-max_offset, min(max_offset, crossing + offset_to_middle - width / 2))
+        scale = low.scale * math.exp(width / 2 + offset)
         if not low.scale < scale < high.scale:
             break
-        tried = _Tried(scale, excess(scale))
-        low, high = (low, tried) if tried.enough else (tried, high)
+        current = _EvaluatedScale(scale, excess(scale))
+        low, high = (low, current) if current.meets_budget else (current, high)
         width = math.log(high.scale / low.scale)
         reach /= 2
     return high.scale

@@ -33,7 +33,7 @@ CONVERSIONS = ("shortcut", "safe", "cks")
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 _HALVINGS = 200  # a bisection ends earlier if the interval contains no inner float
-_POINTS = 127  # number of inner points of all intervals that are bisected together
+_POINTS = 127  # number of inner points of all intervals that are bisected common_shape
 _LARGEST_MU = 1e150  # its square is an infinite epsilon in floating point
 _LOG_SQRT_2PI = 0.5 * np.log(2 * np.pi)
 
@@ -160,11 +160,10 @@ def _epsilons(mu: Any, delta: Any) -> np.ndarray:
 
 
 def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarray]:
-    """Return :func:`gaussian_epsilon` of each array separately.
+    """Return :func:`gaussian_epsilon` of several arrays, with results equal to separate calls.
 
-    The last digit of a result depends on how many numbers are converted together. Arrays with
-    equally
-    many positive finite entries share the calls.
+    The last digit depends on how many numbers are converted in one call. Therefore only arrays with
+    equal numbers of positive finite entries are converted common_shape.
 
     Parameters
     ----------
@@ -194,15 +193,15 @@ def gaussian_epsilons(mus: Sequence[np.ndarray], delta: float) -> list[np.ndarra
 
 
 def _narrowed(m: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Narrow the search interval of each row independently."""
+    """Return the smallest epsilon of each entry, by a search per row."""
     top = m**2 / 2 + m * np.sqrt(-2 * target)
     low = np.zeros_like(m)
-    enough = _bisect(lambda e: gaussian_log_delta(m, e) <= target, low, top, by_rows=True)
-    return np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, enough)
+    smallest = _bisect(lambda e: gaussian_log_delta(m, e) <= target, low, top, by_rows=True)
+    return np.where(gaussian_log_delta(m, 0 * m) <= target, 0.0, smallest)
 
 
 def gaussian_mu(epsilon: Any, delta: Any) -> Any:
-    """Return the largest mu whose GDP curve passes below (epsilon, delta), rounded down.
+    """Return the largest mu such that mu-GDP implies (epsilon, delta)-DP, rounded down.
 
     Parameters
     ----------
@@ -235,7 +234,7 @@ def _mus(epsilon: Any, delta: Any) -> np.ndarray:
     high = 2 * low
     while np.any(short := gaussian_log_delta(high, e) <= target):
         high = np.where(short, 2 * high, high)
-    # By halves: the last digits are not monotone, and papers' noise scales depend on them.
+    # By bisection: the last digits are not monotone, and papers' noise scales depend on them.
     result[inner] = _bisect(
         lambda mu: gaussian_log_delta(mu, e) > target, low, high, upper=False, points=1
     )
@@ -278,8 +277,8 @@ def zcdp_epsilon(rho: Any, delta: Any, *, conversion: str = "cks") -> Any:
     Notes
     -----
     ``shortcut``
-        :math:`2\sqrt{\rho\ln(1/\delta)}`. Drops a term: NOT sufficient, only there to reproduce
-        papers that use it.
+        :math:`2\sqrt{\rho\ln(1/\delta)}`. It omits a term and is NOT a valid bound; it serves
+        to reproduce papers that use it.
     ``safe``
         :math:`\rho + 2\sqrt{\rho\ln(1/\delta)}` (Bun & Steinke 2016, Proposition 1.3).
     ``cks``
@@ -382,7 +381,7 @@ def _rho_cks(epsilon: np.ndarray, log_inverse: np.ndarray) -> np.ndarray:
     low = np.where(_cks(low, log_inverse) <= epsilon, low, _rho_safe(epsilon, log_inverse))
     while np.any(short := _cks(high, log_inverse) <= epsilon):
         high = np.where(short, 2 * high, high)
-    # By halves: the last digits are not monotone, and papers' noise scales depend on them.
+    # By bisection: the last digits are not monotone, and papers' noise scales depend on them.
     return _bisect(lambda rho: _cks(rho, log_inverse) > epsilon, low, high, upper=False, points=1)
 
 
@@ -448,23 +447,25 @@ def _bisect(
 ) -> np.ndarray:
     """Return the end of the last interval in which ``beyond`` turns from false to true.
 
-    One call costs little more for a hundred points than for one: few intervals are cut into many
-    parts. With ``by_rows``, every row is cut and ends as it would alone. Rounded points can lie
-    outside
-    an interval, so that intervals cut together may never end in the same step. Their ends then
-    repeat
-    every second step, and the final ends are known.
+    If there are few intervals, each step evaluates many points per interval, since a call costs
+    little more for a hundred points than for one. With ``by_rows``, the result of a row does not
+    depend on the other rows. Because of rounding, the ends of several intervals may alternate
+    between two values; the search then stops.
     """
-    together = low.shape[1:] if by_rows else low.shape
-    axes = (0, *range(low.ndim + 1 - len(together), low.ndim + 1))
-    points = max(1, points // max(1, math.prod(together)))
-    shares = np.arange(1, points + 1).reshape(-1, *[1] * low.ndim) / (points + 1)
-    before: list[tuple[np.ndarray, np.ndarray]] = []
+    common_shape = low.shape[1:] if by_rows else low.shape
+    axes = (0, *range(low.ndim + 1 - len(common_shape), low.ndim + 1))
+    points = max(1, points // max(1, math.prod(common_shape)))
+    fractions = np.arange(1, points + 1).reshape(-1, *[1] * low.ndim) / (points + 1)
+    earlier_ends: list[tuple[np.ndarray, np.ndarray]] = []
     for remaining in range(_HALVINGS, 0, -1):
-        before = [*before[-2:], (low, high)]
-        if remaining % 2 == 0 and len(before) > 2 and np.array_equal(before[0], before[2]):
+        earlier_ends = [*earlier_ends[-2:], (low, high)]
+        if (
+            remaining % 2 == 0
+            and len(earlier_ends) > 2
+            and np.array_equal(earlier_ends[0], earlier_ends[2])
+        ):
             break
-        inner = (1 - shares) * low + shares * high
+        inner = (1 - fractions) * low + fractions * high
         ended = np.all((inner <= low) | (inner >= high), axis=axes, keepdims=True)[0]
         if ended.all():
             break

@@ -21,8 +21,8 @@ METHODS = {
     "pld": "privacy loss distributions",
 }
 """Description of each accountant."""
-WHOLE = 1e-3
-"""Relative difference of an epsilon to the budget up to which the budget is used completely."""
+BUDGET_TOLERANCE = 1e-3
+"""Relative difference of epsilon and budget up to which the budget counts as used completely."""
 
 
 def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
@@ -42,7 +42,7 @@ def derive(releases: Sequence[Release], budget: Budget) -> list[str]:
     """
     guarantee = account(releases, budget.delta)
     lines = ["Releases of the agent with the largest privacy loss:"]
-    lines += [f"  {_described(release)}" for release in releases] or ["  none"]
+    lines += [f"  {_release_line(release)}" for release in releases] or ["  none"]
     if math.isinf(guarantee.epsilon):
         lines.append("A value that depends on the records is released without noise.")
         return [*lines, "No guarantee: epsilon is infinite."]
@@ -67,7 +67,7 @@ def _method(name: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _described(release: Release) -> str:
+def _release_line(release: Release) -> str:
     """Return mechanism, number, sensitivity, noise and loss of a release in one line."""
     losses = release.losses()
     number = len(losses) * release.count
@@ -86,22 +86,22 @@ def _described(release: Release) -> str:
 
 
 def _range(values: object) -> str:
-    """Return a number, or the smallest and the largest of several."""
+    """Return the text of a number, or of the smallest and largest number of an array."""
     array = np.atleast_1d(np.asarray(values, float))
     low, high = float(array.min()), float(array.max())
     return f"{low:.4g}" if math.isclose(low, high, rel_tol=1e-9) else f"{low:.4g} to {high:.4g}"
 
 
 def _comparison(releases: Sequence[Release], epsilon: float, budget: Budget) -> str:
-    """Return one sentence on the part of the budget that the releases use."""
+    """Return one sentence that compares epsilon with the budget."""
     if not budget.private:
         return "The budget is infinite: the noise does not depend on it."
-    if epsilon > budget.epsilon * (1 + WHOLE):
+    if epsilon > budget.epsilon * (1 + BUDGET_TOLERANCE):
         return (
             f"This exceeds the budget of epsilon {budget.epsilon:g}: the claim of the algorithm "
             "does not follow from its releases."
         )
-    if epsilon >= budget.epsilon * (1 - WHOLE):
+    if epsilon >= budget.epsilon * (1 - BUDGET_TOLERANCE):
         return f"This is the whole budget of epsilon {budget.epsilon:g}."
     text = f"The budget is epsilon {budget.epsilon:g}, so that a part of it is not used."
     mu, allowed = gaussian_dp(releases), float(gaussian_mu(budget.epsilon, budget.delta))

@@ -24,7 +24,7 @@ import numpy as np
 from private_consensus.common.errors import InvalidInput, arguments, require
 
 _WORD = 2**32
-_ROOM = 2**62  # products below this fit a 64-bit integer
+_INT64_LIMIT = 2**62  # products below this fit a 64-bit integer
 MAX_VARIANCE = 1e30
 """Largest variance of the sampler, whose draws are 64-bit integers."""
 MAX_SUPPORT_VARIANCE = 1e10
@@ -55,12 +55,12 @@ def discrete_gaussian(
     ndarray of int64
     """
     arguments.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
-    above, below = _ratio(variance)
+    numerator, denominator = _ratio(variance)
     total = _checked_size(size)
     drawn: list[np.ndarray] = []
     missing = total
     while missing > 0:
-        accepted = _accepted(rng, above, below, missing + missing // 2 + 16)
+        accepted = _accepted(rng, numerator, denominator, missing + missing // 2 + 16)
         drawn.append(accepted)
         missing -= accepted.size
     flat = np.concatenate(drawn) if drawn else np.empty(0, dtype=np.int64)
@@ -89,11 +89,10 @@ def discrete_gaussian_pmf(k: np.ndarray, variance: float | Fraction) -> np.ndarr
 
 
 def discrete_gaussian_from_uniform(uniform: np.ndarray, variance: float | Fraction) -> np.ndarray:
-    r"""Return the quantiles at ``uniform`` in [0, 1), so that settings can share their draws.
+    r"""Return discrete Gaussian quantiles, so that settings can share their uniform draws.
 
-    For simulating utility only: a double has 53 bits, so that the distribution is right to about
-    1e-16, and no draw is farther out than 9 standard deviations. For a release use
-    :func:`discrete_gaussian`.
+    For simulation only: a double has 53 bits, so that probabilities have errors of about 1e-16, and
+    no value exceeds 9 standard deviations. For a private release use :func:`discrete_gaussian`.
 
     Parameters
     ----------
@@ -149,12 +148,13 @@ def _checked_size(size: int | tuple[int, ...]) -> int:
 
 
 def _accepted(rng: np.random.Generator, above: int, below: int, tries: int) -> np.ndarray:
+    """Return the accepted samples of some tries, for the variance ``above / below``."""
     scale = math.isqrt(above // below) + 1
     candidate = _discrete_laplace(rng, scale, tries)
     size = np.abs(candidate)
     denominator = 2 * above * below * scale**2
     largest = int(size.max(initial=0)) * below * scale + above
-    if max(largest**2, denominator) >= _ROOM:
+    if max(largest**2, denominator) >= _INT64_LIMIT:
         size = size.astype(object)
     numerator = (size * (below * scale) - above) ** 2
     return candidate[_bernoulli_exp(rng, numerator, denominator)]
@@ -165,57 +165,59 @@ def _discrete_laplace(rng: np.random.Generator, scale: int, tries: int) -> np.nd
     remainder = rng.integers(0, scale, tries)
     remainder = remainder[_bernoulli_exp(rng, remainder, scale)]
     quotient = np.zeros_like(remainder)
-    alive = np.arange(remainder.size)
-    while alive.size:
-        alive = alive[_bernoulli_exp(rng, np.ones(alive.size, np.int64), 1)]
-        quotient[alive] += 1
+    active = np.arange(remainder.size)
+    while active.size:
+        active = active[_bernoulli_exp(rng, np.ones(active.size, np.int64), 1)]
+        quotient[active] += 1
     size = remainder + scale * quotient
     negative = rng.integers(0, 2, size.size) == 1
-    keep = ~(negative & (size == 0))  # else zero would be sampled twice as often
-    return np.where(negative, -size, size)[keep]
+    is_valid = ~(negative & (size == 0))  # else zero would be sampled twice as often
+    return np.where(negative, -size, size)[is_valid]
 
 
 def _bernoulli_exp(rng: np.random.Generator, numerator: np.ndarray, denominator: int) -> np.ndarray:
     """Sample independent Bernoulli(exp(-numerator/denominator)) variables."""
     quotient = numerator // denominator
     true = _bernoulli_exp_unit(rng, numerator - quotient * denominator, denominator)
-    alive = np.flatnonzero(true & (quotient > 0))
-    remaining = quotient[alive]
-    while alive.size:
-        again = _bernoulli_exp_unit(rng, np.ones(alive.size, np.int64), 1)
-        true[alive] = again
-        alive, remaining = alive[again], remaining[again] - 1
-        alive, remaining = alive[remaining > 0], remaining[remaining > 0]
+    active = np.flatnonzero(true & (quotient > 0))
+    remaining = quotient[active]
+    while active.size:
+        again = _bernoulli_exp_unit(rng, np.ones(active.size, np.int64), 1)
+        true[active] = again
+        active, remaining = active[again], remaining[again] - 1
+        active, remaining = active[remaining > 0], remaining[remaining > 0]
     return true
 
 
 def _bernoulli_exp_unit(
     rng: np.random.Generator, numerator: np.ndarray, denominator: int
 ) -> np.ndarray:
-    """Sample Bernoulli(exp(-numerator/denominator)) for numerator <= denominator: the number of
-    successes at x/1, x/2, ... is even.
+    """Sample Bernoulli(exp(-x)) variables for x = numerator/denominator <= 1.
+
+    The result is true if the number of successive successes of Bernoulli(x/1), Bernoulli(x/2), ...
+    is even.
     """
     true = np.zeros(numerator.size, dtype=bool)
-    alive = np.arange(numerator.size)
-    turn = 1
-    while alive.size:
-        success = _bernoulli(rng, numerator[alive], denominator * turn)
-        true[alive[~success]] = turn % 2 == 1
-        alive = alive[success]
-        turn += 1
+    active = np.arange(numerator.size)
+    trial = 1
+    while active.size:
+        success = _bernoulli(rng, numerator[active], denominator * trial)
+        true[active[~success]] = trial % 2 == 1
+        active = active[success]
+        trial += 1
     return true
 
 
 def _bernoulli(rng: np.random.Generator, numerator: np.ndarray, denominator: int) -> np.ndarray:
     """Sample Bernoulli(numerator/denominator), digit by digit for a large denominator."""
-    if denominator < _ROOM:
+    if denominator < _INT64_LIMIT:
         return rng.integers(0, denominator, numerator.size) < numerator
     true = np.zeros(numerator.size, dtype=bool)
-    alive, remainder = np.arange(numerator.size), numerator.astype(object)
-    while alive.size:
-        digit = rng.integers(0, _WORD, alive.size).astype(object)
+    active, remainder = np.arange(numerator.size), numerator.astype(object)
+    while active.size:
+        digit = rng.integers(0, _WORD, active.size).astype(object)
         bound = remainder * _WORD // denominator
-        true[alive] = digit < bound
+        true[active] = digit < bound
         tie = (digit == bound).astype(bool)
-        alive, remainder = alive[tie], (remainder * _WORD - bound * denominator)[tie]
+        active, remainder = active[tie], (remainder * _WORD - bound * denominator)[tie]
     return true

@@ -1,8 +1,8 @@
 r"""Sensitivities of the functional mechanism's perturbed polynomial (Ding, paper 004, section 5).
 
 A record adds :math:`v \otimes x` to linear coefficients and :math:`\frac18 x x^T` to quadratic
-ones, with :math:`x \ge 0`, :math:`\|x\|_2 \le 1`, and v from a finite set of weights. v is a pair
-if the fairness term is a block of its own. One record replaces another.
+ones, with :math:`x \ge 0`, :math:`\|x\|_2 \le 1`, and v from a finite set of weights. v has two
+entries if the fairness term has separate coefficients. One record replaces another.
 
 If the mean of the protected attribute is computed from the data, the replaced record moves it by
 1/n in n terms, which adds :math:`\|\sum_i x_i\|/n`.
@@ -30,12 +30,12 @@ class Sensitivity:
     Parameters
     ----------
     dim : int
-        d.
+        Number of features d.
     fair : {"off", "perrec", "plus", "penal"}
         ``off``: weights :math:`\frac12 - y`. ``perrec``: :math:`\frac12 - y + |z - \bar z|`.
         ``plus``: :math:`\frac12 - y + z - \bar z`. ``penal``: both, as separate blocks.
     mean : float
-        :math:`\bar z`.
+        Mean :math:`\bar z` of the protected attribute.
     public_mean : bool
         True if the mean is public. If False, the bounds hold for every mean and count its change.
     coefficients : {"ordered", "unique"}
@@ -116,17 +116,17 @@ class Sensitivity:
 
     @property
     def known(self) -> bool:
-        """Return True if pairs are known that attain a fraction of the bound; False if the mean
-        of the data or doubled products matter.
+        """Return True if pairs of records are known that attain a fraction of the bound.
+
+        The result is False if the mean is computed from the data, or products are doubled.
         """
         return self.coefficients == "ordered" and (self.public_mean or self.fair == "off")
 
     def reached_laplace_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
-        """Return the largest Laplace loss of the known pairs of :func:`pair_l1`.
+        """Return a lower bound on the Laplace loss, from the known pairs of :func:`pair_l1`.
 
         The pairs are evaluated under the larger of the two scales, or restricted to the columns
-        that have
-        the second scale.
+        that have the second scale.
 
         Parameters
         ----------
@@ -158,8 +158,7 @@ class Sensitivity:
         """Return a bound on the privacy loss of Laplace noise with two scales.
 
         The loss is linear in the changes of both groups of coefficients. Each change and their sum
-        are
-        bounded.
+        are bounded.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class Sensitivity:
     def gaussian_loss(self, part_scale: float, rest_scale: float, columns: int) -> float:
         r"""Return :math:`\mu` of Gaussian noise with two scales.
 
-        The largest change may lie in the group with less noise.
+        The largest change may affect only coefficients with less noise.
 
         Parameters
         ----------
@@ -212,7 +211,7 @@ def weights(fair: str, mean: float) -> np.ndarray:
     fair : {"off", "perrec", "plus", "penal"}
         Fairness term, see :class:`Sensitivity`.
     mean : float
-        :math:`\bar z`.
+        Mean :math:`\bar z` of the protected attribute.
 
     Returns
     -------
@@ -236,7 +235,7 @@ def _pair(first: np.ndarray, second: np.ndarray, extra: float) -> float:
 def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8) -> float:
     r"""Return the l1 change of :math:`v \otimes x` and of the products between two records.
 
-    x is even on the first ``width`` of some columns and x' on the last, both of l2 norm one.
+    x has equal entries in the first ``width`` columns, and x' in the last; both have l2 norm one.
 
     Parameters
     ----------
@@ -254,10 +253,10 @@ def pair_l1(columns: int, width: int, first, second, *, quadratic: float = 1 / 8
     float
     """
     shared = max(0, 2 * width - columns)
-    alone = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
-    together = shared * float(np.abs(np.subtract(first, second)).sum())
+    separate = (width - shared) * float(np.abs(first).sum() + np.abs(second).sum())
+    common = shared * float(np.abs(np.subtract(first, second)).sum())
     products = 2 * quadratic * (width**2 - shared**2) / width
-    return (alone + together) / math.sqrt(width) + products
+    return (separate + common) / math.sqrt(width) + products
 
 
 def _largest_products(dim: int, columns: int) -> float:
@@ -275,7 +274,7 @@ def covariance_l1(dim: int, mean: float, *, public_mean: bool = True) -> float:
     dim : int
         d.
     mean : float
-        :math:`\bar z`.
+        Mean :math:`\bar z` of the protected attribute.
     public_mean : bool
         True if the mean is public; if False, its change is counted.
 

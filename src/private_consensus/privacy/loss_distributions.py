@@ -25,7 +25,7 @@ CUT = 0.5 * math.exp(-50)
 """Tail probability of the noise that counts as an infinite loss."""
 TAIL = 1e-15
 """Mass that a composition may truncate; all of it counts as an infinite loss."""
-FEW = 1000
+MAX_DIRECT_TERMS = 1000
 """Largest number of product terms for which a composition uses no Fourier transform."""
 EXPONENTS = np.concatenate([np.arange(-20, 0), np.arange(1, 21)])
 """Exponents of the moments that bound tails, relative to the length of the grid."""
@@ -41,7 +41,7 @@ def of_gaussian(mu: float, step: float):
     Parameters
     ----------
     mu : float
-        Above 0.
+        Sensitivity over standard deviation, above 0.
     step : float
         Spacing of the grid of losses.
 
@@ -86,19 +86,19 @@ def of_laplace(loss: float, count: int, step: float):
     scale = 1 / loss
     max_steps = math.ceil(1 / scale / step)
     epsilon = np.arange(-max_steps, max_steps + 1) * step
-    share = epsilon * scale
-    outcome = np.where(share > 1, -np.inf, np.where(share <= -1, np.inf, -0.5 * (1 + share)))
+    scaled = epsilon * scale
+    outcome = np.where(scaled > 1, -np.inf, np.where(scaled <= -1, np.inf, -0.5 * (1 + scaled)))
     with np.errstate(divide="ignore"):
         below = np.log(_laplace_below(outcome / scale))
     deltas = np.clip(_laplace_below((outcome + 1) / scale) - np.exp(epsilon + below), 0, 1)
     masses, infinite = _connected(deltas, step)
-    if count == 1 or len(masses) ** count <= FEW:
+    if count == 1 or len(masses) ** count <= MAX_DIRECT_TERMS:
         single = _distribution(masses, infinite, -max_steps, step)
         return single.self_compose(count) if count > 1 else single
     total, low = _convolved(np.arange(len(masses)), masses, len(masses), count)
     # A sum is infinite if one of its terms is infinite, or if it was truncated.
-    lost = TAIL - math.expm1(count * math.log1p(-infinite))
-    return _distribution(total, lost, -max_steps * count + low, step)
+    infinite_mass = TAIL - math.expm1(count * math.log1p(-infinite))
+    return _distribution(total, infinite_mass, -max_steps * count + low, step)
 
 
 def _laplace_below(y: np.ndarray) -> np.ndarray:
@@ -108,7 +108,7 @@ def _laplace_below(y: np.ndarray) -> np.ndarray:
 
 
 def _connected(deltas: np.ndarray, step: float) -> tuple[np.ndarray, float]:
-    """Return masses on the grid, and at infinity, whose curve connects at least two dots."""
+    """Return masses on the grid and at infinity whose hockey-stick curve passes through deltas."""
     deltas = np.minimum.accumulate(deltas)
     falls = np.diff(deltas)
     masses = np.empty_like(deltas)
@@ -136,9 +136,9 @@ def composed(masses: Mapping[int, float], count: int, step: float):
     """
     from dp_accounting.pld import privacy_loss_distribution as pld  # slow to import
 
-    if len(masses) ** count <= FEW:
-        few = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
-        return few.self_compose(count) if count > 1 else few
+    if len(masses) ** count <= MAX_DIRECT_TERMS:
+        direct = pld.PrivacyLossDistribution.create_from_rounded_probability(masses, 0.0, step)
+        return direct.self_compose(count) if count > 1 else direct
     lowest, length = min(masses), max(masses) - min(masses) + 1
     indices = np.array([*masses]) - lowest
     total, low = _convolved(indices, np.array([*masses.values()]), length, count)
@@ -151,14 +151,16 @@ def _convolved(
     """Return the masses of a sum of ``count`` losses on a grid, and the index of the first mass."""
     dense = np.zeros(length)
     dense[indices] = masses
-    low, high = _kept(indices, masses, length, count)
+    low, high = _truncation_range(indices, masses, length, count)
     points = fft.next_fast_len(max(high - low + 1, length))
     total = np.real(fft.ifft(fft.fft(dense, points) ** count))
     return np.roll(total, -low)[: high - low + 1], low
 
 
-def _kept(indices: np.ndarray, masses: np.ndarray, length: int, count: int) -> tuple[int, int]:
-    """Return the range of a sum outside of which at most :data:`TAIL` lies, by Chernoff's bound."""
+def _truncation_range(
+    indices: np.ndarray, masses: np.ndarray, length: int, count: int
+) -> tuple[int, int]:
+    """Return a range of grid points that a sum leaves with probability at most :data:`TAIL`."""
     orders = EXPONENTS / length
     moments = logsumexp(indices * orders[:, None], b=masses, axis=1)
     bounds = (count * moments + math.log(2 / TAIL)) / orders

@@ -1,9 +1,9 @@
-"""Additive noise of a given scale from unit draws.
+"""Additive noise, computed from random draws of scale 1.
 
 The draws are parameters, so that settings with different scales share them; ``scale`` broadcasts
 and may have a settings axis. Scales are defined in :mod:`private_consensus.privacy.releases`. The
-draws are floating-point numbers: the guarantee is that of the real-valued mechanism. The mechanism
-that is exact on a computer is in :mod:`private_consensus.privacy.discrete`.
+draws are floating-point numbers, while the guarantee is that of the real-valued mechanism. An
+exact sampler is in :mod:`private_consensus.privacy.discrete`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def laplace_noise(unit: np.ndarray, scale: Any) -> np.ndarray:
     unit : ndarray
         Laplace draws of scale 1.
     scale : float or ndarray
-        b; broadcast against ``unit``.
+        Scale b; broadcast against ``unit``.
 
     Returns
     -------
@@ -63,7 +63,7 @@ def gamma_norm_noise(direction: np.ndarray, radius: np.ndarray, scale: Any) -> n
     radius : ndarray, shape (...)
         Draws of the Gamma distribution of shape d and scale 1.
     scale : float or ndarray
-        1/zeta; broadcast against ``direction``.
+        s = 1/zeta; broadcast against ``direction``.
 
     Returns
     -------

@@ -1,11 +1,10 @@
 r"""Gaussian objective perturbation of generalised linear models, in Renyi divergences.
 
-The release is the exact minimiser :math:`o = \arg\min_x J_D(x) + b^Tx`,
-:math:`b\sim N(0,\sigma^2I)`, of an objective with curvature of at least m,
-in which a record has the term
+The release is the exact minimiser :math:`o = \arg\min_x J_D(x) + b^Tx`, :math:`b\sim
+N(0,\sigma^2I)`, of an objective with curvature of at least m, in which a record has the term
 :math:`w\,\ell(z^Tx)`, :math:`\|z\|_2\le R,\ |\ell'|\le L,\ 0\le\ell''\le c_1`. On neighbouring
-data, z replaced by z', the noise that gives an equal o is :math:`b - \Delta`, and the log-ratio
-of the densities at o is
+data, z replaced by z', the noise that gives an equal o is :math:`b - \Delta`, and the log-ratio of
+the densities at o is
 
 .. math:: -\frac{b^T\Delta}{\sigma^2} + \frac{\|\Delta\|_2^2}{2\sigma^2}
     + \ln\frac{\det\nabla^2J_D}{\det\nabla^2J_{D'}}, \qquad
@@ -36,9 +35,9 @@ the opposite sign and only decreases the loss. Hence, by Cauchy and Schwarz agai
 .. math:: E_2 = \exp\left(\frac{s\mu^2}2 + \frac{s^2\mu^2}4
     \left(1+\frac1{1-4s\kappa}\right)\right)(1-4s\kappa)^{-1/4}.
 
-The divergence of order :math:`\alpha` is at most
-:math:`\ln(1+\kappa) + \ln\min(E_1, E_2)/s` in both directions: z and z' may change places. For
-:math:`\kappa\to0` it is :math:`\alpha\mu^2/2`, that of the Gaussian mechanism.
+The divergence of order :math:`\alpha` is at most :math:`\ln(1+\kappa) + \ln\min(E_1, E_2)/s` in
+both directions: z and z' may be exchanged. For :math:`\kappa\to0` it is :math:`\alpha\mu^2/2`,
+that of the Gaussian mechanism.
 """
 
 from __future__ import annotations
@@ -83,8 +82,8 @@ class PerturbedObjective:
     def __post_init__(self):
         for key in ("mu", "kappa"):
             value = getattr(self, key)
-            fine = bool(np.isfinite(value)) and value >= 0
-            require(fine, f"objective.{key}", value, "a finite number >= 0")
+            is_valid = bool(np.isfinite(value)) and value >= 0
+            require(is_valid, f"objective.{key}", value, "a finite number >= 0")
 
     def renyi(self) -> tuple[float, ...]:
         """Return the Renyi divergence at each of ``RENYI_ORDERS``, valid in both directions."""
@@ -93,16 +92,16 @@ class PerturbedObjective:
     def divergence(self, order: np.ndarray) -> np.ndarray:
         r"""Return a bound on the Renyi divergence at orders :math:`\alpha>1`."""
         excess = order - 1
-        least = np.minimum(self._any_shift(order), self._slow_shift(order))
-        return np.log1p(self.kappa) + least / excess
+        log_moment = np.minimum(self._any_shift(order), self._slow_shift(order))
+        return np.log1p(self.kappa) + log_moment / excess
 
     def _any_shift(self, order: np.ndarray) -> np.ndarray:
         r"""Return :math:`\ln E_1`, or :math:`\ln E_1^+` if the derivative has one sign."""
         gaussian = order * (order - 1) * self.mu**2 / 2
         if not self.one_sign:
             return np.log(2.0) + gaussian + log_ndtr((order - 1) * self.mu)
-        moved = gaussian + log_ndtr((order - 0.5) * self.mu)
-        return np.logaddexp(log_ndtr(-self.mu / 2), moved)
+        shifted = gaussian + log_ndtr((order - 0.5) * self.mu)
+        return np.logaddexp(log_ndtr(-self.mu / 2), shifted)
 
     def _slow_shift(self, order: np.ndarray) -> np.ndarray:
         r"""Return :math:`\ln E_2`, or infinity where it does not exist."""

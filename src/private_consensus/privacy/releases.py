@@ -39,12 +39,12 @@ class Sampling:
     Parameters
     ----------
     kind : {"poisson", "fixed_size"}
-        ``poisson``: every record on its own with probability ``rate``; the release's sensitivity
+        ``poisson``: every record independently with probability ``rate``; the release's sensitivity
         and the whole statement are then for adding or removing a record. ``fixed_size``: a uniform
         subset without replacement, of size ``rate`` times the number of records; sensitivity and
         statement are then for replacing a record.
     rate : float
-        In [0, 1].
+        Fraction of the records, in [0, 1].
 
     Raises
     ------
@@ -86,8 +86,7 @@ class PrivacyProfile(Protocol):
         r"""Return the loss distribution that some pair of neighbours attains; empty if unknown.
 
         One (probability, :math:`\gamma`, :math:`\mu`) per value of the additional observation. The
-        loss
-        is then that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`.
+        loss is then that of :math:`(1-\gamma)N(0,1)+\gamma N(\mu,1)` against :math:`N(0,1)`.
         """
 
     def mu_if_sampled(self) -> float:
@@ -145,7 +144,7 @@ class RandomCount:
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    r"""Noisy answer, or a series of noisy answers.
+    r"""Release of one noisy value, or of a series of noisy values.
 
     Parameters
     ----------
@@ -167,15 +166,15 @@ class Release:
     count : int
         Number of repetitions of the whole series.
     sampling : Sampling, optional
-        None: all records are used.
+        Sampling of records; by default all records are used.
     proven : bool
         True if the sensitivity is proven. The accountants report it.
     note : str
         Reason why the sensitivity is not proven, or an assumption.
     epsilon : float or 1-D array
-        Used by ``pure`` only.
+        Pure epsilon of each release; used by ``pure`` only.
     profile : PrivacyProfile
-        Used by ``profile`` only.
+        Privacy profile; used by ``profile`` only.
     dim : int, optional
         Number of coordinates of ``gamma_norm`` noise. Used by lower bounds only.
     attained : float or 1-D array, optional
@@ -226,15 +225,15 @@ class Release:
         for name in needed:
             object.__setattr__(self, name, _levels(name, getattr(self, name)))
         for name in _NUMBERS - set(needed):
-            unread, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
-            empty = unread is None or (noiseless and arguments.real(unread) == 0)
-            require(empty, f"release.{name}", unread, f"nothing for {self.mechanism}")
+            unused, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
+            empty = unused is None or (noiseless and arguments.real(unused) == 0)
+            require(empty, f"release.{name}", unused, f"nothing for {self.mechanism}")
         self._check_norm()
         self._check_curves()
         self._check_options()
         for name in ("attained", "reached"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, self._shares(name))
+                object.__setattr__(self, name, self._checked_fractions(name))
         self.losses()  # fail early if sensitivity and scale do not broadcast
 
     def _check_options(self):
@@ -254,22 +253,22 @@ class Release:
         object.__setattr__(self, "log_tolerance", tolerance)
 
     def _check_norm(self):
-        natural = NORMS[self.mechanism]
-        if natural is None:
+        required = NORMS[self.mechanism]
+        if required is None:
             return
-        norm = natural if self.norm is None else self.norm
-        fits = isinstance(norm, str) and norm == natural
-        require(fits, "release.norm", self.norm, f"{natural} for {self.mechanism}")
+        norm = required if self.norm is None else self.norm
+        fits = isinstance(norm, str) and norm == required
+        require(fits, "release.norm", self.norm, f"{required} for {self.mechanism}")
         object.__setattr__(self, "norm", norm)
 
-    def _shares(self, name: str) -> float | np.ndarray:
+    def _checked_fractions(self, name: str) -> float | np.ndarray:
         """Return an attained fraction of the sensitivity, or one per release of the series."""
         value = getattr(self, name)
-        shares = _levels(name, value)
-        expected = "a share in [0, 1], or one for each release of the series"
-        fitting = np.ndim(shares) == 0 or np.shape(shares) == self.losses().shape
-        require(bool(np.all(shares <= 1)) and fitting, f"release.{name}", value, expected)
-        return shares
+        fractions = _levels(name, value)
+        expected = "a fraction in [0, 1], or one per release of the series"
+        fitting = np.ndim(fractions) == 0 or np.shape(fractions) == self.losses().shape
+        require(bool(np.all(fractions <= 1)) and fitting, f"release.{name}", value, expected)
+        return fractions
 
     def _check_curves(self):
         needs_profile = self.mechanism == "profile"
@@ -282,10 +281,8 @@ class Release:
         """Return the loss parameter of each release of the series, before sampling and ``count``.
 
         Sensitivity over scale: mu of a Gaussian; the pure epsilon of ``laplace``, ``gamma_norm``
-        and
-        ``pure``; the divergence at the smallest order of ``profile``. It is infinite if a
-        data-dependent
-        value is released without noise.
+        and ``pure``; the divergence at the smallest order of ``profile``. It is infinite if a
+        data-dependent value is released without noise.
 
         Returns
         -------
@@ -353,7 +350,7 @@ def _levels(name: str, value: Any) -> float | np.ndarray:
 
     An empty array is an error: no releases are a count of 0, not a loss of 0.
     """
-    key, expected = f"release.{name}", "a number >= 0, or a 1-D array of such that is not empty"
+    key, expected = f"release.{name}", "a number >= 0, or a non-empty 1-D array of them"
     levels = np.array(arguments.array(key, value, expected, lambda v: v >= 0))
     require(levels.ndim <= 1 and levels.size > 0, key, value, expected)
     levels.setflags(write=False)
@@ -362,6 +359,6 @@ def _levels(name: str, value: Any) -> float | np.ndarray:
 
 def _ratio(sensitivity: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return sensitivity over scale: 0 for data-independent values, infinity without noise."""
-    unhidden = (scale == 0) | np.isinf(sensitivity)
-    ratio = np.divide(sensitivity, scale, out=np.full(scale.shape, np.inf), where=~unhidden)
+    without_noise = (scale == 0) | np.isinf(sensitivity)
+    ratio = np.divide(sensitivity, scale, out=np.full(scale.shape, np.inf), where=~without_noise)
     return np.where(sensitivity == 0, 0.0, ratio)

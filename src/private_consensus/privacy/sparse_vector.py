@@ -3,7 +3,7 @@
 References
 ----------
 Lyu, Su, Li, "Understanding the sparse vector technique for differential privacy", PVLDB 2017:
-Algorithm 7, of which Algorithm 1 is the case of two equal parts and no numbers.
+Algorithm 7, whose case of two equal budgets and no numeric answers is Algorithm 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sparse_vector_release(
     redrawn: str,
     **options: Any,
 ) -> Release:
-    r"""Return the release of noisy threshold tests, of any scales, until ``count`` answers "above".
+    r"""Return the release of noisy threshold tests that stop after ``count`` answers "above".
 
     With :math:`\Delta` the sensitivity, :math:`s_1, s_2` the Laplace scales of threshold and
     queries, c answers "above" at most, and T tests:
@@ -103,12 +103,11 @@ def least_answers(
     tests: int,
     redrawn: str,
 ) -> np.ndarray:
-    """Return a lower bound on the number of answers "above", if no query depends on the data.
+    """Return a distribution that bounds the number of answers "above" from below.
 
-    The returned distribution is stochastically at most the true one. All queries are 0 and the
-    threshold is ``level``. The threshold's noise is rounded up to the ends of :data:`CELLS`
-    intervals
-    of equal probability, the last of which never gives "above".
+    It is stochastically at most the true one if all queries are 0 and the threshold is ``level``.
+    The threshold's noise is rounded up to the ends of :data:`CELLS` intervals of equal probability,
+    the last of which never gives "above".
 
     Parameters
     ----------
@@ -128,8 +127,12 @@ def least_answers(
     """
     arguments.choice("sparse_vector.redrawn", redrawn, REDRAWS)
     noise = _laplace_quantile(np.arange(1, CELLS) / CELLS)
-    lifted = level + threshold_scale * noise
-    above = _laplace_tail(lifted / query_scale) if query_scale > 0 else (lifted <= 0).astype(float)
+    thresholds = level + threshold_scale * noise
+    above = (
+        _laplace_tail(thresholds / query_scale)
+        if query_scale > 0
+        else (thresholds <= 0).astype(float)
+    )
     above = np.append(above, 0.0)
     if redrawn == "after_release":
         return _renewals(above, count, tests)
@@ -155,8 +158,8 @@ def capped_binomial(rates: np.ndarray, count: int, tests: int) -> np.ndarray:
         Probabilities of 0, ..., ``count``.
     """
     k, rates = np.arange(count), np.reshape(rates, (-1, 1))
-    law = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
-    return np.append(law, max(1.0 - law.sum(), 0.0))
+    probabilities = (comb(tests, k) * rates**k * (1.0 - rates) ** np.maximum(tests - k, 0)).mean(0)
+    return np.append(probabilities, max(1.0 - probabilities.sum(), 0.0))
 
 
 def _renewals(above: np.ndarray, count: int, tests: int) -> np.ndarray:
@@ -219,24 +222,22 @@ class SparseVector:
     r"""Noise scales and privacy cost of the sparse vector technique.
 
     The threshold's noise is sampled once, the noise of each query separately. The technique stops
-    after
-    ``count`` answers "above". With c = ``count`` and sensitivity :math:`\Delta` the noises are
-    Laplace
-    of scale :math:`\Delta/\epsilon_1` (threshold), :math:`2c\Delta/\epsilon_2` (query; half of it
-    if
-    queries are monotonic) and :math:`c\Delta/\epsilon_3` (number).
+    after ``count`` answers "above". With c = ``count`` and sensitivity :math:`\Delta` the noises
+    are Laplace of scale :math:`\Delta/\epsilon_1` (threshold), :math:`2c\Delta/\epsilon_2` (query;
+    half of it if queries are monotonic) and :math:`c\Delta/\epsilon_3` (number).
 
     Parameters
     ----------
     sensitivity : float
-        Sensitivity of each query, for all earlier answers. A query on an unreleased value computed
-        from the data has no bound that holds given the answers.
+        Sensitivity of each query, given all earlier answers. A query that uses an unreleased value
+        computed from the data has no such bound.
     count : int
-        At least 1.
+        Largest number of answers "above", at least 1.
     epsilon_threshold, epsilon_queries, epsilon_numbers : float
-        The third is 0 if only "above" or "below" is released.
+        Budgets of threshold, queries and released numbers; the last is 0 if only "above" or
+        "below" is released.
     monotonic : bool
-        From one neighbour to the other all queries move in one direction.
+        True if all queries change in the same direction between neighbours.
 
     Raises
     ------
@@ -297,8 +298,8 @@ class SparseVector:
         arguments.whole("sparse_vector.count", count, 1, MAX_COUNT)
         arguments.flag("sparse_vector.monotonic", monotonic)
         arguments.flag("sparse_vector.equal", equal)
-        share = 1.0 if equal else (count if monotonic else 2 * count) ** (2 / 3)
-        first = epsilon / (1 + share)
+        ratio = 1.0 if equal else (count if monotonic else 2 * count) ** (2 / 3)
+        first = epsilon / (1 + ratio)
         return cls(sensitivity, count, first, epsilon - first, monotonic=monotonic)
 
     @property
@@ -400,8 +401,9 @@ class SparseVector:
         return Answers(answered, above, values)
 
 
-def _laplace_quantile(share: np.ndarray) -> np.ndarray:
-    return np.sign(share - 0.5) * -np.log1p(-2.0 * np.abs(share - 0.5))
+def _laplace_quantile(probability: np.ndarray) -> np.ndarray:
+    centred = probability - 0.5
+    return np.sign(centred) * -np.log1p(-2.0 * np.abs(centred))
 
 
 def _laplace_tail(x: np.ndarray) -> np.ndarray:

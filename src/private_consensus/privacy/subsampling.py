@@ -71,7 +71,7 @@ class Batches:
     probabilities: tuple[float, ...]
 
     def __post_init__(self):
-        key, expected = "batches.sizes", "whole numbers >= 0, at least one"
+        key, expected = "batches.sizes", "at least one whole number >= 0"
         sizes = arguments.items(key, self.sizes, (int, np.integer), expected)
         require(bool(sizes) and min(sizes) >= 0, key, self.sizes, expected)
         object.__setattr__(self, "sizes", tuple(arguments.whole(key, s, 0) for s in sizes))
@@ -130,7 +130,7 @@ def _deadline_batches(deadline: float, slowest: float, fastest: float) -> Batche
 
 @dataclass(frozen=True)
 class SampledNoise:
-    r"""Noise on a sampled batch, for any ``sigma``.
+    r"""Noise on a sampled batch, in units of a noise multiplier ``sigma``.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ class SampledNoise:
         Parameters
         ----------
         budget : Budget
-            For all batches together.
+            Budget of all batches together.
         count : int
             Number of batches.
 
@@ -222,7 +222,7 @@ class SampledNoise:
 
 @dataclass(frozen=True)
 class NoisedBatch:
-    """Privacy profile of a noisy batch at one ``sigma``, with its size revealed."""
+    """Privacy profile of a noisy batch with known size, at one noise multiplier ``sigma``."""
 
     noise: SampledNoise
     sigma: float
@@ -258,9 +258,8 @@ class NoisedBatch:
         r"""Return weight, :math:`\gamma` and :math:`\mu_s` of each size.
 
         The pair: all records of an agent have one gradient of length K. One of them has the
-        opposite
-        gradient (replace), or is present or absent (add and remove). Along that gradient the noisy
-        batch is :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
+        opposite gradient (replace), or is present or absent (add and remove). Along that gradient
+        the noisy batch is :math:`(1-\gamma)N(0,1)+\gamma N(\mu_s,1)` or :math:`N(0,1)`.
         """
         if not self.noise.gaussian:
             return ()
@@ -277,7 +276,7 @@ class NoisedBatch:
 
 @dataclass(frozen=True)
 class SentInPart(NoisedBatch):
-    """Observation of a noisy batch of which at least a fraction of the coordinates is sent.
+    """Privacy profile of a noisy batch of which only some coordinates are sent.
 
     Parameters
     ----------
@@ -294,8 +293,7 @@ class SentInPart(NoisedBatch):
         r"""Return weight, :math:`\gamma` and reduced :math:`\mu_s` of each size.
 
         The reduction is the square root of ``share``. Batches of which fewer coordinates are sent
-        are
-        not counted.
+        are not counted.
         """
         sent, factor = 1.0 - self.missed, math.sqrt(self.share)
         return tuple((p * sent, rate, mu * factor) for p, rate, mu in super().attained())
@@ -376,14 +374,12 @@ def noisy_message(
     r"""Return discrete Gaussian noise :math:`\sigma K` on the quantised model.
 
     (Ding, paper 004, Algorithm 5.) For an agent whose model is a function of its earlier broadcasts
-    and
-    of one batch:
+    and of one batch:
 
     .. math:: \mu_s\sigma = \frac{2\alpha\varepsilon}{s} + \frac{\eta\sqrt p}{K}
 
     (half the first term for add and remove). Given the uniforms of the rounding, two models at
-    distance
-    d are rounded to grid points at distance at most :math:`d+\eta\sqrt p`.
+    distance d are rounded to grid points at distance at most :math:`d+\eta\sqrt p`.
 
     Parameters
     ----------
@@ -392,13 +388,13 @@ def noisy_message(
     records : int
         Number of records of one agent.
     step : float
-        :math:`\alpha\varepsilon`.
+        :math:`\alpha\varepsilon`, factor of the gradient in a step.
     resolution : float
-        :math:`\eta`.
+        :math:`\eta`, spacing of the quantisation grid.
     dim : int
-        p.
+        p, number of coordinates.
     clip : float
-        K.
+        K, l2 norm to which gradients are clipped.
     sampling : {"fixed_size", "poisson"}
         It determines the neighbouring relation: replace, or add and remove, one record.
 
@@ -601,8 +597,9 @@ def _log_binomial(n: int, k):
 
 
 def _change(sampling: str) -> float:
-    """Return the change of a sum in clipping norms, under the relation that belongs to the
-    sampling.
+    """Return the sensitivity of a sum of clipped gradients, in units of the clipping norm.
+
+    The sampling determines the neighbouring relation.
     """
     return 2.0 if sampling == "fixed_size" else 1.0
 

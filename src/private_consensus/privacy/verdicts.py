@@ -11,8 +11,7 @@ table, report and Python show its result. The first line of this table that appl
     is "violated"
 3   the audit's verdict is "differs from its declaration"         differs from its declaration
 4   the accountant's epsilon is above the claim, or a             not proven
-    sensitivity is not proven, or the audit's verdict is
-    "not proven"
+    sensitivity is not proven, or the audit's verdict is "not proven"
 5   the audit's verdict is "inconclusive"                         inconclusive
 6   a printed argument or constant for the claim is wrong         holds by slack
 7   none of these                                                 holds

@@ -14,9 +14,9 @@ import numpy as np
 
 from .distinguishers import Scorer
 
-_RAREST = 3  # smallest number of runs that share an atom
-_PLACES = 300  # number of features whose atoms are learned: those with the most atoms
-_KEPT = 0.002  # smallest fraction of the runs that share an atom
+_MIN_RUNS = 3  # smallest number of runs that contain an atom
+_MAX_FEATURES = 300  # number of features whose atoms are learned: those with the most atoms
+_MIN_FRACTION = 0.002  # smallest fraction of the runs that contain an atom
 
 
 class Atoms(NamedTuple):
@@ -26,10 +26,10 @@ class Atoms(NamedTuple):
     ----------
     kind : str
         ``exact zeros``, ``repeated values``, ``equal messages`` (within a run), ``shared values``
-        (with another run of the same data set, at the same place) or ``common values`` (with the
-        same run of the other data set, at the same place).
+        (with another run of the same data set, at the same index) or ``common values`` (with the
+        same run of the other data set, at the same index).
     share, share_other : float
-        Under D and under D'.
+        Fractions of repeated values or messages under D and under D'.
     """
 
     kind: str
@@ -52,14 +52,18 @@ def atom_statistics(
     dict of str to (ndarray, ndarray)
         One number per run, under D and under D'.
     """
-    pairs = zip(_within(transcripts).items(), _within(transcripts_other).values(), strict=True)
+    pairs = zip(
+        _counts_per_run(transcripts).items(),
+        _counts_per_run(transcripts_other).values(),
+        strict=True,
+    )
     return {kind: (a, b) for (kind, a), b in pairs if np.unique(np.concatenate([a, b])).size > 1}
 
 
 def find_atoms(transcripts: np.ndarray, transcripts_other: np.ndarray) -> list[Atoms]:
-    """Find exact repetitions under either data set.
+    """Find exact repetitions of values and messages under both data sets.
 
-    Noise with a continuous distribution has none.
+    Noise with a continuous distribution causes none.
 
     Parameters
     ----------
@@ -70,15 +74,15 @@ def find_atoms(transcripts: np.ndarray, transcripts_other: np.ndarray) -> list[A
     -------
     list of Atoms
     """
-    worlds, dim = (transcripts, transcripts_other), np.shape(transcripts)[-1]
+    samples, dim = (transcripts, transcripts_other), np.shape(transcripts)[-1]
     sizes = {"exact zeros": transcripts[0].size, "repeated values": transcripts[0].size}
     sizes["equal messages"] = transcripts[0].size // dim
-    counted = [_within(world) for world in worlds]
+    counted = [_counts_per_run(sample) for sample in samples]
     shares = {
-        kind: [float(np.mean(world[kind]) / size) for world in counted]
+        kind: [float(np.mean(sample[kind]) / size) for sample in counted]
         for kind, size in sizes.items()
     }
-    shares["shared values"] = [_shared(world) for world in worlds]
+    shares["shared values"] = [_shared(sample) for sample in samples]
     shares["common values"] = [
         float(np.mean((transcripts == transcripts_other) & (transcripts != 0)))
     ] * 2
@@ -100,7 +104,7 @@ def fit_atoms(features_one: np.ndarray, features_other: np.ndarray) -> Scorer:
     """
     ordered = np.sort(np.concatenate([features_one, features_other]).T, axis=1)
     repeats = np.sum(np.diff(ordered, axis=1) == 0, axis=1)
-    columns = np.argsort(-repeats, kind="stable")[:_PLACES]
+    columns = np.argsort(-repeats, kind="stable")[:_MAX_FEATURES]
     tables = [
         (column, *_table(features_one[:, column], features_other[:, column]))
         for column in columns[repeats[columns] > 0]
@@ -121,8 +125,8 @@ def _table(values_one: np.ndarray, values_other: np.ndarray) -> tuple[np.ndarray
     The last ratio is that of all other values.
     """
     values, counts = np.unique(np.concatenate([values_one, values_other]), return_counts=True)
-    rarest = max(_RAREST, _KEPT * (values_one.size + values_other.size))
-    atoms = values[counts >= rarest]
+    min_count = max(_MIN_RUNS, _MIN_FRACTION * (values_one.size + values_other.size))
+    atoms = values[counts >= min_count]
     chances = []
     for sample in (values_one, values_other):
         hits = np.sum(sample[:, None] == atoms, axis=0)
@@ -138,16 +142,16 @@ def _looked_up(values: np.ndarray, atoms: np.ndarray, weights: np.ndarray) -> np
     return np.where(atoms[index] == values, weights[index], weights[-1])
 
 
-def _within(transcripts: np.ndarray) -> dict[str, np.ndarray]:
+def _counts_per_run(transcripts: np.ndarray) -> dict[str, np.ndarray]:
     """Count, for each run, the zeros, repeated values and repeated messages."""
     transcripts = np.asarray(transcripts)
     runs, dim = len(transcripts), transcripts.shape[-1]
     flat = transcripts.reshape(runs, -1)
     values, messages = np.sort(flat, axis=1), _fingerprints(transcripts.reshape(runs, -1, dim))
-    again = (np.diff(values, axis=1) == 0) & (values[:, 1:] != 0)
+    repeated = (np.diff(values, axis=1) == 0) & (values[:, 1:] != 0)
     return {
         "exact zeros": np.sum(flat == 0, axis=1).astype(float),
-        "repeated values": np.sum(again, axis=1).astype(float),
+        "repeated values": np.sum(repeated, axis=1).astype(float),
         "equal messages": np.sum(np.diff(np.sort(messages, axis=1), axis=1) == 0, axis=1) * 1.0,
     }
 
@@ -158,9 +162,9 @@ def _fingerprints(messages: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(messages), messages, 0.0) @ weights
 
 
-def _shared(world: np.ndarray) -> float:
+def _shared(sample: np.ndarray) -> float:
     """Return the fraction of non-zero values that another run repeats at the same index."""
-    ordered = np.sort(np.reshape(world, (len(world), -1)), axis=0)
+    ordered = np.sort(np.reshape(sample, (len(sample), -1)), axis=0)
     same = (np.diff(ordered, axis=0) == 0) & (ordered[1:] != 0)
     edge = np.zeros((1, same.shape[1]), bool)
     return float(np.mean(np.concatenate([edge, same]) | np.concatenate([same, edge])))

@@ -5,7 +5,7 @@ that :math:`K\sim\mathrm{Bin}(n,p)` and :math:`M\sim\mathrm{Bin}(n',q)` are inde
 (k, m) are ordered by T(k, m), the parameter of a claim if p were its Clopper-Pearson lower and
 q its upper limit; T increases in k and decreases in m. The set of rates
 
-.. math:: R = \{(p,q): q\in C_\gamma(M),\; P_{p,q}(T(K,M)\ge T_{\rm seen}) > \alpha-\gamma\}
+.. math:: R = \{(p,q): q\in C_\gamma(M),\; P_{p,q}(T(K,M)\ge T_{\rm observed}) > \alpha-\gamma\}
 
 misses the true ones with probability at most alpha: :math:`C_\gamma` misses q with probability
 gamma (Berger and Boos), and the probability of an outcome at least as extreme is stochastically
@@ -49,11 +49,11 @@ from private_consensus.common.errors import require
 
 from .claims import Epsilon, Measure, Mu, Profile
 
-_CELLS = 96
-_NEGLECTED = 1e-4  # gamma over alpha
+_CELLS = 96  # number of intervals of the rate q
+_NUISANCE_FRACTION = 1e-4  # gamma over alpha
 _PRECISION = 1e-4  # relative precision of a bound, which is rounded down
-_TABLED = 10_000  # largest number of runs for which limits are tabulated
-_GLIMPSES = 6  # number of evenly spaced cells of a lower bound
+_MAX_TABLED_RUNS = 10_000  # largest number of runs for which limits are tabulated
+_SELECTED_CELLS = 6  # number of evenly spaced cells of a lower bound on a p-value
 
 
 Allowed = Callable[[np.ndarray], np.ndarray]
@@ -90,8 +90,8 @@ class Bound:
     ordering : Epsilon or Mu
         Measure that orders the outcomes: the bound on it is the tighter one.
     both : bool
-        True if the event may be likelier on either data set, which halves the level. False if it
-        was selected to be likelier on D.
+        True if both directions are tested, each at half of the level. False if the event was
+        selected to be more likely on D.
     statistic, event : str, object
         Statistic that defines the event, and the event, if known.
     """
@@ -140,7 +140,9 @@ class Bound:
         mu: float | None = None,
         profile: Profile | None = None,
     ) -> float:
-        """Return the p-value of exactly one claim, divided by the error fraction of this bound.
+        """Return the p-value of one claim, divided by the error fraction of this bound.
+
+        Exactly one of the parameters is required.
 
         Parameters
         ----------
@@ -154,12 +156,12 @@ class Bound:
         Returns
         -------
         float
-            The smallest p-value of a list, of a true claim, is below alpha with probability at most
-            alpha.
+            For a true claim, the smallest p-value of a list of bounds is below alpha with
+            probability at most alpha.
         """
-        return self._shared(self._p_value(self._allowed(epsilon, mu, profile)))
+        return self._adjusted(self._p_value(self._allowed(epsilon, mu, profile)))
 
-    def least_p_value(
+    def p_value_lower_bound(
         self,
         *,
         epsilon: float | None = None,
@@ -180,8 +182,9 @@ class Bound:
         Returns
         -------
         float
+            At most :meth:`p_value`.
         """
-        return self._shared(self._glimpse(self._allowed(epsilon, mu, profile)))
+        return self._adjusted(self._p_value_lower_bound(self._allowed(epsilon, mu, profile)))
 
     def _allowed(self, epsilon, mu, profile) -> Allowed:
         if profile is not None:
@@ -191,7 +194,7 @@ class Bound:
         require(epsilon is not None, "epsilon", epsilon, "a claimed epsilon")
         return _allowed(Epsilon(self.delta), epsilon)
 
-    def _shared(self, p_value: float) -> float:
+    def _adjusted(self, p_value: float) -> float:
         return float(min(1.0, p_value / self.share))
 
     def contradicts(self, *, epsilon: float | None = None, mu: float | None = None) -> bool:
@@ -213,7 +216,10 @@ class Bound:
     def refutes(self, epsilon: float) -> bool:
         """Return True if this bound, with its fraction of the error, is above ``epsilon``."""
         allowed = _allowed(Epsilon(self.delta), epsilon)
-        return self._glimpse(allowed) <= self.level and self._p_value(allowed) <= self.level
+        return (
+            self._p_value_lower_bound(allowed) <= self.level
+            and self._p_value(allowed) <= self.level
+        )
 
     @cached_property
     def _directions(self) -> list[_Exceedance]:
@@ -226,9 +232,9 @@ class Bound:
             direction.p_value(allowed) for direction in self._directions
         )
 
-    def _glimpse(self, allowed: Allowed) -> float:
+    def _p_value_lower_bound(self, allowed: Allowed) -> float:
         return len(self._directions) * min(
-            direction.glimpse(allowed) for direction in self._directions
+            direction.p_value_lower_bound(allowed) for direction in self._directions
         )
 
     def _lower(self, measure: Measure) -> float:
@@ -252,8 +258,8 @@ def event_bound(
     Bound
         ``epsilon`` is at most the true one with probability at least ``confidence``.
     """
-    counts = _counts(hits, runs, hits_other, runs_other)
-    return Bound(counts, delta, _confidence(confidence), 1.0, Epsilon(delta), both=True)
+    counts = _checked_counts(hits, runs, hits_other, runs_other)
+    return Bound(counts, delta, _checked_confidence(confidence), 1.0, Epsilon(delta), both=True)
 
 
 def mu_bound(
@@ -275,8 +281,8 @@ def mu_bound(
     Bound
         ``mu`` is at most the true one with probability at least ``confidence``.
     """
-    counts = _counts(hits, runs, hits_other, runs_other)
-    return Bound(counts, delta, _confidence(confidence), 1.0, Mu(), both=True)
+    counts = _checked_counts(hits, runs, hits_other, runs_other)
+    return Bound(counts, delta, _checked_confidence(confidence), 1.0, Mu(), both=True)
 
 
 def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
@@ -300,7 +306,9 @@ def clopper_pearson(hits: Any, runs: Any, tail: float) -> tuple[Any, Any]:
 
 
 def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return :func:`clopper_pearson` of many hits, from a cached table for moderate ``runs``.
+    """Return the limits of :func:`clopper_pearson` for many numbers of hits.
+
+    They are read from a cached table if the number of runs is at most 10,000.
 
     Parameters
     ----------
@@ -315,7 +323,7 @@ def tabled_limits(hits: np.ndarray, runs: int, tail: float) -> tuple[np.ndarray,
     -------
     low, high : ndarray
     """
-    if runs > _TABLED:
+    if runs > _MAX_TABLED_RUNS:
         return clopper_pearson(hits, runs, tail)
     low, high = _limits_of_all(runs, tail)
     return low[hits], high[hits]
@@ -329,9 +337,8 @@ def _limits_of_all(runs: int, tail: float) -> tuple[np.ndarray, np.ndarray]:
 def ordering_tail(level: float) -> float:
     """Compute the one-sided level of the limits that order outcomes.
 
-    If the two standard errors are equal, the corner of the two limits is as far out as the tangent
-    of
-    their joint ellipse.
+    For equal standard errors of p and q, the corner of the two limits is then at the distance of
+    the tangent to their joint confidence ellipse.
     """
     return float(ndtr(ndtri(level) / math.sqrt(2)))
 
@@ -340,15 +347,15 @@ class _Exceedance:
     """Upper bound on the probability of outcomes at least as extreme as the observed one."""
 
     def __init__(self, counts: Counts, ordering: Measure, level: float):
-        self.runs, self.neglected = counts.runs, level * _NEGLECTED
+        self.runs, self.neglected = counts.runs, level * _NUISANCE_FRACTION
         low, high = clopper_pearson(counts.hits_other, counts.runs_other, self.neglected / 2)
         ends = np.arcsin(np.sqrt([low, high]))  # even in units of the standard error
         self.edges = np.sin(np.linspace(*ends, _CELLS + 1)) ** 2
         self.edges[[0, -1]] = low, high
         order = _Ordering(counts, ordering, ordering_tail(level))
         self.hits = order.window(low, self.neglected / 100)
-        self.most, self.runs_other = order.most(self.hits), counts.runs_other
-        self.log_ways = (
+        self.max_hits_other, self.runs_other = order.max_hits_other(self.hits), counts.runs_other
+        self.log_binomials = (
             gammaln(self.runs + 1) - gammaln(self.hits + 1) - gammaln(self.runs - self.hits + 1)
         )
 
@@ -357,34 +364,34 @@ class _Exceedance:
         chances = self._chances(allowed, slice(None), self.below)
         return float(min(1.0, chances.max() + self.neglected))
 
-    def glimpse(self, allowed: Allowed) -> float:
-        """Compute a lower bound on the p-value from the largest of a few cells."""
+    def p_value_lower_bound(self, allowed: Allowed) -> float:
+        """Compute a lower bound on :meth:`p_value` from some of the cells."""
         if "below" in self.__dict__:
             return self.p_value(allowed)
-        return float(min(1.0, self._chances(allowed, self._few, self._below_few).max()))
+        return float(min(1.0, self._chances(allowed, self._selected, self._below_selected).max()))
 
     @property
-    def _few(self) -> slice:
-        return slice(_CELLS // _GLIMPSES // 2, None, _CELLS // _GLIMPSES)
+    def _selected(self) -> slice:
+        return slice(_CELLS // _SELECTED_CELLS // 2, None, _CELLS // _SELECTED_CELLS)
 
     @cached_property
     def below(self) -> np.ndarray:
-        """Probability, for each cell, of so few hits on D' as each number on D requires."""
+        """Probability, per cell and number of hits on D, of an outcome as extreme as observed."""
         return self._below(slice(None))
 
     @cached_property
-    def _below_few(self) -> np.ndarray:
-        return self._below(self._few)
+    def _below_selected(self) -> np.ndarray:
+        return self._below(self._selected)
 
     def _below(self, cells: slice) -> np.ndarray:
         edges = self.edges[:-1][cells, None]
-        chance = bdtr(np.maximum(self.most, 0), self.runs_other, edges)
-        return np.where(self.most >= 0, chance, 0.0)
+        chance = bdtr(np.maximum(self.max_hits_other, 0), self.runs_other, edges)
+        return np.where(self.max_hits_other >= 0, chance, 0.0)
 
     def _chances(self, allowed: Allowed, cells: slice, below: np.ndarray) -> np.ndarray:
         p = allowed(self.edges[1:][cells])[:, None]
         first, last = self.hits[0], self.hits[-1]
-        mass = np.exp(self.log_ways + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
+        mass = np.exp(self.log_binomials + xlogy(self.hits, p) + xlog1py(self.runs - self.hits, -p))
         probabilities = np.sum(mass * below, axis=1)
         if first > 0:  # fewer hits than in the window require fewer hits on D'
             probabilities += below[:, 0] * bdtr(first - 1, self.runs, p[:, 0])
@@ -400,15 +407,15 @@ class _Ordering:
         self.counts, self.measure, self.tail = counts, measure, tail
         low = clopper_pearson(counts.hits, counts.runs, tail)[0]
         high = clopper_pearson(counts.hits_other, counts.runs_other, tail)[1]
-        self.seen = float(measure.value(low, high))
+        self.observed_value = float(measure.value(low, high))
 
-    def most(self, hits: np.ndarray) -> np.ndarray:
-        """Return, for each k, the largest m at least as extreme as observed; -1 for none."""
+    def max_hits_other(self, hits: np.ndarray) -> np.ndarray:
+        """Return, per k, the largest m such that (k, m) is as extreme as observed; -1 for none."""
         counts, tail = self.counts, self.tail
-        if self.seen == -math.inf:
+        if self.observed_value == -math.inf:
             return np.full(hits.shape, counts.runs_other)
         low = tabled_limits(hits, counts.runs, tail)[0]
-        limit = np.clip(self.measure.reached(low, self.seen), 0.0, 1.0)
+        limit = np.clip(self.measure.reached(low, self.observed_value), 0.0, 1.0)
         # the upper limit of m is at most x if P(Bin(n', x) <= m) is at most the tail
         quantile = np.where(limit > 0, binom.ppf(tail, counts.runs_other, limit), 0.0)
         largest = quantile - (bdtr(quantile, counts.runs_other, limit) > tail)
@@ -418,11 +425,10 @@ class _Ordering:
         return np.maximum.accumulate(largest).astype(int)
 
     def window(self, low: float, negligible: float) -> np.ndarray:
-        """Return the k whose probabilities are summed one by one; those of all other k are bounded.
+        """Return the k whose probabilities are summed exactly; those of other k are bounded.
 
         For a smaller k, m would have to be so small that even at q = ``low`` it has a
-        ``negligible``
-        probability. A larger k does not occur at rates that matter.
+        ``negligible`` probability. A larger k does not occur at rates that matter.
 
         Parameters
         ----------
@@ -437,11 +443,11 @@ class _Ordering:
         """
         counts = self.counts
         last = math.ceil(counts.runs * clopper_pearson(counts.hits, counts.runs, 1e-14)[1])
-        if self.seen == -math.inf:
+        if self.observed_value == -math.inf:
             return np.arange(0, last + 1)
         unlikely = max(0.0, float(binom.ppf(negligible, counts.runs_other, low)))
         high = clopper_pearson(unlikely, counts.runs_other, self.tail)[1]
-        needed = float(np.clip(self.measure.largest(high, self.seen), 0.0, 1.0))
+        needed = float(np.clip(self.measure.largest(high, self.observed_value), 0.0, 1.0))
         first = min(float(binom.ppf(1 - self.tail, counts.runs, needed)), counts.hits)
         return np.arange(max(0, int(first) - 1), last + 1)
 
@@ -451,7 +457,7 @@ def _allowed(measure: Measure, value: float) -> Allowed:
 
 
 def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
-    """Return the largest value, from 0, that is refuted with all values below it; 0 if none is."""
+    """Return the largest value that is refuted together with all smaller values; 0 for none."""
     if p_value(0.0) > level:
         return 0.0
     low, high = 0.0, 1.0
@@ -463,7 +469,7 @@ def _largest_refuted(p_value: Callable[[float], float], level: float) -> float:
     return low
 
 
-def _counts(hits: int, runs: int, hits_other: int, runs_other: int) -> Counts:
+def _checked_counts(hits: int, runs: int, hits_other: int, runs_other: int) -> Counts:
     counts = Counts(int(hits), int(runs), int(hits_other), int(runs_other))
     inside = 0 <= counts.hits <= counts.runs and 0 <= counts.hits_other <= counts.runs_other
     several = min(counts.runs, counts.runs_other) >= 1
@@ -471,6 +477,6 @@ def _counts(hits: int, runs: int, hits_other: int, runs_other: int) -> Counts:
     return counts
 
 
-def _confidence(confidence: float) -> float:
+def _checked_confidence(confidence: float) -> float:
     require(0 < confidence < 1, "confidence", confidence, "a number in (0, 1)")
     return float(confidence)

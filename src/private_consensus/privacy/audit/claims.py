@@ -135,8 +135,8 @@ class Epsilon:
         ndarray
         """
         p = np.asarray(p, float)
-        grown = np.exp(np.clip(value, -700.0, 700.0))
-        return np.maximum((p - self.delta) / grown, 1 - self.delta - grown * (1 - p))
+        factor = np.exp(np.clip(value, -700.0, 700.0))
+        return np.maximum((p - self.delta) / factor, 1 - self.delta - factor * (1 - p))
 
 
 @dataclass(frozen=True)

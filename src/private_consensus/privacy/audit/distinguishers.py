@@ -2,7 +2,7 @@ r"""Statistics learned from transcripts: linear discriminants and classifiers.
 
 A discriminant is Fisher's at several ridges: :math:`w=(\Sigma+rI)^{-1}(m-m')` with pooled
 covariance and the two means. The smallest ridge finds directions in which noise cancels. The
-largest stays close to the mean difference if runs are few. The classifiers are those of
+largest stays close to the mean difference if runs are few. The classifiers are from
 scikit-learn. Logistic regression uses features and their squares, as DP-Sniper does. Boosted trees
 detect thresholds and interactions. Their score is a log-odds.
 
@@ -26,16 +26,18 @@ from threadpoolctl import ThreadpoolController
 Scorer = Callable[[np.ndarray], np.ndarray]
 
 RIDGES = (1e-12, 1e-4, 1e-1, 1e2)
-"""Relative to the mean variance of a standardized feature."""
-ROUNDED = 1e-10
-"""Difference of the means, in standard deviations, below which it counts as rounding.
+"""Ridges of the discriminants, relative to the mean variance of a standardized feature."""
+MIN_DIFFERENCE = 1e-10
+"""Differences of means below this number of standard deviations are treated as rounding errors.
 
-The smallest ridge would magnify a rounding error to a direction of its own. A true difference of
-this size separates the runs by at most a ten-thousandth of a standard deviation."""
+The smallest ridge would magnify them. A true difference of this size separates the runs by at most
+1e-4 standard deviations."""
 
-_ALL_FEATURES = 1_000  # largest number of features of a discriminant
-_BEST_FEATURES = 48  # features of a classifier: those that differ most in mean or spread
-_FITTED_RUNS = 1_500  # largest number of runs for fitting, per data set
+_MAX_DISCRIMINANT_FEATURES = 1_000  # largest number of features of a discriminant
+_MAX_CLASSIFIER_FEATURES = (
+    48  # features of a classifier: those that differ most in mean or variance
+)
+_MAX_FITTED_RUNS = 1_500  # largest number of runs for fitting, per data set
 
 
 def fit_distinguishers(
@@ -55,16 +57,19 @@ def fit_distinguishers(
     dict of str to callable
         By name, from features [runs, features] to scores [runs].
     """
-    features_one, features_other = features_one[:_FITTED_RUNS], features_other[:_FITTED_RUNS]
+    features_one, features_other = (
+        features_one[:_MAX_FITTED_RUNS],
+        features_other[:_MAX_FITTED_RUNS],
+    )
     standardize = _standardizer(features_one, features_other)
     features_one, features_other = standardize(features_one), standardize(features_other)
     scorers = _discriminants(features_one, features_other) | _classifiers(
         features_one, features_other, seed
     )
-    return {name: _after(standardize, scorer) for name, scorer in scorers.items()}
+    return {name: _composed(standardize, scorer) for name, scorer in scorers.items()}
 
 
-def _after(first: Scorer, then: Scorer) -> Scorer:
+def _composed(first: Scorer, then: Scorer) -> Scorer:
     return lambda features: then(first(features))
 
 
@@ -74,14 +79,14 @@ def _standardizer(features_one: np.ndarray, features_other: np.ndarray) -> Score
     Centre and scale are pooled over the two samples.
     """
     centre = (features_one.mean(axis=0) + features_other.mean(axis=0)) / 2
-    spread = np.sqrt((features_one.var(axis=0) + features_other.var(axis=0)) / 2)
+    deviation = np.sqrt((features_one.var(axis=0) + features_other.var(axis=0)) / 2)
     gap = np.abs(features_one.mean(axis=0) - features_other.mean(axis=0))
     separation = np.where(
-        spread > 0, gap / np.where(spread > 0, spread, 1.0), np.where(gap > 0, np.inf, 0)
+        deviation > 0, gap / np.where(deviation > 0, deviation, 1.0), np.where(gap > 0, np.inf, 0)
     )
-    columns = np.flatnonzero((spread > 0) | (gap > 0))
-    columns = columns[np.argsort(-separation[columns], kind="stable")][:_ALL_FEATURES]
-    unit = np.where(spread > 0, spread, np.where(gap > 0, gap, 1.0))[columns]
+    columns = np.flatnonzero((deviation > 0) | (gap > 0))
+    columns = columns[np.argsort(-separation[columns], kind="stable")][:_MAX_DISCRIMINANT_FEATURES]
+    unit = np.where(deviation > 0, deviation, np.where(gap > 0, gap, 1.0))[columns]
     return lambda features: (features[:, columns] - centre[columns]) / unit
 
 
@@ -97,7 +102,7 @@ def _discriminants(features_one: np.ndarray, features_other: np.ndarray) -> dict
     inside = axes @ gap
     components = inside, gap - axes.T @ inside
     inside, outside = (
-        np.where(np.abs(component) > ROUNDED, component, 0.0) for component in components
+        np.where(np.abs(component) > MIN_DIFFERENCE, component, 0.0) for component in components
     )
     scorers = {}
     for relative in RIDGES:
@@ -165,4 +170,4 @@ def _most_different(features_one: np.ndarray, features_other: np.ndarray) -> np.
         a, b = features_one**power, features_other**power
         error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b)) + 1e-12
         scores = np.maximum(scores, np.abs(a.mean(axis=0) - b.mean(axis=0)) / error)
-    return np.argsort(-scores, kind="stable")[:_BEST_FEATURES]
+    return np.argsort(-scores, kind="stable")[:_MAX_CLASSIFIER_FEATURES]

@@ -18,7 +18,7 @@ _RANKS = 32  # number of order statistics from either end of either sample
 class Event(NamedTuple):
     """Set of outcomes: statistic at least (or at most) ``threshold``.
 
-    ``swapped``: the event is likelier under D', and D' takes the role of D.
+    If ``swapped``, the event is more likely under D', and the roles of D and D' are exchanged.
     """
 
     threshold: float
@@ -48,7 +48,7 @@ class Event(NamedTuple):
 def best_event(
     statistic: np.ndarray, statistic_other: np.ndarray, measure: Measure, level: float
 ) -> tuple[tuple[float, float], Event]:
-    """Select threshold, direction and role of the data sets that promise the largest bound.
+    """Select threshold, direction and order of the data sets for the largest lower bound.
 
     Parameters
     ----------
@@ -61,16 +61,19 @@ def best_event(
 
     Returns
     -------
-    promise : tuple of float
-        The measure at the two Clopper-Pearson limits, then the difference of the two rates, which
-        decides if few runs allow no bound.
+    score : tuple of float
+        The measure at the two Clopper-Pearson limits, and the difference of the two rates. Events
+        are compared by the second number if the first numbers are equal.
     event : Event
+        Selected event.
     """
     statistic, statistic_other = np.sort(statistic), np.sort(statistic_other)
-    thresholds = np.unique(np.concatenate([_spread(statistic), _spread(statistic_other)]))
+    thresholds = np.unique(
+        np.concatenate([_candidate_thresholds(statistic), _candidate_thresholds(statistic_other)])
+    )
     tail, candidates = ordering_tail(level), []
     for at_least in (True, False):
-        hits = [_counted(values, thresholds, at_least) for values in (statistic, statistic_other)]
+        hits = [_hits(values, thresholds, at_least) for values in (statistic, statistic_other)]
         for swapped in (False, True):
             likelier, rarer = hits[::-1] if swapped else hits
             runs = (
@@ -89,14 +92,14 @@ def best_event(
 
 
 def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
-    """Check that a statistic has one number per run, infinite values included.
+    """Check that a statistic has one number per run; infinite values are allowed.
 
     Parameters
     ----------
     name : str
         Name of the statistic, for the error message.
     values : array_like, [runs]
-        Without NaN, for at least 4 runs.
+        Values without NaN, for at least 4 runs.
 
     Returns
     -------
@@ -108,14 +111,14 @@ def scalar_statistic(name: str, values: np.ndarray) -> np.ndarray:
     return values
 
 
-def _spread(ordered: np.ndarray) -> np.ndarray:
-    """Return order statistics: dense towards both ends, and some between."""
+def _candidate_thresholds(ordered: np.ndarray) -> np.ndarray:
+    """Return order statistics as candidate thresholds, most of them near both ends."""
     half = math.ceil(ordered.size / 2)
     ranks = np.unique(np.geomspace(1, half, _RANKS).astype(int)) - 1
     return np.concatenate([ordered[ranks], ordered[::-1][ranks]])
 
 
-def _counted(ordered: np.ndarray, thresholds: np.ndarray, at_least: bool) -> np.ndarray:
+def _hits(ordered: np.ndarray, thresholds: np.ndarray, at_least: bool) -> np.ndarray:
     if at_least:
         return ordered.size - np.searchsorted(ordered, thresholds, side="left")
     return np.searchsorted(ordered, thresholds, side="right")

@@ -2,10 +2,9 @@
 
 Each claim has a p-value for the hypothesis "this epsilon is true", from the stored rates of all its
 bounds. Holm's method contradicts the i-th smallest of m while it is at most alpha/(m - i + 1),
-which
-keeps the family-wise level under any dependence (Holm, "A simple sequentially rejective multiple
-test procedure", Scandinavian Journal of Statistics 1979). A bound that was computed and not sampled
-is not wrong by chance: it uses none of the level and is no member of the family.
+which keeps the family-wise level under any dependence (Holm, "A simple sequentially rejective
+multiple test procedure", Scandinavian Journal of Statistics 1979). A bound that was computed and
+not sampled is not wrong by chance: it uses none of the level and is no member of the family.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ def claim_p_value(bounds: Iterable[Bound], claim: Mapping[str, Any]) -> float:
         At most 1.
     """
     min_p_value = 1.0
-    # The full p-value is computed only if the bound may have the smallest.
-    for at_least, bound in sorted(
-        ((bound.least_p_value(**claim), bound) for bound in bounds), key=lambda pair: pair[0]
+    # The p-value is computed only if its lower bound is below the smallest so far.
+    for p_value_bound, bound in sorted(
+        ((bound.p_value_lower_bound(**claim), bound) for bound in bounds), key=lambda pair: pair[0]
     ):
-        if at_least < min_p_value:
+        if p_value_bound < min_p_value:
             min_p_value = min(min_p_value, bound.p_value(**claim))
     return min_p_value
 

@@ -1,4 +1,4 @@
-r"""Noise distributions of unit scale, as required by :mod:`.noise`.
+r"""Noise distributions of unit scale, with the statistics that :mod:`.noise` tests.
 
 ``gaussian``
     standard deviation 1: :math:`\sum y^2/2` is Gamma with half the number of values.
@@ -32,11 +32,11 @@ LARGEST_DENSITY = 0.5
 """Upper bound on the density of one coordinate, for each continuous distribution of unit scale."""
 
 _TILTS = np.geomspace(1e-2, 1e2, 801)  # standard deviations of tilted distributions over sigma
-_LEAST = 2.0**-24  # values of a float32 uniform below this may round to 0
+_MIN_UNIFORM = 2.0**-24  # smaller values of a uniform float32 may round to 0
 
 
 def energy(unit: np.ndarray, law: str) -> np.ndarray:
-    """Compute the summands of the test statistic of scale.
+    """Compute the terms whose sum is the test statistic of the scale.
 
     One value per coordinate; for ``gamma_norm`` one per release, with a last axis of length 1.
 
@@ -56,14 +56,14 @@ def energy(unit: np.ndarray, law: str) -> np.ndarray:
     if law == "laplace":
         return np.abs(unit)
     if law == "uniform":
-        return -np.log(np.maximum(np.abs(unit), _LEAST))
+        return -np.log(np.maximum(np.abs(unit), _MIN_UNIFORM))
     return unit**2
 
 
 def scale_p_values(
     total: np.ndarray, count: int, law: str, sigma: float, ratio: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return p-values of sums of energy, that the scale is not below, and not above, ``ratio``.
+    """Return p-values of the hypotheses that the scale is at least, and at most, ``ratio``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def scale_p_values(
     law : str
         One of :data:`LAWS`.
     sigma : float
-        Used by ``discrete_gaussian`` only.
+        Parameter of ``discrete_gaussian``, not used by other distributions.
     ratio : float
         Scale over the declared scale.
 
@@ -134,7 +134,7 @@ def distance_to_law(unit: np.ndarray, law: str, sigma: float) -> tuple[float, in
     law : str
         One of :data:`LAWS`.
     sigma : float
-        Used by ``discrete_gaussian`` only.
+        Parameter of ``discrete_gaussian``, not used by other distributions.
 
     Returns
     -------
@@ -165,9 +165,9 @@ def _cdf(values: np.ndarray, law: str, dim: int) -> np.ndarray:
 
 
 def size(unit: np.ndarray, law: str) -> np.ndarray:
-    """Compute the length of each release, invariant under order and signs of coordinates.
+    """Compute the norm of each release, which does not depend on order and signs of coordinates.
 
-    It is the norm that has a gamma or chi distribution.
+    It is l1 or l2, such that the norm has a gamma or chi distribution.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def cumulative_size(length: np.ndarray, law: str, dim: int) -> np.ndarray:
 
 
 def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, float]:
-    """Return p-values that the largest length is not smaller, and not larger, than declared.
+    """Return p-values of a largest length that is too small, and of one that is too large.
 
     With n lengths and F(m) the probability that a length is at most the largest, m, these are
     :math:`F(m)^n` and :math:`1 - F(m^-)^n`.
@@ -218,7 +218,7 @@ def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, f
     law : str
         One of :data:`LAWS`.
     sigma : float
-        Used by ``discrete_gaussian`` only.
+        Parameter of ``discrete_gaussian``, not used by other distributions.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def largest_p_values(unit: np.ndarray, law: str, sigma: float) -> tuple[float, f
 
 
 def _beyond(length: float, law: str, dim: int) -> float:
-    """Return the probability of a larger length."""
+    """Return the probability of a length above ``length``."""
     if law == "gaussian":
         return 2 * float(ndtr(-length))
     if law == "laplace":
@@ -251,7 +251,7 @@ def _beyond(length: float, law: str, dim: int) -> float:
 
 
 def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float]:
-    """Return the probabilities of 0 and of two equal lengths, for single coordinates on a grid.
+    """Return the probabilities of a 0 and of two equal lengths, for coordinates on a grid.
 
     For continuous distributions they are bounds: a cell of the grid has at most its width times the
     largest density; equal lengths of two coordinates have a sum or a difference within a cell.
@@ -261,13 +261,14 @@ def coincidence(law: str, sigma: float, resolution: float) -> tuple[float, float
     law : str
         One of :data:`LAWS`.
     sigma : float
-        Used by ``discrete_gaussian`` only.
+        Parameter of ``discrete_gaussian``, not used by other distributions.
     resolution : float
         Spacing of the grid, in units of the scale; not used by ``discrete_gaussian``.
 
     Returns
     -------
     zero, equal : float
+        Probability that a coordinate is 0, and that two coordinates have equal lengths.
     """
     if law == "discrete_gaussian":
         k, mass = discrete_pmf(sigma)

@@ -6,13 +6,12 @@ Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequa
     Sums of all values, on both sides (:mod:`.laws`).
 ``scale by group``
     Sums for each round, agent, coordinate, release and run. They detect noise on some of the
-        coordinates only, or in all rounds but a few. For ``gamma_norm`` the fraction of the squared
-    norm
-    in a coordinate, which is Beta(1/2, (d - 1)/2), exceeds its median like a fair coin.
+    coordinates only, or in all rounds but a few. For ``gamma_norm`` the fraction of the squared
+    norm in a coordinate, which is Beta(1/2, (d - 1)/2), exceeds its median with probability 1/2.
 ``shape``
     Kolmogorov and Smirnov at the declared scale; conservative for a discrete distribution. The
-    largest value, on both sides: truncated tails change the distance little, and reveal a record
-    that reaches beyond them.
+    largest value, on both sides: truncated tails change the distance little, but a value beyond
+    them reveals a record.
 ``zeros``
     Values that are exactly 0, against the probability of 0 on a grid of this resolution, or under
     the discrete distribution.
@@ -22,9 +21,9 @@ Six kinds of test share 1 - confidence evenly; within a kind Bonferroni's inequa
     its coordinates or signs in another order. Equal values at unrelated indices are expected on a
     grid of 2^24 numbers and are not evidence.
 ``dependent``
-    Signs, and whether a value is longer than the median, agree like a fair coin: for each such
-    pair, and for all neighbours along an axis together (products of successive fair signs are
-    independent fair signs).
+    Signs agree with probability 1/2, and so do comparisons of lengths with the median. This is
+    tested for each such pair, and for all successive values along an axis together (products of
+    successive fair signs are independent fair signs).
 
 Equal lengths are searched in all pairs, by sorting. The pairs of the other tests are bounded
 (:data:`COLUMNS`, :data:`ROWS`): if there are more releases, the first and the last are compared
@@ -57,6 +56,7 @@ from .laws import (
 
 KINDS = ("scale", "scale by group", "shape", "zeros", "reused", "dependent")
 COLUMNS, ROWS = 400, 4_000
+"""Maximum numbers of columns and rows of which pairs are compared."""
 RESOLUTION = 2.0**-20
 """Precision of recovered noise, in units of its scale: closer values count as equal."""
 
@@ -74,9 +74,9 @@ class NoiseFinding:
     kind : str
         ``too small``, ``too large``, ``wrong shape``, ``zeros``, ``reused`` or ``dependent``.
     where : str
-        ``everywhere``, or the group with the smallest p-value.
+        Location: ``everywhere``, or the group with the smallest p-value.
     p_value : float
-        Corrected for everything that was tested; below 1 - confidence.
+        Corrected for all tests of the noise; below 1 - confidence.
     """
 
     kind: str
@@ -96,7 +96,7 @@ class NoiseTest:
     findings : tuple of NoiseFinding
         Empty if nothing contradicts the declaration.
     p_values : mapping
-        By kind of :data:`KINDS`, corrected for everything that was tested.
+        By kind of :data:`KINDS`, corrected for all tests of the noise.
     confidence : float
         Simultaneous confidence of all tests.
     """
@@ -115,7 +115,7 @@ class NoiseTest:
 
     @property
     def p_value(self) -> float:
-        """Smallest p-value over the kinds: that of the declaration as a whole."""
+        """Smallest p-value over all kinds of test, which is that of the declaration."""
         return min(self.p_values.values())
 
     @property
@@ -133,7 +133,7 @@ def noise_test(
     other: np.ndarray | None = None,
     resolution: float = RESOLUTION,
 ) -> NoiseTest:
-    """Test recovered noise against its declaration, as described in the module.
+    """Test distribution, scale, freshness and independence of recovered noise.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def noise_test(
     law : {"gaussian", "laplace", "gamma_norm", "uniform", "discrete_gaussian"}
         Declared distribution.
     confidence : float
-        Correct noise passes with this probability.
+        Probability with which correct noise passes.
     other : ndarray, optional
         Noise of the same rounds under the other data set, with equally many runs; the two must
         be independent.
@@ -158,9 +158,11 @@ def noise_test(
     NoiseTest
     """
     check_law(law)
-    worlds = [_unit(values, scale) for values in (noise, other) if values is not None]
-    require(len({world.shape for world in worlds}) == 1, "other", np.shape(other), np.shape(noise))
-    unit = np.concatenate(worlds)
+    samples = [_unit(values, scale) for values in (noise, other) if values is not None]
+    require(
+        len({sample.shape for sample in samples}) == 1, "other", np.shape(other), np.shape(noise)
+    )
+    unit = np.concatenate(samples)
     sigma = float(np.max(scale))
     if law == "discrete_gaussian":
         require(np.size(scale) == 1, "scale", np.shape(scale), "one number for this law")
@@ -174,7 +176,7 @@ def noise_test(
             *(reused(*at, equal, resolution) for at in _pairings(unit, bounded=False)),
             *_norms_reused(unit, law, resolution),
         ],
-        "dependent": [*_dependent(unit, law), *_neighbours(unit, len(worlds))],
+        "dependent": [*_dependent(unit, law), *_neighbours(unit, len(samples))],
     }
     worst_by_kind = {kind: _worst(results, len(KINDS)) for kind, results in tested.items()}
     findings = tuple(
@@ -224,7 +226,7 @@ def _scale_by_group(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result
     summands = energy(unit, law)
     for name, axes in _GROUPS.items():
         if name == "coordinate" and law == "gamma_norm":
-            yield from _share_of_norm(unit)
+            yield from _norm_fractions(unit)
             continue
         summed_axes = tuple(axis for axis in range(4) if axis not in axes)
         sums = summands.sum(axis=summed_axes)
@@ -233,14 +235,14 @@ def _scale_by_group(unit: np.ndarray, law: str, sigma: float) -> Iterator[Result
             ("too small", "too large"), scale_p_values(sums, count, law, sigma), strict=True
         ):
             index = np.unravel_index(int(np.argmin(p)), p.shape)
-            yield kind, _place(axes, index), float(p[index]), p.size
+            yield kind, _location(axes, index), float(p[index]), p.size
 
 
-def _place(axes: tuple[int, ...], indices) -> str:
+def _location(axes: tuple[int, ...], indices) -> str:
     return ", ".join(f"{_AXES[axis]} {index}" for axis, index in zip(axes, indices, strict=True))
 
 
-def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
+def _norm_fractions(unit: np.ndarray) -> Iterator[Result]:
     """Test how often a coordinate's fraction of the squared norm exceeds its spherical median."""
     dim = unit.shape[-1]
     if dim == 1:
@@ -248,8 +250,8 @@ def _share_of_norm(unit: np.ndarray) -> Iterator[Result]:
     releases = unit.reshape(-1, dim)
     squares = releases**2
     total = squares.sum(axis=-1, keepdims=True)
-    share = squares / np.where(total > 0, total, 1.0)
-    above = (share > stats.beta.median(0.5, (dim - 1) / 2)).sum(axis=0)
+    fraction = squares / np.where(total > 0, total, 1.0)
+    above = (fraction > stats.beta.median(0.5, (dim - 1) / 2)).sum(axis=0)
     number = len(releases)
     for kind, p in (
         ("too small", bdtr(above, number, 0.5)),
@@ -307,7 +309,7 @@ def _zeros(unit: np.ndarray, chance: float) -> Result:
 
 
 def _pairings(unit: np.ndarray, *, bounded: bool = True) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield unfoldings [rows, columns], whose columns are compared in pairs, row by row."""
+    """Yield the noise as matrices [rows, columns], whose columns are compared in pairs."""
     runs, rounds, agents, dim = unit.shape
     unfolded = {
         "releases": unit.transpose(0, 3, 1, 2).reshape(runs * dim, rounds * agents),
@@ -356,7 +358,7 @@ def reused(name: str, values: np.ndarray, chance: float, resolution: float) -> R
     """
     rows, columns = values.shape
     rounded = np.rint(np.abs(values) / resolution)
-    # Equal values are located only in rows that have some, because it takes longer than sorting.
+    # To locate equal values takes longer than sorting: rows without any are removed first.
     rounded = rounded[_equal(np.sort(rounded, axis=1)).any(1)]
     order = np.argsort(rounded, axis=1, kind="stable")
     ordered = np.take_along_axis(rounded, order, axis=1)
@@ -395,13 +397,13 @@ def _median(law: str, dim: int) -> float:
 
 
 def _agreement(name: str, signs: np.ndarray) -> Result:
-    """Test the pair of columns whose signs agree, or disagree, least like a fair coin."""
+    """Test the pair of columns whose signs agree most or least often."""
     columns = signs.shape[1]
     signs = signs.astype(np.float32)  # sums of at most ROWS ones are exact
     comparisons, balance = np.abs(signs).T @ np.abs(signs), signs.T @ signs
     pairs = np.triu_indices(columns, 1)
     comparisons, balance = comparisons[pairs].astype(int), np.abs(balance[pairs]).astype(int)
-    # Few pairs have distinct counts; one probability takes as long as a hundred comparisons.
+    # Many pairs have equal counts, whose probability is computed once.
     counted, inverse = np.unique(comparisons * (len(signs) + 1) + balance, return_inverse=True)
     comparisons, balance = np.divmod(counted, len(signs) + 1)
     p = np.minimum(1.0, 2 * bdtr((comparisons - balance) / 2, comparisons, 0.5))[inverse]
@@ -414,20 +416,20 @@ def _agreement(name: str, signs: np.ndarray) -> Result:
     )
 
 
-def _neighbours(unit: np.ndarray, worlds: int) -> Iterator[Result]:
+def _neighbours(unit: np.ndarray, samples: int) -> Iterator[Result]:
     """Test products of successive signs along each axis, and of the signs of the two data sets."""
     signs = np.sign(unit).astype(np.int8)
     for axis, name in enumerate(_AXES):
         if signs.shape[axis] > 1:
             last = np.take(signs, range(1, signs.shape[axis]), axis)
             first = np.take(signs, range(signs.shape[axis] - 1), axis)
-            yield _coin(f"successive {name}s", last * first)
-    if worlds == 2:
+            yield _sign_balance(f"successive {name}s", last * first)
+    if samples == 2:
         signs_one, signs_other = np.split(signs, 2)
-        yield _coin("the two data sets", signs_one * signs_other)
+        yield _sign_balance("the two data sets", signs_one * signs_other)
 
 
-def _coin(name: str, products: np.ndarray) -> Result:
+def _sign_balance(name: str, products: np.ndarray) -> Result:
     comparisons, balance = int(np.count_nonzero(products)), int(products.sum(dtype=int))
     p = (
         min(1.0, 2 * float(bdtr((comparisons - abs(balance)) // 2, comparisons, 0.5)))

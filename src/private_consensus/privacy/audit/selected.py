@@ -1,13 +1,12 @@
 """Tests of partly observed noise, if the noise itself determines which part is observed.
 
-The observed noise then has another distribution. For example, a message that is sent only if it is
-good has favourable noise. However, among n positions with noise of the declared distribution,
-observed or not, at most Bin(n, p) have an outcome of probability p; so have the observed ones.
-Every
-test here counts such outcomes: lengths within a quantile of the distribution, on either side, of
-all
-positions and of each round, agent, release and coordinate; and equal norms of two releases. No
-distribution of the selection is assumed. Fewer outcomes than expected are not evidence.
+The observed noise then has another distribution. For example, a message that is sent only if its
+loss is small has favourable noise. However, among n positions with noise of the declared
+distribution, observed or not, at most Bin(n, p) have an outcome of probability p. Every test here
+counts such outcomes among the observed positions: lengths within a quantile of the distribution, on
+either side, of all positions and of each round, agent, release and coordinate; and equal norms of
+two releases. No distribution of the selection is assumed. Fewer outcomes than expected are not
+evidence.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def selected_noise_test(
     require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
     observed = np.isfinite(noise).all(-1)
     require(bool(observed.any()), "noise", noise.shape, "some values")
-    results = [*_counted(noise, observed, law), *_reused(noise, observed, law, resolution)]
+    results = [*_tail_results(noise, observed, law), *_reused(noise, observed, law, resolution)]
     total = sum(result[3] for result in results)
     findings: dict[str, NoiseFinding] = {}
     for kind, where, p, _ in sorted(results, key=lambda result: result[2]):
@@ -63,9 +62,9 @@ def selected_noise_test(
     return tuple(findings.values())
 
 
-def _counted(noise: np.ndarray, observed: np.ndarray, law: str) -> Iterator[Result]:
+def _tail_results(noise: np.ndarray, observed: np.ndarray, law: str) -> Iterator[Result]:
     below = np.where(observed, cumulative_size(size(noise, law), law, noise.shape[-1]), np.nan)
-    yield from _of_groups(below)
+    yield from _group_results(below)
     if law != "gamma_norm" and noise.shape[-1] > 1:
         for coordinate in range(noise.shape[-1]):
             below_coordinate = cumulative_size(np.abs(noise[..., coordinate]), law, 1)
@@ -73,7 +72,7 @@ def _counted(noise: np.ndarray, observed: np.ndarray, law: str) -> Iterator[Resu
             yield from _tails(below_coordinate.reshape(-1, 1), lambda _, name=where: name)
 
 
-def _of_groups(below: np.ndarray) -> Iterator[Result]:
+def _group_results(below: np.ndarray) -> Iterator[Result]:
     yield from _tails(below.reshape(-1, 1), lambda _: "everywhere")
     for axes in _GROUPS.values():
         sizes = [below.shape[axis] for axis in axes]

@@ -2,10 +2,9 @@
 
 Looks are taken at run counts that double up to the allowed maximum. Each has a fraction of the
 error 1 - confidence, fixed in advance (alpha spending, Lan and DeMets). The fractions double too,
-so
-that the last look has at least half of the error. A gross violation, for which a 16th suffices, is
-found at the first look. By Bonferroni's inequality a true claim is contradicted at any look with
-probability at most 1 - confidence, for every stopping rule.
+so that the last look has at least half of the error. A large violation, which a 16th of the runs
+reveals, is found at the first look. By Bonferroni's inequality a true claim is contradicted at any
+look with probability at most 1 - confidence, for every stopping rule.
 
 References
 ----------
@@ -24,7 +23,7 @@ from private_consensus.common.errors import require
 from .bounds import Bound, Counts
 from .claims import Epsilon
 from .families import claim_p_value
-from .statistics import FAVOURITE
+from .statistics import LARGEST_FRACTION
 
 
 class Look(NamedTuple):
@@ -144,7 +143,7 @@ def detectable_epsilon(runs: int, *, delta: float, confidence: float) -> float:
     -------
     float
     """
-    judging = runs - runs // 2
-    require(judging >= 1, "runs", runs, "at least 1")
-    perfect = Counts(judging, judging, 0, judging)
-    return Bound(perfect, delta, confidence, FAVOURITE, Epsilon(delta), both=False).epsilon
+    test_runs = runs - runs // 2
+    require(test_runs >= 1, "runs", runs, "at least 1")
+    perfect = Counts(test_runs, test_runs, 0, test_runs)
+    return Bound(perfect, delta, confidence, LARGEST_FRACTION, Epsilon(delta), both=False).epsilon

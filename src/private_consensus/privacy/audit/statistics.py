@@ -4,8 +4,8 @@ One half of the runs is used for learning and selection, the other half for test
 the first half fit the learned statistics (:mod:`.distinguishers`, :mod:`.atoms`) and the remainder
 selects their events; the event of a given statistic is selected on the entire first half. On the
 second half each statistic has one event and a fraction of the error 1 - confidence: four fifths for
-the most promising statistic, the remainder divided among the others. Therefore all bounds of the
-list hold simultaneously with probability ``confidence``.
+the statistic with the largest expected bound, the remainder divided among the others. Therefore all
+bounds of the list hold simultaneously with probability ``confidence``.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .claims import Epsilon, Measure, Mu
 from .distinguishers import fit_distinguishers
 from .events import Event, best_event, scalar_statistic
 
-FAVOURITE = 0.8
-"""Fraction of the error used by the most promising statistic."""
+LARGEST_FRACTION = 0.8
+"""Fraction of the error used by the statistic with the largest expected bound."""
 
 _FITTING = 0.6  # fraction of the first half that is used for fitting
-_FEWEST = 40
-_CAUTION = 2
-"""Power of the level at which limits select the events.
+_MIN_RUNS = 40
+_SELECTION_POWER = 2
+"""Events are selected by limits at this power of the level.
 
-At the level itself, the noisiest of many thresholds would look best too often (75 instead of 90 of
-100 found at 4,000 runs)."""
+At the level itself, thresholds with large sampling errors are selected too often: 75 instead of 90
+of 100 violations are detected with 4,000 runs."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 
@@ -41,17 +41,17 @@ class _Split(NamedTuple):
     """Values of a statistic on runs that select its event, and on runs that test it."""
 
     name: str
-    chosen: Pair
-    judged: Pair
+    selection_values: Pair
+    test_values: Pair
 
 
 class _CandidateStatistic(NamedTuple):
-    """Statistic with its values on test runs, its event, and its promise."""
+    """Statistic with its values on test runs, its event, and the score of the event."""
 
     name: str
-    judged: Pair
+    test_values: Pair
     event: Event
-    promise: tuple[float, float]
+    score: tuple[float, float]
 
 
 def audit_statistics(
@@ -69,13 +69,13 @@ def audit_statistics(
     Parameters
     ----------
     transcripts, transcripts_other : ndarray, shape (runs, features) or (runs, ..., dim), or None
-        All observations of each run under D and under D', at least 40 runs; None to use the given
-        statistics only. The number of non-finite values is an additional feature. If there are axes
-        between, the last is that of one message's coordinates, and repetitions in a run are
-        counted.
+        All observations of each run under D and under D', at least 40 runs; None to use
+        ``statistics`` only. The number of non-finite values is an additional feature. If there are
+        axes between, the last axis contains the coordinates of one message, and repetitions in a
+        run are counted.
     statistics : mapping from name to (array, array)
         One number per run under D and under D', for example a log-likelihood ratio; values may be
-        infinite. A value may depend on its own run only.
+        infinite. The value of a run must not depend on other runs.
     delta, confidence : float
         delta of the bounds on epsilon, and simultaneous confidence of all bounds.
     seed : int
@@ -87,7 +87,7 @@ def audit_statistics(
     Returns
     -------
     list of Bound
-        For each ordering, the most promising bound first.
+        For each ordering, first the bound of the statistic with the highest score.
     """
     measures = {"epsilon": Epsilon(delta), "mu": Mu()}
     for ordering in orderings:
@@ -103,15 +103,15 @@ def audit_statistics(
         name: tuple(scalar_statistic(name, values) for values in pair)
         for name, pair in {**counted, **statistics}.items()
     }
-    splits = [_given(name, pair, rng) for name, pair in checked.items()]
+    splits = [_split(name, pair, rng) for name, pair in checked.items()]
     if learned:
         splits += _learned(_features(transcripts), _features(transcripts_other), rng)
     require(bool(splits), "statistics", list(statistics), "at least one, or transcripts")
     ordering_fraction = 1 / len(orderings)
-    level = ((1 - confidence) * ordering_fraction) ** _CAUTION
+    level = ((1 - confidence) * ordering_fraction) ** _SELECTION_POWER
     return [
         Bound(
-            candidate.event.counts(*candidate.judged),
+            candidate.event.counts(*candidate.test_values),
             delta, confidence, ordering_fraction * share, measures[ordering], False, candidate.name,
             candidate.event,
         )
@@ -123,14 +123,14 @@ def audit_statistics(
 def _ranked(
     splits: list[_Split], measure: Measure, level: float
 ) -> Iterator[tuple[_CandidateStatistic, float]]:
-    """Yield the most promising statistic of each family, best first, with its error fraction."""
+    """Yield the statistic of each family with the highest score, and its error fraction."""
     best: dict[str, _CandidateStatistic] = {}
     for split in splits:
-        promise, event = best_event(*split.chosen, measure, level)
+        score, event = best_event(*split.selection_values, measure, level)
         family = split.name.split(",")[0]
-        if family not in best or promise > best[family].promise:
-            best[family] = _CandidateStatistic(split.name, split.judged, event, promise)
-    candidates = sorted(best.values(), key=lambda candidate: candidate.promise, reverse=True)
+        if family not in best or score > best[family].score:
+            best[family] = _CandidateStatistic(split.name, split.test_values, event, score)
+    candidates = sorted(best.values(), key=lambda candidate: candidate.score, reverse=True)
     yield from zip(candidates, _shares(len(candidates)), strict=True)
 
 
@@ -147,18 +147,18 @@ def best_bound(bounds: list[Bound]) -> Bound:
 def _shares(count: int) -> list[float]:
     if count == 1:
         return [1.0]
-    return [FAVOURITE] + [(1 - FAVOURITE) / (count - 1)] * (count - 1)
+    return [LARGEST_FRACTION] + [(1 - LARGEST_FRACTION) / (count - 1)] * (count - 1)
 
 
-def _given(name: str, pair: Pair, rng) -> _Split:
+def _split(name: str, pair: Pair, rng) -> _Split:
     halves = [np.array_split(values[rng.permutation(values.size)], 2) for values in pair]
     return _Split(name, (halves[0][0], halves[1][0]), (halves[0][1], halves[1][1]))
 
 
 def _learned(features_one: np.ndarray, features_other: np.ndarray, rng) -> list[_Split]:
-    """Fit statistics on some runs, and keep those that vary on the runs that select."""
+    """Fit statistics, and return those that are not constant on the runs for selection."""
     (fit_one, choose_one, judge_one), (fit_other, choose_other, judge_other) = (
-        _thirds(features, rng) for features in (features_one, features_other)
+        _split_rows(features, rng) for features in (features_one, features_other)
     )
     scorers = fit_distinguishers(fit_one, fit_other, int(rng.integers(2**31)))
     scorers["atoms"] = fit_atoms(fit_one, fit_other)
@@ -170,7 +170,7 @@ def _learned(features_one: np.ndarray, features_other: np.ndarray, rng) -> list[
     return splits
 
 
-def _thirds(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _split_rows(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split rows randomly into rows for fitting, for selecting and for testing."""
     half = len(features) // 2
     ends = [int(_FITTING * half), half]
@@ -180,7 +180,9 @@ def _thirds(features: np.ndarray, rng) -> tuple[np.ndarray, np.ndarray, np.ndarr
 def _features(transcripts: np.ndarray) -> np.ndarray:
     """Convert each run to one row of finite numbers."""
     transcripts = np.asarray(transcripts, float)
-    require(len(transcripts) >= _FEWEST, "transcripts", len(transcripts), f"{_FEWEST} runs or more")
+    require(
+        len(transcripts) >= _MIN_RUNS, "transcripts", len(transcripts), f"{_MIN_RUNS} runs or more"
+    )
     flat = transcripts.reshape(len(transcripts), -1)
     finite = np.isfinite(flat)
     return np.column_stack([np.where(finite, flat, 0.0), np.sum(~finite, axis=1)])

@@ -2,15 +2,14 @@
 
     system     an algorithm that is linear in private inputs and Gaussian noise (``systems``)
     observer   the observed messages, and the agents whose noise is known (``views``)
-    changes    allowed changes of the data: record or agent, once, constant, free (``changes``)
+    changes    allowed changes of private inputs, for the neighbouring relation (``changes``)
     mu         lower and upper bound, for fixed inputs (``guarantees``)
-    statement  the part of it that is a guarantee, and its rule (``adaptivity``)
+    statement  guaranteed mu, and the rule that proves it (``adaptivity``)
 
 A :class:`Bracket` contains two certificates. A linear combination of the observations bounds mu
-from
-below, a shift of the unknown noise from above. If every message has independent noise, they are
-computed in floating point with all rounding errors bounded, else in exact rational arithmetic. No
-result depends on a pseudo-inverse.
+from below, a shift of the unknown noise from above. If every message has independent noise, they
+are computed in floating point with all rounding errors bounded, else in exact rational arithmetic.
+No result depends on a pseudo-inverse.
 
 A mean of mu over pairs is no guarantee for any agent and must be labelled as a mean.
 """
@@ -24,7 +23,7 @@ from .adaptivity import (
     statements,
 )
 from .changes import Changes, Constant, Cyclic, Free, Once, gradient_change
-from .guarantees import Bracket, all_victims, hears_everybody, mu, pairwise
+from .guarantees import Bracket, all_victims, mu, pairwise, receives_all_messages
 from .laplace import laplace_epsilon
 from .programs import (
     chebyshev_gossip,
@@ -63,7 +62,6 @@ __all__ = [
     "dimension_exchange",
     "gossip",
     "gradient_change",
-    "hears_everybody",
     "laplace_epsilon",
     "light_cone_bound",
     "mu",
@@ -71,6 +69,7 @@ __all__ = [
     "noised_descent",
     "pairwise",
     "quadratic_admm",
+    "receives_all_messages",
     "secure_agent",
     "statement",
     "statements",

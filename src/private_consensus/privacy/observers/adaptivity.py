@@ -10,12 +10,10 @@ observer. The true mu is 1.62, while the formula gives 0.63. Therefore every num
     Inputs react to nothing (averages, DP-CI), or linearly with public curvature, which is then part
     of the system's transition. The formula holds for every observer.
 ``adaptive``
-        The observer receives the whole noisy state of every other agent, or all agents continue
-    from one
-        model that they all receive. Inputs of all agents are then functions of the view, and the
-    formula
-    holds for every loss (column-echelon argument of Denisov, McMahan, Rush, Smith, Thakurta,
-    NeurIPS 2022, with the Gaussian filter of Smith, Thakurta, 2022).
+    The observer receives the whole noisy state of every other agent, or all agents continue from
+    one model that they all receive. Inputs of all agents are then functions of the view, and the
+    formula holds for every loss (column-echelon argument of Denisov, McMahan, Rush, Smith,
+    Thakurta, NeurIPS 2022, with the Gaussian filter of Smith, Thakurta, 2022).
 ``contraction`` (F1)
     Every local map expands distances by at most a known factor: 1 for gradient steps of convex
     L-smooth losses with :math:`\eta \le 2/L`; clipping whole gradients violates it. A predictable
@@ -42,7 +40,7 @@ from private_consensus.common.errors import require
 from ..releases import Release
 from .absorption import own_ratio_table
 from .changes import Changes
-from .guarantees import Bracket, all_victims, hears_everybody
+from .guarantees import Bracket, all_victims, receives_all_messages
 from .linear_view import dense
 from .systems import LinearSystem, Round
 from .views import Eavesdropper, FinalModels, Observer
@@ -50,14 +48,14 @@ from .views import Eavesdropper, FinalModels, Observer
 RULES = ("exact", "adaptive", "contraction", "light_cone", "refused")
 NOTES = {
     "exact": "inputs do not react to noise",
-    "adaptive": "the observer sees all that inputs react to",
+    "adaptive": "the observer receives everything to which inputs react",
     "contraction": "local maps expand distances by at most the declared factor",
     "light_cone": "the victim's own noise, in every round that can still arrive",
-    "refused": "agents go on from states without noise, and inputs react to them",
+    "refused": "agents continue from states without noise, and inputs react to these states",
 }
 _ITERATIONS = 2000
 _ROUNDED_UP = 1 + 1e-9
-_WORTH = 1e-6
+_MIN_IMPROVEMENT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -79,8 +77,8 @@ class Inputs:
 
     def __post_init__(self) -> None:
         expansion = self.expansion
-        fine = expansion is None or (np.isfinite(expansion) and expansion >= 0)
-        require(bool(fine), "inputs.expansion", expansion, "a number >= 0")
+        is_valid = expansion is None or (np.isfinite(expansion) and expansion >= 0)
+        require(bool(is_valid), "inputs.expansion", expansion, "a number >= 0")
 
 
 @dataclass(frozen=True)
@@ -186,18 +184,18 @@ def _stated(
         return Statement(formula, formula.upper, "exact")
     if not system.noised_state:
         return Statement(formula, np.inf, "refused")
-    if hears_everybody(system, observer):
+    if receives_all_messages(system, observer):
         return Statement(formula, formula.upper, "adaptive")
-    cone = light_cone_bound(system, observer, victim, changes)
+    causal_bound = light_cone_bound(system, observer, victim, changes)
     if inputs.expansion is not None and is_descent(system):
-        moved = contraction_bound(system, observer, victim, changes, inputs.expansion)
-        if moved < cone * (1 - _WORTH):
-            return Statement(formula, moved, "contraction")
-    return Statement(formula, cone, "light_cone")
+        contraction = contraction_bound(system, observer, victim, changes, inputs.expansion)
+        if contraction < causal_bound * (1 - _MIN_IMPROVEMENT):
+            return Statement(formula, contraction, "contraction")
+    return Statement(formula, causal_bound, "light_cone")
 
 
-def _heard(round_: Round, observer: Observer) -> np.ndarray:
-    """Return the senders of messages that a member receives, singly or in a sum."""
+def _observed_senders(round_: Round, observer: Observer) -> np.ndarray:
+    """Return the senders of messages that a member receives, as messages or in a sum."""
     if isinstance(observer, Eavesdropper):
         return np.unique(round_.senders)
     if isinstance(observer, FinalModels):
@@ -227,27 +225,27 @@ def light_cone(system: LinearSystem, observer: Observer) -> np.ndarray:
     """
     n = system.n_agents
     reached = np.zeros(n, dtype=bool)
-    reached[_seen_last(observer, n)] = True
+    reached[_agents_with_observed_last_state(observer, n)] = True
     arrives = np.zeros((system.horizon, n), dtype=bool)
     for t in reversed(range(system.horizon)):
         round_ = system.rounds[t]
         reached = reached.copy()
-        reached[_heard(round_, observer)] = True
+        reached[_observed_senders(round_, observer)] = True
         arrives[t] = reached
-        reached = reached | _links(round_, n)[reached].any(0)
+        reached = reached | _influences(round_, n)[reached].any(0)
     arrives.flags.writeable = False  # the cached array is shared
     return arrives
 
 
-def _seen_last(observer: Observer, n: int) -> list[int]:
+def _agents_with_observed_last_state(observer: Observer, n: int) -> list[int]:
     """Return the agents whose last states are observed, at least in part."""
     if isinstance(observer, FinalModels):
         return list(range(n)) if observer.of is None else list(observer.of)
     return list(range(n)) if observer.receives_last_states else []
 
 
-def _links(round_: Round, n: int) -> np.ndarray:
-    """Return which agents can influence which messages of a round, bool [to, from]."""
+def _influences(round_: Round, n: int) -> np.ndarray:
+    """Return True, per receiver and sender, if the sender influences the receiver in a round."""
     sent = round_.receives.astype(float) @ (round_.senders[:, None] == np.arange(n))
     moves = dense(round_.transition) != 0
     return (sent > 0) | moves if moves.shape == (n, n) else sent > 0
@@ -292,16 +290,14 @@ def light_cone_bound(
 
 
 def is_descent(system: LinearSystem) -> bool:
-    """Return True if a round is mixing with non-negative weights and independent noise in every
-    agent.
-    """
+    """Return True if all rounds mix with non-negative weights and add independent noise."""
     if not system.noised_state or system.filter is not None:
         return False
     return all(_descent_terms(round_) is not None for round_ in set(system.rounds))
 
 
 def _descent_terms(round_: Round) -> tuple[np.ndarray, float, float] | None:
-    """Mixing, gain and noise of a round of noised descent, or None for any other."""
+    """Return mixing, gain and noise scale of a round of noisy descent; None for other rounds."""
     mixing, inputs, noise = map(dense, (round_.transition, round_.inputs, round_.noise))
     n = len(mixing)
     square = mixing.shape == inputs.shape == noise.shape == (n, n)
@@ -324,9 +320,8 @@ def contraction_bound(
         a_t^i = \max\Bigl(0,\ c\sum_j W_{ij}s_{t-1}^j + \gamma_t|\Delta_t|\,[i=u] - s_t^i\Bigr)
 
     The states on the two data sets may differ by at most :math:`s_t^i`. The noise of agent i,
-    hidden
-    from the observer, is shifted to reduce the difference to that, by at most :math:`a_t^i` and
-    predictably. The budgets are found by minimisation; the bound holds wherever that stops. For
+    hidden from the observer, is shifted to reduce the difference to that, by at most :math:`a_t^i`
+    and predictably. The budgets are found by minimisation; the bound holds wherever that stops. For
     secure sums it is the bound for single messages. It is infinite for final models with members:
     their known noise cannot be shifted, and the messages that they receive are not observed.
 
@@ -361,7 +356,9 @@ def contraction_bound(
         if (round_terms := terms_by_round[id(round_)]) is not None
     ]
     fits = system.noised_state and system.filter is None and len(terms) == system.horizon
-    require(fits, "system", "another", "noised descent with weights >= 0 and noise in every round")
+    require(
+        fits, "system", "another system", "noisy descent: weights >= 0 and noise in every round"
+    )
     if isinstance(observer, FinalModels) and observer.members:
         return np.inf
     hidden = _hidden(system, observer)
@@ -373,44 +370,44 @@ def contraction_bound(
         entered = np.zeros_like(hidden, dtype=float)
         entered[:, victim] = gains * sizes
         if entered.any():
-            worst = max(worst, _least_energy(mixing, scales, entered, hidden, expansion))
+            worst = max(worst, _min_energy(mixing, scales, entered, hidden, expansion))
     return float(np.sqrt(worst) * _ROUNDED_UP)
 
 
 def _hidden(system: LinearSystem, observer: Observer) -> np.ndarray:
-    """Return where the states of two neighbouring data sets may differ, bool [T, N]."""
+    """Return True, per round and agent, if states on neighbouring data sets may differ."""
     hidden = np.ones((system.horizon, system.n_agents), dtype=bool)
-    hidden[-1, _seen_last(observer, system.n_agents)] = False
+    hidden[-1, _agents_with_observed_last_state(observer, system.n_agents)] = False
     if isinstance(observer, FinalModels):
         return hidden
     hidden[:, list(observer.members)] = False
     for t, round_ in enumerate(system.rounds):
-        hidden[t, _heard(round_, observer)] = False
+        hidden[t, _observed_senders(round_, observer)] = False
     return hidden
 
 
-def _least_energy(
+def _min_energy(
     mixing: list[np.ndarray],
     scales: np.ndarray,
     entered: np.ndarray,
     hidden: np.ndarray,
     expansion: float,
 ) -> float:
-    """Return the smallest computed sum of squared shifts over budgets, solved in scaled units."""
+    """Minimise the sum of squared shifts over the budgets of agents and rounds."""
     unit = float(entered.max())
     entered, variances = entered / unit, scales[:, None] ** 2
-    forth = np.stack(mixing)[1:]
-    back = forth.swapaxes(1, 2)
+    mixings = np.stack(mixing)[1:]
+    transposed = mixings.swapaxes(1, 2)
 
     def energy(flat: np.ndarray) -> tuple[float, np.ndarray]:
         budgets = np.zeros(hidden.shape)
         budgets[hidden] = np.maximum(flat, 0.0)
         shifts = entered - budgets
-        shifts[1:] += expansion * np.matvec(forth, budgets[:-1])
+        shifts[1:] += expansion * np.matvec(mixings, budgets[:-1])
         shifts = np.maximum(shifts, 0.0)
         pulls = 2 * shifts / variances
         slopes = -pulls
-        slopes[:-1] += expansion * np.matvec(back, pulls[1:])
+        slopes[:-1] += expansion * np.matvec(transposed, pulls[1:])
         return float((shifts**2 / variances).sum()), slopes[hidden]
 
     start = np.zeros(int(hidden.sum()))

@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from .linear_view import LinearView, gamma
 
-SHARP = 1e-8
+MAX_RELATIVE_RADIUS = 1e-8
 """Largest radius, relative to the trace, at which a floating-point result is accepted."""
 _INVERSE_ITERATIONS = 6
 _TRIALS = (0.5, 0.1, 0.01)
@@ -34,7 +34,7 @@ Factor = tuple[np.ndarray, bool]
 
 @dataclass(frozen=True, eq=False)
 class Information:
-    r"""T x T matrix of information for each of several target agents, up to a radius.
+    r"""Information matrix of each of several target agents, with a bound on its error.
 
     Parameters
     ----------
@@ -55,10 +55,10 @@ class Information:
     cap: np.ndarray | None = None
 
     @property
-    def sharp(self) -> bool:
+    def is_tight(self) -> bool:
         """True if the radius is small relative to the information of each target agent."""
         size = np.trace(self.matrix, axis1=1, axis2=2)
-        return bool((self.radius <= SHARP * size).all())
+        return bool((self.radius <= MAX_RELATIVE_RADIUS * size).all())
 
 
 def certified_information(view: LinearView) -> Information | None:
@@ -86,7 +86,7 @@ def certified_information(view: LinearView) -> Information | None:
 
 
 def _balanced(view: LinearView) -> LinearView:
-    """Scale rows to units near their standard deviations, by powers of two, without rounding."""
+    """Scale each row of a view by a power of two, so that standard deviations are near 1."""
     spread = np.sqrt(np.diag(view.covariance))
     scale = np.exp2(-np.rint(np.log2(np.where(spread > 0, spread, 1.0))))
     both, rows = np.multiply.outer(scale, scale), scale[:, None, None]
@@ -146,20 +146,20 @@ def smallest_eigenvalue(view: LinearView, factor: Factor) -> float:
     """
     n = len(view.covariance)
     spread = view.relative_error * float(view.magnitude.sum(1).max())
-    lost = 2 * gamma(n + 2) * float(np.trace(view.covariance)) + 2 * spread
+    rounding = 2 * gamma(n + 2) * float(np.trace(view.covariance)) + 2 * spread
     estimate = _estimate(factor, n)
-    for share in _TRIALS:
-        bound = share * estimate
-        if bound <= lost:
+    for fraction in _TRIALS:
+        bound = fraction * estimate
+        if bound <= rounding:
             return 0.0
         shifted = view.covariance - bound * np.eye(n)
         if _factor(shifted) is not None:
-            return bound - lost
+            return bound - rounding
     return 0.0
 
 
 def _estimate(factor: Factor, n: int) -> float:
-    """Estimate the smallest eigenvalue by inverse iteration, slightly too large."""
+    """Estimate the smallest eigenvalue from above by inverse iteration."""
     vector = 1.0 + np.cos(np.arange(n))
     value = np.inf
     for _ in range(_INVERSE_ITERATIONS):

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 
 from private_consensus.common.errors import require
 
-from .systems import amount, per_round, whole
+from .systems import checked_number, per_round, positive_integer
 
 UNITS = ("record", "agent")
 _NEARLY = 1e-8
@@ -28,7 +28,7 @@ _ASCENT = {"maxiter": 3000, "maxfun": 6000, "maxcor": 12, "ftol": 0.0, "gtol": 1
 
 @dataclass(frozen=True, eq=False)
 class Changes(ABC):
-    """Set of allowed changes.
+    """Set of allowed changes of a private input between neighbouring data sets.
 
     Parameters
     ----------
@@ -122,8 +122,7 @@ class Free(Changes):
     In any dimension of at least T this is :math:`\max \mathrm{tr}(M X)` over correlation matrices
     X; the bound holds in every dimension. The lower bound is by ascent over unit vectors, the upper
     bound by the dual: :math:`\mathrm{diag}(\lambda) \succeq M` gives :math:`\sum_t \lambda_t`. In
-    one
-    dimension the maximum is over signs; the two agree if all of M is >= 0.
+    one dimension the maximum is over signs; the two agree if all of M is >= 0.
     """
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
@@ -146,7 +145,7 @@ class Free(Changes):
 
 @dataclass(frozen=True, eq=False)
 class Cyclic(Changes):
-    """Changes in rounds s, s + period, ... for one s, in separate directions: cyclic batches.
+    """Changes in rounds s, s + period, ... for one s, in independent directions: cyclic batches.
 
     Parameters
     ----------
@@ -198,10 +197,10 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
         ``record``: gradients of records are clipped to C one by one. ``agent``: the agent's whole
         gradient is clipped, and all of its data may change.
     clip : float
-        C.
+        Clipping norm C.
     records : int, optional
-        m, if the gradient is the MEAN over records, which makes it 2C/m for a record; it is a
-        sum if not given.
+        m, number of records, if the gradient is the mean over records; without it, the gradient is
+        a sum.
 
     Returns
     -------
@@ -214,8 +213,8 @@ def gradient_change(unit: str, clip: float, records: int | None = None) -> float
         For an unknown unit, a clip that is not above 0, and less than one record.
     """
     require(unit in UNITS, "unit", unit, f"one of {', '.join(UNITS)}")
-    clip = amount(clip, "clip")
-    count = 1 if records is None else whole(records, "records")
+    clip = checked_number(clip, "clip")
+    count = 1 if records is None else positive_integer(records, "records")
     return 2.0 * clip / count if unit == "record" else 2.0 * clip
 
 
@@ -250,8 +249,8 @@ def _ascended(matrix: np.ndarray, rows: np.ndarray) -> np.ndarray:
     def descent(flat: np.ndarray) -> tuple[float, np.ndarray]:
         vectors, lengths = unit(flat)
         pulls = matrix @ vectors
-        along = (vectors * pulls).sum(1, keepdims=True)
-        return -float(along.sum()), (-2 * (pulls - vectors * along) / lengths).ravel()
+        projections = (vectors * pulls).sum(1, keepdims=True)
+        return -float(projections.sum()), (-2 * (pulls - vectors * projections) / lengths).ravel()
 
     solution = minimize(descent, rows.ravel(), jac=True, method="L-BFGS-B", options=_ASCENT)
     return unit(solution.x)[0]
@@ -273,8 +272,8 @@ def _dual(matrix: np.ndarray, multipliers: np.ndarray) -> float:
     """
     size = len(matrix)
     rounding = 8 * size * 2.0**-52 * (np.abs(matrix).sum(1).max() + multipliers.max())
-    slack = np.linalg.eigvalsh(np.diag(multipliers) - matrix)[0]
-    added = multipliers.sum() + size * (max(-slack, 0.0) + rounding)
+    smallest = np.linalg.eigvalsh(np.diag(multipliers) - matrix)[0]
+    added = multipliers.sum() + size * (max(-smallest, 0.0) + rounding)
     if multipliers.min() <= 0:
         return float(added)
     roots = np.sqrt(multipliers)

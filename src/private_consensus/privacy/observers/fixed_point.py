@@ -38,7 +38,7 @@ def fixed_point_information(
         c, a = _scaled(covariance, bits), _scaled(response, bits)
         inverse = _inverse(c, bits)
         information = None if inverse is None else _verified(c, a, inverse, bits, victims)
-        if information is not None and information.sharp:
+        if information is not None and information.is_tight:
             return information
     return None
 

@@ -27,7 +27,7 @@ from .changes import Changes
 from .fixed_point import fixed_point_information
 from .linear_view import LinearView, dense, gamma, linear_view
 from .modular import determines_noise
-from .rational import MOST_EXACT_ENTRIES, MOST_ROWS, exact_information, exact_view
+from .rational import MAX_EXACT_ENTRIES, MAX_ROWS, exact_information, exact_view
 from .systems import LinearSystem
 from .views import Coalition, Eavesdropper, FinalModels, Observer, SecureSums
 
@@ -41,7 +41,7 @@ class Bracket:
     Parameters
     ----------
     lower, upper : float
-        Infinite if no noise hides the change.
+        Bounds on mu; infinite if no noise hides the change.
     """
 
     lower: float
@@ -120,10 +120,10 @@ def all_victims(
     """
     check_kinds(observer, changes)
     observer.check(system.n_agents)
-    everybody = [u for u in range(system.n_agents) if u not in observer.members]
-    victims = everybody if victims is None else list(victims)
+    non_members = [u for u in range(system.n_agents) if u not in observer.members]
+    victims = non_members if victims is None else list(victims)
     expected = f"agents 0 to {system.n_agents - 1} that are not members of the observer"
-    require(set(victims) <= set(everybody), "victim", victims, expected)
+    require(set(victims) <= set(non_members), "victim", victims, expected)
     basis = changes.basis(system.horizon)
     information = information_of(system, observer, basis, victims)
     return {u: _bracket(information, i, changes) for i, u in enumerate(victims)}
@@ -185,10 +185,8 @@ def information_of(
     """Compute the information in floating point if the noise suffices, else exactly.
 
     Floating point requires enough independent noise in every message. If a view is too large for
-    exact
-    arithmetic, the lower bound is that of the view with additional noise. The upper bound then
-    follows
-    from the target agent's own noise.
+    exact arithmetic, the lower bound is that of the view with additional noise. The upper bound
+    then follows from the target agent's own noise.
 
     Parameters
     ----------
@@ -206,12 +204,12 @@ def information_of(
     Information
     """
     innovations = system.noised_state and system.filter is None
-    if innovations and hears_everybody(system, observer):
-        return _every_innovation(system, Eavesdropper(observer.members), basis, victims)
+    if innovations and receives_all_messages(system, observer):
+        return _from_all_states(system, Eavesdropper(observer.members), basis, victims)
     return _of_view(system, observer, basis, victims)
 
 
-def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
+def receives_all_messages(system: LinearSystem, observer: Observer) -> bool:
     """Return True if the observer receives every other agent's message in each round.
 
     The result is also True if the observer receives the one model from which all agents continue.
@@ -242,7 +240,7 @@ def hears_everybody(system: LinearSystem, observer: Observer) -> bool:
     )
 
 
-def _every_innovation(
+def _from_all_states(
     system: LinearSystem, observer: Observer, basis: np.ndarray, victims: Sequence[int]
 ) -> Information:
     """Compute the information if all noisy states are observed.
@@ -255,15 +253,15 @@ def _every_innovation(
     ]
     if not rounds_with_input:
         k = basis.shape[1]
-        nothing = np.zeros((len(victims), k))
-        return Information(np.zeros((len(victims), k, k)), nothing[:, 0], nothing > 0)
+        zeros = np.zeros((len(victims), k))
+        return Information(np.zeros((len(victims), k, k)), zeros[:, 0], zeros > 0)
     basis, rounds = basis[rounds_with_input], [system.rounds[t] for t in rounds_with_input]
-    alone = {}
+    of_round = {}
     for round_ in rounds:
-        if id(round_) not in alone:
+        if id(round_) not in of_round:
             first = LinearSystem((round_,), system.n_agents)
-            alone[id(round_)] = _of_view(first, observer, unit_basis, victims)
-    by_round = [alone[id(round_)] for round_ in rounds]
+            of_round[id(round_)] = _of_view(first, observer, unit_basis, victims)
+    by_round = [of_round[id(round_)] for round_ in rounds]
     values = np.array([information.matrix[:, 0, 0] for information in by_round])
     radii = np.array([information.radius for information in by_round])
     outside = np.array([information.outside[:, 0] for information in by_round])
@@ -281,39 +279,38 @@ def _of_view(
     view = linear_view(system, observer, basis, victims)
     cap = absorbed_information(system, observer, basis, view.arrives, victims)
     certified = certified_information(view)
-    if certified is not None and certified.sharp:
+    if certified is not None and certified.is_tight:
         return replace(certified, cap=cap)
     if np.isfinite(cap).all() and determines_noise(system, observer):
-        return _own_shift_alone(cap)
+        return _from_own_noise(cap)
     exact = _exactly(system, observer, basis, victims, len(view.covariance))
     return replace(exact or certified or _from_below(view), cap=cap)
 
 
-def _own_shift_alone(cap: np.ndarray) -> Information:
-    """Bound the information of a view that determines all noise: only the target agent's own
-    shift explains its change.
+def _from_own_noise(cap: np.ndarray) -> Information:
+    """Bound the information of a view that determines all noise.
+
+    Only a shift of the target agent's own noise can then hide its change.
     """
     outside = np.zeros(cap.shape[:2], dtype=bool)
     return Information(cap, 2e-12 * np.trace(cap, axis1=1, axis2=2), outside, cap)
 
 
 def _from_below(view: LinearView) -> Information:
-    """Bound the information from below by the view with additional independent noise; no upper
-    bound.
-    """
+    """Bound the information from below, by the view with additional independent noise."""
     covariance = view.covariance.copy()
-    for share in (1e-12, 1e-10, 1e-8, 1e-6):
-        extra = share * float(np.trace(view.covariance)) * np.eye(len(covariance))
+    for fraction in (1e-12, 1e-10, 1e-8, 1e-6):
+        extra = fraction * float(np.trace(view.covariance)) * np.eye(len(covariance))
         added = replace(view, covariance=covariance + extra, magnitude=view.magnitude + extra)
         certified = certified_information(added)
-        if certified is not None and certified.sharp:
+        if certified is not None and certified.is_tight:
             shrunk = certified.matrix - certified.radius[:, None, None] * np.eye(
                 certified.matrix.shape[1]
             )
             return replace(certified, matrix=shrunk, radius=np.full(len(shrunk), np.inf))
     victims, k = view.response.shape[1:]
-    nothing = np.zeros((victims, k, k))
-    return Information(nothing, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
+    zeros = np.zeros((victims, k, k))
+    return Information(zeros, np.full(victims, np.inf), np.zeros((victims, k), dtype=bool))
 
 
 def _exactly(
@@ -323,14 +320,12 @@ def _exactly(
     victims: Sequence[int],
     rows: int,
 ) -> Information | None:
-    """Compute the information by elimination in fractions, or with hundreds of bits; None for
-    views too large for both.
-    """
+    """Compute the information in fractions, or with hundreds of bits; None for larger views."""
     states = system.rounds[0].transition.shape[0]
-    if rows * states > MOST_EXACT_ENTRIES:
+    if rows * states > MAX_EXACT_ENTRIES:
         return None
     covariance, response = exact_view(system, observer, basis, victims)
-    if rows > MOST_ROWS:
+    if rows > MAX_ROWS:
         return fixed_point_information(covariance, response, len(victims))
     exact = exact_information(covariance, response, len(victims))
     k = basis.shape[1]

@@ -31,9 +31,9 @@ from .linear_view import LinearView, gamma, linear_view, noise_matrix
 from .systems import LinearSystem
 from .views import Observer
 
-MOST_NOISES = 20_000
+MAX_NOISES = 20_000
 """Largest number of unknown noises for which the linear program is formed."""
-_DIGITS, _MOST_SHIFTS = 12, 4096
+_DIGITS, _MAX_CACHED_SHIFTS = 12, 4096
 _SHIFTS: dict[bytes, np.ndarray | None] = {}
 """Cached solutions of linear programs, by a checksum of the program."""
 
@@ -44,8 +44,7 @@ def laplace_epsilon(
     """Return an upper bound on epsilon for the largest change in the set, for Laplace noise.
 
     ``Once`` uses the most costly round and ``Constant`` the single vector along a coordinate. For
-    every
-    other set the losses of the rounds are added.
+    every other set the losses of the rounds are added.
 
     Parameters
     ----------
@@ -102,7 +101,7 @@ def laplace_epsilons(
     view = linear_view(system, observer, basis, victims)
     noise = noise_matrix(system, observer)
     columns = noise.shape[1]
-    require(columns <= MOST_NOISES, "observer", f"{columns} noises", f"at most {MOST_NOISES}")
+    require(columns <= MAX_NOISES, "observer", f"{columns} noises", f"at most {MAX_NOISES}")
     ratios = own_ratio_table(system, observer, victims)
     single_change = isinstance(changes, Once | Constant)
     smallest = _smallest_eigenvalue(view)
@@ -111,7 +110,7 @@ def laplace_epsilons(
         absorbed = [_absorbed(change, ratios[:, i], view.arrives[:, i]) for change in basis.T]
         shifted = partial(_shifted, noise, view, smallest, i)
         epsilons[victim] = (
-            _costliest(absorbed, shifted) if single_change else _together(absorbed, shifted)
+            _costliest(absorbed, shifted) if single_change else _summed(absorbed, shifted)
         )
     return epsilons
 
@@ -129,7 +128,7 @@ def _costliest(absorbed: Sequence[float], shifted: Callable[[int], float]) -> fl
     return largest
 
 
-def _together(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
+def _summed(absorbed: Sequence[float], shifted: Callable[[int], float]) -> float:
     return sum((min(cost, shifted(k)) for k, cost in enumerate(absorbed) if cost), 0.0)
 
 
@@ -161,21 +160,20 @@ def _program(
         return 0.0
     if smallest <= 0:
         return np.inf
-    shift = _least_shift(noise, a)
+    shift = _min_shift(noise, a)
     if shift is None:
         return np.inf
     rounding = 2 * (error + gamma(noise.shape[1] + 4))
     missed = np.abs(a - noise @ shift) + rounding * (np.abs(noise) @ np.abs(shift) + size)
-    repair = np.sqrt(noise.shape[1]) * np.linalg.norm(missed) / np.sqrt(smallest)
-    return float((np.abs(shift).sum() + repair) * (1 + 1e-12))
+    correction = np.sqrt(noise.shape[1]) * np.linalg.norm(missed) / np.sqrt(smallest)
+    return float((np.abs(shift).sum() + correction) * (1 + 1e-12))
 
 
-def _least_shift(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
+def _min_shift(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
     """Return the solution of the linear program, rounded so that different budgets share it.
 
     The data are scaled by their largest entries and rounded to ``_DIGITS`` digits. The caller
-    accounts
-    for the part of the change that the shift misses.
+    accounts for the part of the change that the shift misses.
     """
     units = np.abs(noise).max(), np.abs(a).max()
     if not all(units):
@@ -186,7 +184,7 @@ def _least_shift(noise: np.ndarray, a: np.ndarray) -> np.ndarray | None:
     ]
     key = hashlib.sha256(b"".join(array.tobytes() for array in scaled)).digest()
     if key not in _SHIFTS:
-        if len(_SHIFTS) >= _MOST_SHIFTS:
+        if len(_SHIFTS) >= _MAX_CACHED_SHIFTS:
             _SHIFTS.clear()
         _SHIFTS[key] = _solved(*scaled)
     shift = _SHIFTS[key]

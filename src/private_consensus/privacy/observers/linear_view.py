@@ -5,11 +5,9 @@ unknown noise, and :math:`A` applied to a basis of changes, both with a bound on
 errors. :math:`B`, with one column for each agent and round, is never formed.
 
 The recursion runs backwards. With :math:`Z` the rows of all messages of rounds after r, as
-functions
-of :math:`s_r`, round r adds the blocks :math:`[Z G_r; J_r]` to A and :math:`[Z N_r; L_r]` to B, and
-:math:`Z \leftarrow [Z F_r; H_r]`. A step costs one product with :math:`F_r`, and the whole
-recursion
-:math:`O(n k^2 T)` for k rows and n states.
+functions of :math:`s_r`, round r adds the blocks :math:`[Z G_r; J_r]` to A and :math:`[Z N_r; L_r]`
+to B, and :math:`Z \leftarrow [Z F_r; H_r]`. A step costs one product with :math:`F_r`, and the
+whole recursion :math:`O(n k^2 T)` for k rows and n states.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from .systems import LinearSystem, Round
 from .views import Observer
 
 UNIT_ROUNDOFF = 2.0**-53
-MOST_ROWS = 12_000
+MAX_ROWS = 12_000
 """Largest number of rows of a view whose covariance is factorised: about 1 GB."""
 Convert = Callable[[Any], Any]
 """Conversion of a matrix before its use: identity, absolute values, or fractions."""
@@ -35,7 +33,7 @@ Convert = Callable[[Any], Any]
 
 @dataclass(frozen=True, eq=False)
 class LinearView:
-    """Covariance and responses of a view in floating point, with bounds on their rounding errors.
+    """View of an observer in floating point: covariance of noise and response to changes.
 
     Parameters
     ----------
@@ -88,8 +86,8 @@ def linear_view(
     """
     observer.check(system.n_agents)
     blocks = _Backward(system, observer)
-    expected = f"at most {MOST_ROWS} rows (messages observed per round, times rounds)"
-    require(blocks.n_rows <= MOST_ROWS, "observer", f"{blocks.n_rows} rows", expected)
+    expected = f"at most {MAX_ROWS} rows (messages observed per round, times rounds)"
+    require(blocks.n_rows <= MAX_ROWS, "observer", f"{blocks.n_rows} rows", expected)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance, response, arrives = blocks.sums(basis, victims)
     fits = bool(np.isfinite(covariance).all() and np.isfinite(response).all())
@@ -142,8 +140,7 @@ class _Backward:
     """Blocks of A and B, from the last round to the first.
 
     Rows are in the order of rounds, with final models at the end. A block has the rows of its round
-    and
-    of later ones; a row of an earlier round does not depend on it.
+    and of later ones; a row of an earlier round does not depend on it.
     """
 
     def __init__(
@@ -173,7 +170,7 @@ class _Backward:
     def depth(self) -> int:
         """Upper bound on the number of roundings of a covariance or response entry."""
         horizon = self.system.horizon
-        widest = max(prepared.most_terms for prepared in self._prepared.values())
+        widest = max(prepared.max_terms for prepared in self._prepared.values())
         noises = max(len(round_.owners) for round_ in self.system.rounds)
         return 2 * (horizon + 2) * (widest + 4) + noises + 4 * horizon + 32
 
@@ -249,11 +246,11 @@ class _RoundBlocks:
         )
         noise = _columns(round_.message_noise, unknown)
         messages = (round_.message_transition, round_.message_inputs, noise)
-        observed = [_seen(self.rows, convert(matrix)) for matrix in messages]
+        observed = [_observed_rows(self.rows, convert(matrix)) for matrix in messages]
         self.message_transition, self.message_inputs, self.message_noise = observed
         self.nonnegative = not any((_values(matrix) < 0).any() for matrix in (*matrices, *observed))
         terms = [int((matrix != 0).sum(0).max()) if matrix.shape[1] else 0 for matrix in matrices]
-        self.most_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
+        self.max_terms = max(*terms, int((self.rows != 0).sum(1).max(initial=0)))
 
 
 def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
@@ -261,7 +258,7 @@ def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
     states = system.rounds[-1].transition.shape[0]
     if not len(rows):
         return np.zeros((0, states))
-    require(system.output is not None, "observer", observer, "one without final models")
+    require(system.output is not None, "observer", observer, "an observer without final models")
     return rows @ dense(system.output)
 
 
@@ -296,5 +293,5 @@ def _times(rows: np.ndarray, operand: Any) -> np.ndarray:
     return np.ascontiguousarray((operand @ rows.T).T)
 
 
-def _seen(rows: np.ndarray, matrix: Any) -> np.ndarray:
+def _observed_rows(rows: np.ndarray, matrix: Any) -> np.ndarray:
     return (matrix.T @ rows.T).T if issparse(matrix) else rows @ matrix

@@ -21,8 +21,8 @@ from .views import Observer
 
 PRIMES = (1_048_573, 1_048_571)
 """Below 2**20, so that a floating-point product of 4,096 terms is exact."""
-MOST_TERMS = 4096
-MOST_ENTRIES = 4_000_000
+MAX_TERMS = 4096
+MAX_ENTRIES = 4_000_000
 """Largest product of rows and noises for which the rank is computed."""
 
 
@@ -41,7 +41,7 @@ def determines_noise(system: LinearSystem, observer: Observer) -> bool:
     bool
     """
     states = max(round_.transition.shape[0] for round_ in system.rounds)
-    if system.filter is not None or states > MOST_TERMS:
+    if system.filter is not None or states > MAX_TERMS:
         return False
     return any(_full_rank(system, observer, prime) for prime in PRIMES)
 
@@ -59,7 +59,7 @@ def _full_rank(system: LinearSystem, observer: Observer, prime: int) -> bool:
         visible.append(block.pattern.any(0))
         z = z.times(transition, prime).under(onward)
     rows, visible_noise = len(z.residues), np.concatenate(visible)
-    if rows < visible_noise.sum() or rows * len(visible_noise) > MOST_ENTRIES:
+    if rows < visible_noise.sum() or rows * len(visible_noise) > MAX_ENTRIES:
         return False
     matrix = np.zeros((rows, len(visible_noise)), dtype=np.int64)
     column = 0

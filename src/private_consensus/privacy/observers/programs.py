@@ -16,12 +16,12 @@ from .systems import (
     Broadcast,
     LinearSystem,
     Round,
-    amount,
+    checked_number,
     last_output,
     noised_descent,
     one_graph,
     per_round,
-    whole,
+    positive_integer,
 )
 
 
@@ -37,9 +37,8 @@ def chebyshev_gossip(
 
     :math:`x_1 = W x_0`, :math:`x_{t+1} = \gamma W x_t + (1-\gamma) x_{t-1}` with :math:`\gamma` =
     ``weight``. The messages are :math:`x_0, \dots, x_{T-1}` (Cyffers, Even, Bellet, Massoulie,
-    2022,
-    arXiv 2206.05091). Polynomials of exact degree t span the same space as powers of W. An observer
-    therefore learns as much as from plain gossip of equally many rounds.
+    2022, arXiv 2206.05091). Polynomials of exact degree t span the same space as powers of W. An
+    observer therefore learns as much as from plain gossip of equally many rounds.
 
     Parameters
     ----------
@@ -64,20 +63,20 @@ def chebyshev_gossip(
     InvalidInput
         With the name of the parameter.
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     require(np.isfinite(weight) and weight != 0, "weight", weight, "a finite number, not 0")
-    noise = amount(noise, "noise")
+    noise = checked_number(noise, "noise")
     n = len(mixing)
-    eye, none = np.eye(n), np.zeros((n, n))
-    steps = [np.block([[none, none], [none, none]]), np.block([[mixing, none], [eye, none]])]
-    steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, none]]))
-    entered, quiet = np.vstack([eye, none]), np.zeros((2 * n, n))
+    eye, zeros = np.eye(n), np.zeros((n, n))
+    steps = [np.block([[zeros, zeros], [zeros, zeros]]), np.block([[mixing, zeros], [eye, zeros]])]
+    steps.append(np.block([[weight * mixing, (1 - weight) * eye], [eye, zeros]]))
+    with_input, without_input = np.vstack([eye, zeros]), np.zeros((2 * n, n))
     sent = Broadcast(mixing)
-    entries = [entered if t == 0 else quiet for t in range(min(horizon, 3))]
+    entries = [with_input if t == 0 else without_input for t in range(min(horizon, 3))]
     rounds = [sent.round(step, new, noise * new) for step, new in zip(steps, entries, strict=False)]
     rounds += rounds[2:] * (horizon - len(rounds))
-    model = np.hstack([mixing, none] if horizon == 1 else [weight * mixing, (1 - weight) * eye])
-    return LinearSystem(rounds, n, last_output(output, model, np.hstack([eye, none])))
+    model = np.hstack([mixing, zeros] if horizon == 1 else [weight * mixing, (1 - weight) * eye])
+    return LinearSystem(rounds, n, last_output(output, model, np.hstack([eye, zeros])))
 
 
 def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
@@ -85,7 +84,7 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
 
     In round r agent i averages with agent i XOR :math:`2^{r-1}`.
 
-    Exact consensus of :math:`N = 2^k` agents after k received numbers each.
+    After k rounds, all :math:`N = 2^k` agents have the exact average.
 
     Parameters
     ----------
@@ -103,7 +102,7 @@ def dimension_exchange(agents: int, *, noise: float = 1.0) -> LinearSystem:
     InvalidInput
         With the name of the parameter.
     """
-    agents = whole(agents, "agents")
+    agents = positive_integer(agents, "agents")
     k = agents.bit_length() - 1
     require(agents >= 2 and agents == 2**k, "agents", agents, "a power of 2, at least 2")
     eye = np.eye(agents)
@@ -143,7 +142,7 @@ def clean_state(
     InvalidInput
         With the name of the parameter.
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
     scales = per_round(noise, horizon, "noise", positive=True)
     eye = np.eye(len(mixing))
@@ -193,12 +192,12 @@ def tracking(
     InvalidInput
         With the name of the parameter.
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
-    noise = amount(noise, "noise")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
+    noise = checked_number(noise, "noise")
     n = len(mixing)
-    eye, none = np.eye(n), np.zeros((n, n))
-    tracker = np.hstack([none, mixing, -eye])  # of the state (x, v, last noisy gradient)
-    half = np.hstack([eye, none, none]) - step * tracker
+    eye, zeros = np.eye(n), np.zeros((n, n))
+    tracker = np.hstack([zeros, mixing, -eye])  # of the state (x, v, last noisy gradient)
+    half = np.hstack([eye, zeros, zeros]) - step * tracker
     transition = np.vstack([mixing @ half, tracker, np.zeros((n, 3 * n))])
     entered = np.vstack([-step * mixing, eye, eye])
     sent = Broadcast(mixing)
@@ -213,7 +212,7 @@ def tracking(
         owners=sent.own,
         kinds=np.repeat([0, 1], n),
     )
-    return LinearSystem([round_] * horizon, n, np.hstack([eye, none, none]))
+    return LinearSystem([round_] * horizon, n, np.hstack([eye, zeros, zeros]))
 
 
 def decor(
@@ -257,11 +256,11 @@ def decor(
     InvalidInput
         With the name of the parameter.
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
     own_noise, pair_noise = (
-        amount(own_noise, "own_noise"),
-        amount(pair_noise, "pair_noise", zero=True),
+        checked_number(own_noise, "own_noise"),
+        checked_number(pair_noise, "pair_noise", zero=True),
     )
     n = len(mixing)
     eye, sent = np.eye(n), Broadcast(mixing)
@@ -315,7 +314,7 @@ def zip_dl(
     InvalidInput
         With the name of the parameter.
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     gains = per_round(gain, horizon, "gain")
     scales = per_round(noise, horizon, "noise", positive=True)
     require(bool((mixing == mixing.T).all()), "mixing", "not symmetric", "symmetric weights")
@@ -400,9 +399,9 @@ def quadratic_admm(
     """
     adjacency = np.asarray(adjacency, dtype=bool)
     one_graph(adjacency)
-    horizon = whole(horizon, "horizon")
-    noise = amount(noise, "noise")
-    penalty = amount(penalty, "penalty")
+    horizon = positive_integer(horizon, "horizon")
+    noise = checked_number(noise, "noise")
+    penalty = checked_number(penalty, "penalty")
     n = len(adjacency)
     q = per_round(curvature, n, "curvature")
     degrees = adjacency.sum(1)
@@ -410,15 +409,15 @@ def quadratic_admm(
         bool((degrees > 0).all()), "adjacency", "an isolated agent", "a neighbour of each agent"
     )
     gain = 1 / (q + 2 * penalty * degrees)
-    eye, none = np.eye(n), np.zeros((n, n))
+    eye, zeros = np.eye(n), np.zeros((n, n))
     centre = (eye + adjacency / degrees[:, None]) / 2
     moved = np.hstack([(gain * 2 * penalty * degrees)[:, None] * centre, -gain[:, None] * eye])
     dual = penalty * (np.diag(degrees) - adjacency)
-    transition = np.vstack([moved, np.hstack([none, eye]) + dual @ moved])
+    transition = np.vstack([moved, np.hstack([zeros, eye]) + dual @ moved])
     inputs = np.vstack([np.diag(gain), dual * gain])
     noises = noise * np.vstack([eye, dual])
     round_ = Broadcast(adjacency.astype(float)).round(transition, inputs, noises)
-    return LinearSystem([round_] * horizon, n, np.hstack([eye, none]))
+    return LinearSystem([round_] * horizon, n, np.hstack([eye, zeros]))
 
 
 def _shared(rounds: list[Round], *numbers: np.ndarray) -> list[Round]:

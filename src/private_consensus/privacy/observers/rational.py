@@ -18,9 +18,9 @@ from .systems import LinearSystem
 from .views import Observer
 
 LARGEST_DENOMINATOR = 10_000
-MOST_ROWS = 48
+MAX_ROWS = 48
 """Largest number of rows of a view that is eliminated exactly, within seconds."""
-MOST_EXACT_ENTRIES = 20_000
+MAX_EXACT_ENTRIES = 20_000
 """Largest product of rows and states for which a view is formed exactly."""
 
 _NEAR = 4 * 2.0**-52
@@ -40,10 +40,8 @@ def rational(matrix: np.ndarray) -> np.ndarray:
     """Convert floating-point numbers to the fractions that they represent, as an array of objects.
 
     A number within two roundings of a fraction of denominator up to ``LARGEST_DENOMINATOR`` is
-    replaced
-    by that fraction, as for weights 1/(1 + d). Any other number is converted exactly, to a multiple
-    of
-    a power of two.
+    replaced by that fraction, as for weights 1/(1 + d). Any other number is converted exactly, to a
+    multiple of a power of two.
     """
     matrix = dense(matrix)
     if matrix.dtype == object:

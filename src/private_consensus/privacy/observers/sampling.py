@@ -1,9 +1,8 @@
 """Monte Carlo samples of views, for comparison with the formula for mu.
 
 The rounds are simulated directly, without :mod:`.linear_view`. Two audits use the samples. The
-fixed
-statistic :math:`h^T o` attains mu for the best h. Fisher's discriminant is learned from one half of
-the runs and tested on the other, and does not use the formula.
+fixed statistic :math:`h^T o` attains mu for the best h. Fisher's discriminant is learned from one
+half of the runs and tested on the other, and does not use the formula.
 """
 
 from __future__ import annotations
@@ -38,13 +37,14 @@ def sampled_views(
     change : ndarray, [T]
         Change of the target agent's input in each round.
     runs : int
-        Number of runs of each kind.
+        Number of runs per data set.
     generator : Generator
         Source of the noise.
 
     Returns
     -------
     without, with_change : ndarray, [runs, rows]
+        Views on the two data sets.
     """
     observer.check(system.n_agents)
     require(system.filter is None, "filter", "correlated noise", "independent noise")
@@ -65,11 +65,11 @@ def _run(
 ) -> np.ndarray:
     state = np.zeros((runs, system.rounds[0].transition.shape[0]))
     views = []
-    for round_, moved in zip(system.rounds, change, strict=True):
+    for round_, input_change in zip(system.rounds, change, strict=True):
         # The observer subtracts the noise that it knows, which is equivalent to no noise.
         z = generator.standard_normal((runs, len(round_.owners))) * observer.unknown(round_)
         inputs = np.zeros(system.n_agents)
-        inputs[victim] = moved
+        inputs[victim] = input_change
         sent = state @ dense(round_.message_transition).T + z @ dense(round_.message_noise).T
         sent = sent + dense(round_.message_inputs) @ inputs
         views.append(sent @ observer.rows(round_).T)
@@ -84,7 +84,7 @@ def _run(
 def discriminant_mu(without: np.ndarray, with_change: np.ndarray) -> float:
     """Return the mu that a learned linear discriminant attains on runs not used for learning.
 
-    An estimate from below, up to its standard error :func:`standard_error`.
+    It is a lower estimate of mu, up to its :func:`standard_error`.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def standard_error(mu: float, runs: int) -> float:
     mu : float
         Estimate.
     runs : int
-        n, runs of each kind.
+        n, number of runs per data set.
 
     Returns
     -------

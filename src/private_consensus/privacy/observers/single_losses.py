@@ -1,4 +1,4 @@
-"""Sums over messages of the privacy loss of each message alone, which are not bounds.
+"""Sums of the privacy losses of single messages, which are no bounds on the total loss.
 
 Messages of gossip share one draw of noise. The published code of Muffliato adds up the losses of
 single messages. Two messages together can reveal more than this sum. Example: on a ring of eight,
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .systems import one_graph, whole
+from .systems import one_graph, positive_integer
 
 
 def gossip_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
@@ -35,7 +35,7 @@ def gossip_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
     -------
     ndarray, [N]
     """
-    return _sum(mixing, horizon, observer, np.ones(whole(horizon, "horizon")))
+    return _sum(mixing, horizon, observer, np.ones(positive_integer(horizon, "horizon")))
 
 
 def descent_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def descent_sum(mixing: np.ndarray, horizon: int, observer: int) -> np.ndarray:
     -------
     ndarray, [N]
     """
-    counts = np.arange(whole(horizon, "horizon"), 0, -1)
+    counts = np.arange(positive_integer(horizon, "horizon"), 0, -1)
     return np.minimum(_sum(mixing, horizon, observer, counts, power=1), horizon)
 
 
@@ -68,9 +68,9 @@ def _sum(
 ) -> np.ndarray:
     mixing = one_graph(mixing)
     neighbours = np.flatnonzero((mixing[observer] != 0) & (np.arange(len(mixing)) != observer))
-    total, now = np.zeros(len(mixing)), np.eye(len(mixing))
+    total, power_of_mixing = np.zeros(len(mixing)), np.eye(len(mixing))
     for count in counts:
-        rows = now[neighbours]
+        rows = power_of_mixing[neighbours]
         total += count * (rows**power / (rows**2).sum(1, keepdims=True)).sum(0)
-        now = now @ mixing
+        power_of_mixing = power_of_mixing @ mixing
     return total

@@ -8,8 +8,7 @@ normal :math:`z_t` and private inputs :math:`p_t`, one per agent,
 
 are state and messages. The coordinates of vectors are independent copies of this system, so that
 the dimension cancels. The final models are :math:`x = O s_T`, with O = ``output``, which may
-include
-a last mixing without noise.
+include a last mixing without noise.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ class Round:
         H, J and L: the messages as functions of the state *before* the round, of its inputs and of
         its noise.
     senders : ndarray of int, [messages]
-        -1 for no sender: a sum over agents whose terms are not observed.
+        Sender of each message; -1 for a sum over agents whose terms are not observed.
     receives : ndarray of bool, [N, messages]
         True if an agent receives a message.
     uses : ndarray, [N, messages]
@@ -76,20 +75,20 @@ class LinearSystem:
     Parameters
     ----------
     rounds : sequence of Round
-        One per iteration.
+        One round per iteration.
     n_agents : int
-        N.
+        Number of agents N.
     output : ndarray, [N, states], optional
         Final models as a function of :math:`s_T`; not every algorithm has one.
     filter : ndarray, [T, T], optional
         :math:`C^{-1}`, lower triangular: the noise of round t is :math:`\sum_r C^{-1}_{tr} z_r`,
         in every agent; independent noise if not given.
     noised_state : bool
-        True if an agent sends all of its state, with its fresh noise. The later behaviour of every
-        agent then depends only on values that an eavesdropper observed.
+        True if each agent sends its whole state, with fresh noise. Later messages then depend only
+        on values that an eavesdropper received and on later inputs and noise.
     one_model : bool
-        True if in each round every agent receives the one state from which all continue. Its
-        receivers know everything to which inputs react.
+        True if in each round every agent receives one common state, from which all agents continue.
+        An observer of this state knows everything to which inputs react.
     """
 
     rounds: Sequence[Round]
@@ -103,8 +102,8 @@ class LinearSystem:
         require(len(self.rounds) > 0, "horizon", len(self.rounds), "at least one round")
         if self.filter is not None:
             shape = (len(self.rounds),) * 2
-            fine = np.shape(self.filter) == shape and not np.triu(self.filter, 1).any()
-            require(fine, "filter", np.shape(self.filter), f"lower triangular of shape {shape}")
+            is_valid = np.shape(self.filter) == shape and not np.triu(self.filter, 1).any()
+            require(is_valid, "filter", np.shape(self.filter), f"lower triangular of shape {shape}")
 
     @property
     def horizon(self) -> int:
@@ -117,11 +116,13 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
     Raises
     ------
     InvalidInput
-        For a stack of graphs: observers of changing graphs need the sequence that is known.
+        For several graphs, and for weights that are not finite or too large.
     """
     mixing = np.asarray(mixing, dtype=float)
-    fine = mixing.ndim == 2 and mixing.shape[0] == mixing.shape[1] and mixing.shape[0] >= 2
-    require(fine, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more")
+    is_valid = mixing.ndim == 2 and mixing.shape[0] == mixing.shape[1] and mixing.shape[0] >= 2
+    require(
+        is_valid, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more"
+    )
     require(bool(np.isfinite(mixing).all()), "mixing", "not a number", "finite weights")
     largest = float(np.abs(mixing).max())
     require(largest <= LARGEST, "mixing", largest, f"weights of at most {LARGEST:g}")
@@ -157,7 +158,7 @@ def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = Fals
     Parameters
     ----------
     value : float or array_like [T]
-        Finite, at least 0.
+        Finite numbers, at least 0.
     horizon : int
         T, number of rounds.
     key : str
@@ -170,27 +171,27 @@ def per_round(value: ArrayLike, horizon: int, key: str, *, positive: bool = Fals
     ndarray, [T]
     """
     kind = "above 0" if positive else "finite, >= 0"
-    expected = f"a number or {horizon} of them, {kind}"
+    expected = f"a number or {horizon} numbers, {kind}"
     try:
         values = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise InvalidInput(key, value, expected) from None
     require(values.ndim == 0 or values.shape == (horizon,), key, value, expected)
     values = np.broadcast_to(values, (horizon,))
-    fine = np.isfinite(values).all() and (values > 0 if positive else values >= 0).all()
-    require(bool(fine), key, value, expected)
+    is_valid = np.isfinite(values).all() and (values > 0 if positive else values >= 0).all()
+    require(bool(is_valid), key, value, expected)
     in_range = (values == 0) | ((values >= 1 / LARGEST) & (values <= LARGEST))
     require(bool(in_range.all()), key, value, f"0 or from {1 / LARGEST:g} to {LARGEST:g}")
     return values
 
 
-def amount(value: float, key: str, *, zero: bool = False) -> float:
-    """Check a finite number above 0, or of at least 0.
+def checked_number(value: float, key: str, *, zero: bool = False) -> float:
+    """Check that a number is finite and above 0, or at least 0.
 
     Parameters
     ----------
     value : float
-        Checked number.
+        Number to check.
     key : str
         Name of the parameter, for the error message.
     zero : bool
@@ -265,7 +266,7 @@ class Broadcast:
 
 
 def stored(matrix: np.ndarray) -> Any:
-    """Return the matrix, in sparse form if it is large."""
+    """Return the matrix, in sparse form if it has at least ``SPARSE_FROM`` rows."""
     return matrix if len(matrix) < SPARSE_FROM else csr_array(matrix)
 
 
@@ -287,8 +288,7 @@ def noised_descent(
     noise in every message (Showkatbakhsh et al., paper 000, Algorithm 1; PDOP; DSGD with noise;
     LDP-GD) for fixed gradients as inputs :math:`p_t`. With ``transition`` :math:`(I - \eta_t H) W`
     (gradient at the mixed value) or :math:`W - \eta_t H` (at the local value) and inputs b it is
-    the
-    closed loop of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.
+    the closed loop of losses :math:`\frac12 x^T H_i x - b_i^T x` with public :math:`H_i`.
 
     Parameters
     ----------
@@ -316,13 +316,18 @@ def noised_descent(
     InvalidInput
         With the name of the parameter.
     """
-    horizon = whole(horizon, "horizon")
+    horizon = positive_integer(horizon, "horizon")
     graphs = sequence(mixing, horizon, "mixing")
     mixed = [graphs[0], *graphs[:-1]]
     moves = mixed if transition is None else sequence(transition, horizon, "transition")
     gains = per_round(gain, horizon, "gain")
     scales = per_round(noise, horizon, "noise")
-    require(bool(scales.any()), "noise", noise, "above 0: without noise, the loss is infinite")
+    require(
+        bool(scales.any()),
+        "noise",
+        noise,
+        "above 0, since the privacy loss without noise is infinite",
+    )
     n = len(graphs[0])
     eye = stored(np.eye(n))
     sent = {id(W): Broadcast(W, adjacency) for W in graphs}
@@ -409,7 +414,7 @@ def muffliato_gd(
     InvalidInput
         With the name of the parameter.
     """
-    steps, rounds = whole(steps, "steps"), whole(rounds, "rounds")
+    steps, rounds = positive_integer(steps, "steps"), positive_integer(rounds, "rounds")
     first = np.tile(np.arange(rounds) == 0, steps)
     gains = np.repeat(per_round(gain, steps, "gain"), rounds) * first
     scales = np.repeat(per_round(noise, steps, "noise", positive=True), rounds) * first
@@ -436,13 +441,13 @@ def last_output(output: str, model: np.ndarray, message: Any) -> Any:
     return model if output == MODEL else message
 
 
-def whole(value: Any, key: str) -> int:
-    """Check a positive integer.
+def positive_integer(value: Any, key: str) -> int:
+    """Check that a value is a positive integer.
 
     Parameters
     ----------
     value : int
-        Checked number.
+        Number to check.
     key : str
         Name of the parameter, for the error message.
 
@@ -457,7 +462,7 @@ def whole(value: Any, key: str) -> int:
 
 
 def sequence(matrices: ArrayLike, horizon: int, key: str) -> list[np.ndarray]:
-    """Return T square matrices from one or T of them; one matrix is shared, not copied.
+    """Return one square matrix per round, from one matrix or T matrices.
 
     Parameters
     ----------

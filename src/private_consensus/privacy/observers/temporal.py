@@ -11,8 +11,7 @@ equal privacy, is
 
 for symmetric W with eigenvalues :math:`\lambda_k` and models :math:`W y_r`. No matrix with agents
 times rounds rows is needed (objective: Bellet, Cyffers, Frey, Gaudel, Lereverend, Taiani, ICLR
-2026,
-arXiv 2510.17480; this form of G is derived here).
+2026, arXiv 2510.17480; this form of G is derived here).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from scipy.optimize import minimize
 
 from private_consensus.common.errors import require
 
-from .systems import one_graph, whole
+from .systems import one_graph, positive_integer
 
 _STEPS = 500
 _TOLERANCE = 1e-12
@@ -45,7 +44,7 @@ def error_gram(mixing: np.ndarray, horizon: int) -> np.ndarray:
     -------
     ndarray, [T, T]
     """
-    mixing, horizon = one_graph(mixing), whole(horizon, "horizon")
+    mixing, horizon = one_graph(mixing), positive_integer(horizon, "horizon")
     symmetric = bool(np.allclose(mixing, mixing.T, rtol=0, atol=1e-12))
     require(symmetric, "mixing", "not symmetric", "symmetric weights")
     squares = np.linalg.eigvalsh(mixing)[:, None] ** np.arange(2 * horizon + 1)
@@ -76,7 +75,8 @@ def noise_energy(gram: np.ndarray, factor: np.ndarray) -> float:
 
     .. math:: \mathrm{sens}(C)^2\,\mathrm{tr}(G (C^TC)^{-1})
 
-    One round of any agent changes by at most 1: sens is the largest column norm of C.
+    The input of one round of any agent changes by at most 1. Therefore sens is the largest column
+    norm of C.
 
     Parameters
     ----------
@@ -98,17 +98,17 @@ def optimal_factor(gram: np.ndarray) -> np.ndarray:
 
     C is lower triangular with unit columns and minimises :math:`\mathrm{tr}(G X^{-1})` under
     :math:`X_{tt} = 1`. With :math:`S_v = (D_v^{1/2} G D_v^{1/2})^{1/2}` and the fixed point
-    :math:`v \leftarrow \mathrm{diag}(S_v)` the minimiser is
-    :math:`X = D_v^{-1/2} S_v D_v^{-1/2}`: then :math:`X^{-1} G X^{-1}` is diagonal, which is the
-    optimality condition. C comes from the Cholesky factor of X with time reversed.
+    :math:`v \leftarrow \mathrm{diag}(S_v)` the minimiser is :math:`X = D_v^{-1/2} S_v D_v^{-1/2}`:
+    then :math:`X^{-1} G X^{-1}` is diagonal, which is the optimality condition. C comes from the
+    Cholesky factor of X with time reversed.
     """
     v = np.sqrt(np.diag(gram))
     for _ in range(_STEPS):
         roots = np.sqrt(v)
         inner = np.real(sqrtm(roots[:, None] * gram * roots))
-        new = np.diag(inner).copy()
-        done = np.abs(new - v).max() <= _TOLERANCE * new.max()
-        v = new
+        updated = np.diag(inner).copy()
+        done = np.abs(updated - v).max() <= _TOLERANCE * updated.max()
+        v = updated
         if done:
             break
     roots = np.sqrt(v)
@@ -123,12 +123,10 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     r"""Return a C of small error if a record takes part in rounds s, s + period, ... for one s.
 
     C is lower triangular, with :math:`|C\Delta| \le 1` for all changes of at most 1 in these
-    rounds.
-    It minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} = 0` for
-    two
-    rounds of one record and :math:`\sum_t X_{tt} = 1` over its rounds (Bellet et al., 2026): then
-    :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, for all directions. L-BFGS starts from
-    independent noise, so that the result is never worse.
+    rounds. It minimises :math:`\mathrm{tr}(G X^{-1})` over :math:`X = C^T C` with :math:`X_{st} =
+    0` for two rounds of one record and :math:`\sum_t X_{tt} = 1` over its rounds (Bellet et al.,
+    2026): then :math:`|C\Delta|^2 = \sum_t X_{tt}|\Delta_t|^2`, for all directions. L-BFGS starts
+    from independent noise, so that the result is never worse.
 
     Parameters
     ----------
@@ -141,7 +139,7 @@ def cyclic_factor(gram: np.ndarray, period: int) -> np.ndarray:
     -------
     ndarray, [T, T]
     """
-    period, size = whole(period, "period"), len(gram)
+    period, size = positive_integer(period, "period"), len(gram)
     if period >= size:
         return optimal_factor(gram)
     phase = np.arange(size) % period

@@ -1,9 +1,8 @@
-"""Observers: the messages that each receives, and the agents whose noise it knows.
+"""Observers: the messages that they receive, and the agents whose noise they know.
 
 An observer receives rows, linear combinations of the messages of a round, and knows some of the
 noise. The mixing matrix, all schedules, the graph and the data of all agents except the target
-agent
-are public: differential privacy is a statement about their worst case.
+agent are public: differential privacy is a statement about their worst case.
 
 ======================  ==========================================  =============================
 observer                observes                                    also knows
@@ -18,8 +17,7 @@ observer                observes                                    also knows
 ======================  ==========================================  =============================
 
 :func:`agent` is a coalition of one agent. Order by data processing: secure sums of v, then v, then
-a
-coalition with v, then the eavesdropper that knows the members' secrets.
+a coalition with v, then the eavesdropper that knows the members' secrets.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observer(ABC):
-    """Agents whose data and noise are known to the observer.
+    """Observer of a part of the messages, with the data and noise of its members.
 
     Parameters
     ----------
@@ -55,8 +53,8 @@ class Observer(ABC):
 
     def __post_init__(self) -> None:
         members = whole_agents(self.members, "observer.members")
-        fine = len(set(members)) == len(members)
-        require(fine, "observer.members", self.members, "each agent once")
+        is_valid = len(set(members)) == len(members)
+        require(is_valid, "observer.members", self.members, "each agent once")
         object.__setattr__(self, "members", tuple(sorted(members)))
 
     @property
@@ -80,13 +78,11 @@ class Observer(ABC):
         """Return the observed combinations of a round's messages, [rows, messages]."""
 
     def final_rows(self, system: LinearSystem) -> np.ndarray:
-        """Return the observed combinations of the final models, [rows, agents]; empty for most
-        observers.
-        """
+        """Return the observed combinations of the final models, [rows, agents]; none by default."""
         return np.zeros((0, system.n_agents))
 
     def unknown(self, round_: Round) -> np.ndarray:
-        """Return which noise of a round the observer does not know, bool [noises]."""
+        """Return True, per noise variable of a round, if the observer does not know it."""
         return np.logical_not(round_.owners[:, list(self.members)].any(1))
 
     def _others(self, round_: Round) -> np.ndarray:
@@ -150,8 +146,7 @@ class SecureSums(Coalition):
 
     Terms of the members themselves are known and are removed from the sum. Two members whose
     neighbourhoods differ in one agent know that agent's message. Linearly dependent rows are
-    omitted,
-    by exact arithmetic.
+    omitted, by exact arithmetic.
     """
 
     def rows(self, round_: Round) -> np.ndarray:
@@ -225,7 +220,7 @@ def whole_agents(agents: Iterable[int], key: str) -> tuple[int, ...]:
     try:
         return tuple(operator.index(member) for member in agents)
     except TypeError:
-        raise InvalidInput(key, agents, "whole numbers, of agents from 0") from None
+        raise InvalidInput(key, agents, "whole numbers >= 0, the indices of agents") from None
 
 
 def agent(v: int) -> Coalition:
@@ -278,9 +273,9 @@ def _independent(content: bytes, shape: tuple[int, ...]) -> np.ndarray:
         if len(nonzero):
             pivots.append((nonzero[0], reduced * (Fraction(1) / reduced[nonzero[0]])))
             indices.append(index)
-    result_indices = np.array(indices, dtype=int)
-    result_indices.flags.writeable = False
-    return result_indices
+    independent = np.array(indices, dtype=int)
+    independent.flags.writeable = False
+    return independent
 
 
 def _reduced(row: np.ndarray, pivots: Iterable[tuple[int, np.ndarray]]) -> np.ndarray:
