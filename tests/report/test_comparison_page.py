@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from private_consensus.common import yamls
-from private_consensus.comparison.answers import INFINITE, PLACE, REPEATED, UNPROVEN
+from private_consensus.comparison.answers import INFINITE, METHOD_COLUMNS, REPEATED, UNPROVEN
 from private_consensus.comparison.design import cells, described, read_comparison
 from private_consensus.comparison.schema import OBSERVERS, TUNINGS
 from private_consensus.reproduction.report import page as front
@@ -32,7 +32,7 @@ def place(method, mean, best, share=None):
         "share_low": share, "share_high": share, "excess_loss_worst": 2 * mean,
         "accuracy_mean": None, "consensus_error": 0.0, "front": 3,
     }  # fmt: skip
-    return [values[key] for key in PLACE]
+    return [values[key] for key in METHOD_COLUMNS]
 
 
 def cell(epsilon, *rows, **changes):
@@ -74,7 +74,8 @@ FOUND = {
                "partition": {"iid": "i.i.d."}},
     "absent": [{"method": "hopes", "because": "It needs every agent.", "where": {"missing": 0.2},
                 "times": 3}],
-    "observers": ["eavesdropper"], "place": list(PLACE), "unproven": list(UNPROVEN), "costs": COSTS,
+    "observers": ["eavesdropper"], "place": list(METHOD_COLUMNS), "unproven": list(UNPROVEN),
+    "costs": COSTS,
     "ranks": {"eavesdropper": {
         "tuned_paid": {"remaining": RANKING, "all": WHOLE, "lasso": WHOLE},
         "tuned": {"remaining": WHOLE}, "transferred": {"remaining": WHOLE},
@@ -234,7 +235,7 @@ def whole_design() -> dict:
 
     shown = {
         **{
-            o: rows(PLACE, [
+            o: rows(METHOD_COLUMNS, [
                 n for n, m in design.methods.items() if m.observer in (o, "anyone") and m.proven
             ])
             for o in observers

@@ -38,7 +38,7 @@ from private_consensus.core.simulation import (
 )
 from private_consensus.core.splitting import Shares
 from private_consensus.privacy import Budget, Guarantee, Release, account
-from private_consensus.privacy.derivations import WHOLE, derive
+from private_consensus.privacy.derivations import BUDGET_TOLERANCE, derive
 
 MAX_MEASUREMENTS = 100_000_000
 """Largest number of measurements of one simulation."""
@@ -370,7 +370,7 @@ def simulate(
 
 def _calibration(algorithm: Algorithm, epsilon: float, budget: Budget) -> list[str]:
     """Describe the parameters that set the noise, if the noise does not use the whole budget."""
-    if not budget.private or abs(epsilon / budget.epsilon - 1) <= WHOLE:
+    if not budget.private or abs(epsilon / budget.epsilon - 1) <= BUDGET_TOLERANCE:
         return []
     kind = type(algorithm)
     names = [f.name for f in fields(kind) if FOR_CALIBRATION.keys() & f.metadata.keys()]
