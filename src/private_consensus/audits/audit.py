@@ -176,14 +176,14 @@ def audit(
     if attack is not None:
         arguments.instance("attack", attack, Attack, "an Attack or None")
     arguments.function("progress", progress)
-    world = budget, problem, network, horizon
-    noisy, claimed = _stated(calibrated or algorithm.calibrate(*world), world, relation)
+    setting = budget, problem, network, horizon
+    noisy, claimed = _stated(calibrated or algorithm.calibrate(*setting), setting, relation)
     require(math.isfinite(claimed), "budget.epsilon", claimed, "a finite claim to be tested")
     limits: tuple[Untested, ...] = ()
     if calibrated is None and attack is None:
         horizon, limits = audit_horizon(noisy, horizon, problem, network)
-        world = budget, problem, network, horizon
-        noisy, claimed = _stated(algorithm.calibrate(*world), world, relation)
+        setting = budget, problem, network, horizon
+        noisy, claimed = _stated(algorithm.calibrate(*setting), setting, relation)
     if isinstance(observer, Observer):
         return audit_view(
             noisy, attack or _searched(noisy, problem, network, horizon), horizon, observer,
@@ -221,8 +221,8 @@ def audit(
     noise: tuple[NoiseFound, ...] = ()
     reports = [plan.exact]
     if plan.is_reproducible:
-        noise = tuple(noise_found(sites, *results[0].worlds, confidence=1.0 - level + of_checks))
-        reports.append(unrecovered_noise(sites, results[0].worlds[0], plan.exact))
+        noise = tuple(noise_found(sites, *results[0].evidence, confidence=1.0 - level + of_checks))
+        reports.append(unrecovered_noise(sites, results[0].evidence[0], plan.exact))
         reports += [
             check(
                 noisy, pair, horizon, releases=releases, runs=runs, seed=seed,
@@ -257,10 +257,10 @@ def audit(
     reached = math.nan
     for tested in results if plan.is_reproducible else ():
         fraction, findings = sensitivity_reached(
-            sites, *tested.worlds, of_pairs.epsilon, delta, tested.attack.agent, factor
+            sites, *tested.evidence, of_pairs.epsilon, delta, tested.attack.agent, factor
         )
-        findings += iterations_declared(tested.worlds, horizon)
-        findings += messages_declared(sites, tested.worlds)
+        findings += iterations_declared(tested.evidence, horizon)
+        findings += messages_declared(sites, tested.evidence)
         reached = float(np.fmax(reached, fraction))
         reports.append(CheckReport(tuple(findings)))
     reports.append(CheckReport(tuple(sites_and_releases(noisy, sites, declared.epsilon, delta))))
@@ -397,7 +397,7 @@ class _PairStatistics(NamedTuple):
     """Statistics of one pair of data sets."""
 
     attack: Attack
-    worlds: Sequence[Evidence]
+    evidence: Sequence[Evidence]
     judged: Judged
     runs: int
     share: float
@@ -430,7 +430,7 @@ class _PairStatistics(NamedTuple):
         """
         later_bounds = [
             judge(
-                *self.worlds, claimed, declared,
+                *self.evidence, claimed, declared,
                 delta=delta, confidence=1.0 - level * self.share, seed=seed + later,
             ).lower.epsilon
             for later in range(1, SEEDS)
@@ -443,27 +443,28 @@ def _tested(
     delta: float, level: float, seed: int, progress: Callable[[int], None],
 ) -> _PairStatistics:  # fmt: skip
     """Execute one pair of data sets until a finding decides, or all runs are done."""
-    worlds: list[Evidence] = []
+    evidence: list[Evidence] = []
     done = 0
     for look in looks:
         additional_runs = look.runs - done
         new_evidence = [
-            observed(noisy, attack, horizon, done, additional_runs, world, seed) for world in (0, 1)
+            observed(noisy, attack, horizon, done, additional_runs, dataset_index, seed)
+            for dataset_index in (0, 1)
         ]
-        worlds = (
-            [a.joined(b) for a, b in zip(worlds, new_evidence, strict=True)]
-            if worlds
+        evidence = (
+            [a.joined(b) for a, b in zip(evidence, new_evidence, strict=True)]
+            if evidence
             else new_evidence
         )
         done = look.runs
         progress(done)
         look_confidence = 1.0 - level * look.share
         judged = judge(
-            *worlds, claimed, declared, delta=delta, confidence=look_confidence, seed=seed
+            *evidence, claimed, declared, delta=delta, confidence=look_confidence, seed=seed
         )
         if judged.findings:
             break
-    return _PairStatistics(attack, worlds, judged, done, look.share)
+    return _PairStatistics(attack, evidence, judged, done, look.share)
 
 
 def _searched(noisy: Algorithm, problem, network, horizon: int) -> Attack:
@@ -492,8 +493,8 @@ def _check_setting(algorithm, problem, network, budget, horizon, seed) -> None:
     arguments.whole("seed", seed, 0)
 
 
-def _stated(noisy, world, relation) -> tuple[Algorithm, float]:
-    statements = noisy.statements(*world)
+def _stated(noisy, setting, relation) -> tuple[Algorithm, float]:
+    statements = noisy.statements(*setting)
     if relation is None:
         return statements[0]
     for candidate, claimed in statements:

@@ -61,12 +61,14 @@ def noise_found(
     tested = [site for site in sites if site.name in first.noise]
     for site in tested:
         level = (1.0 - confidence) / len(tested)
-        worlds = _truncate_to_common(*(world.noise[site.name] for world in (first, second)))
+        noise_pair = _truncate_to_common(
+            *(evidence.noise[site.name] for evidence in (first, second))
+        )
         if site.selected:
-            yield _selected(site, worlds, level)
+            yield _selected(site, noise_pair, level)
             continue
-        views = _views(np.concatenate(worlds), site.law)
-        pairs = [_truncate_to_common(*map(view, worlds, range(2))) for view in views]
+        views = _views(np.concatenate(noise_pair), site.law)
+        pairs = [_truncate_to_common(*map(view, noise_pair, range(2))) for view in views]
         pairs = [pair for pair in pairs if pair[0].size]
         tests = [
             noise_test(
@@ -79,9 +81,9 @@ def noise_found(
             yield NoiseFound(site.name, tests[0].estimate, tests[0].low, tests[0].high, texts)
 
 
-def _selected(site: NoiseSite, worlds: Sequence[np.ndarray], level: float) -> NoiseFound:
+def _selected(site: NoiseSite, noise_pair: Sequence[np.ndarray], level: float) -> NoiseFound:
     """Test noise that determines which of its values are visible; its scale stays unknown."""
-    both = np.concatenate(worlds)
+    both = np.concatenate(noise_pair)
     tests = ()
     if np.isfinite(both).all(-1).any():
         tests = selected_noise_test(both, law=site.law, confidence=1.0 - level)
@@ -131,12 +133,12 @@ def _number_by_number(noise: np.ndarray, _: int) -> np.ndarray:
     return noise[np.isfinite(noise)][:, None, None, None]
 
 
-def _filled(noise: np.ndarray, world: int, law: str) -> np.ndarray:
+def _filled(noise: np.ndarray, dataset_index: int, law: str) -> np.ndarray:
     """Fill missing entries with fresh noise, so that the array can be tested as a whole.
 
     Noise that repeats in two rounds, agents or runs keeps its indices.
     """
-    fresh = drawn(law, generator(FILLING, "holes", world), noise.shape)
+    fresh = drawn(law, generator(FILLING, "holes", dataset_index), noise.shape)
     return np.where(np.isfinite(noise), noise, fresh)
 
 
@@ -216,10 +218,10 @@ def silent_messages(
     """
     streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
     again = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
-    world, second_world = ((problem, attack.network) for problem in attack.pair)
-    first = execute(algorithm, *world, streams, horizon).sent
-    changed = execute(algorithm, *second_world, streams, horizon).sent
-    repeated = [execute(algorithm, *world, group, horizon).sent for group in again]
+    first_setting, second_setting = ((problem, attack.network) for problem in attack.pair)
+    first = execute(algorithm, *first_setting, streams, horizon).sent
+    changed = execute(algorithm, *second_setting, streams, horizon).sent
+    repeated = [execute(algorithm, *first_setting, group, horizon).sent for group in again]
     if any(sent.shape != first.shape for sent in (changed, *repeated)):
         return CheckReport()
     size = 1e-9 * np.abs(first).max(initial=0.0)
@@ -241,12 +243,12 @@ def silent_messages(
     return CheckReport(tuple(findings), sites=("presence of noise in each run",))
 
 
-def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Finding]:
+def iterations_declared(both_evidence: Sequence[Evidence], horizon: int) -> list[Finding]:
     """Return a finding if more iterations release values than the declared horizon.
 
     Parameters
     ----------
-    worlds : sequence of Evidence
+    both_evidence : sequence of Evidence
         Executions on the two data sets.
     horizon : int
         Declared number of iterations.
@@ -255,7 +257,7 @@ def iterations_declared(worlds: Sequence[Evidence], horizon: int) -> list[Findin
     -------
     list of Finding
     """
-    iterations = max(world.iterations for world in worlds)
+    iterations = max(evidence.iterations for evidence in both_evidence)
     if iterations <= horizon:
         return []
     return [Finding(DIFFERS, f"{iterations} iterations release values, {horizon} are declared")]
@@ -298,14 +300,16 @@ def _observed(site: NoiseSite) -> np.ndarray:
     return np.sort(site.moved)[::-1][: site.max_observed]
 
 
-def messages_declared(sites: Sequence[NoiseSite], worlds: Sequence[Evidence]) -> list[Finding]:
+def messages_declared(
+    sites: Sequence[NoiseSite], both_evidence: Sequence[Evidence]
+) -> list[Finding]:
     """Compare the number of noised messages of each agent with the declared maximum.
 
     Parameters
     ----------
     sites : sequence of NoiseSite
         Those with ``max_observed`` are compared.
-    worlds : sequence of Evidence
+    both_evidence : sequence of Evidence
         Executions on the two data sets.
 
     Returns
@@ -315,7 +319,9 @@ def messages_declared(sites: Sequence[NoiseSite], worlds: Sequence[Evidence]) ->
     """
     findings = []
     for site in sites:
-        noise = [world.noise[site.name] for world in worlds if site.name in world.noise]
+        noise = [
+            evidence.noise[site.name] for evidence in both_evidence if site.name in evidence.noise
+        ]
         if site.max_observed is None or site.name != "message" or not noise:
             continue
         max_messages = max(
@@ -359,18 +365,20 @@ def sensitivity_reached(
         Largest change over the declared sensitivity; NaN if it is not known.
     findings : list of Finding
     """
-    worlds = [world for world in (first, second) if world.moved is not None]
-    if not worlds or len(sites) != 1:
+    both_evidence = [evidence for evidence in (first, second) if evidence.moved is not None]
+    if not both_evidence or len(sites) != 1:
         return math.nan, []
     (site,) = sites
     by_round = not np.isnan(site.moved).all()
     if by_round:
         share, largest_changes = _reached(
-            site, [world.moved for world in worlds if world.moved is not None]
+            site, [evidence.moved for evidence in both_evidence if evidence.moved is not None]
         )
         share /= factor
     else:
-        together = (world.together for world in worlds if world.together is not None)
+        together = (
+            evidence.together for evidence in both_evidence if evidence.together is not None
+        )
         share, largest_changes = math.nan, reduce(longer, together)
     texts = []
     if share > 1.0 + SLACK:

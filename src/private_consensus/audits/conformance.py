@@ -63,19 +63,19 @@ def check(name: str) -> None:
     InvalidInput
         For an algorithm without an example.
     """
-    world = world_of(name)
+    instance = world_of(name)
     for test in CHECKS:
-        test(world)
+        test(instance)
 
 
 def batch_equals_its_settings(
-    world: CalibratedRun, *, variant: Algorithm | None = None, exact: bool = False
+    instance: CalibratedRun, *, variant: Algorithm | None = None, exact: bool = False
 ) -> None:
     """Check that a batch of settings equals the settings one by one.
 
     Parameters
     ----------
-    world : CalibratedRun
+    instance : CalibratedRun
     variant : Algorithm, optional
         Second setting of the batch; default: one with other numbers.
     exact : bool
@@ -86,41 +86,41 @@ def batch_equals_its_settings(
     AssertionError
         States the quantity and iteration that differ.
     """
-    second = varied(world.algorithm) if variant is None else variant
-    settings = [world.algorithm, second, world.algorithm]
-    horizons = [max(1, world.horizon - 1), world.horizon, world.horizon]
-    together = shown(world, settings, horizons, RUNS)
+    second = varied(instance.algorithm) if variant is None else variant
+    settings = [instance.algorithm, second, instance.algorithm]
+    horizons = [max(1, instance.horizon - 1), instance.horizon, instance.horizon]
+    batch_observables = shown(instance, settings, horizons, RUNS)
     for index, (setting, horizon) in enumerate(zip(settings, horizons, strict=True)):
-        alone = shown(world, [setting], [horizon], RUNS)
-        keys_of_setting = {key[1:] for key in together if key[0] == index}
-        assert keys_of_setting == {key[1:] for key in alone}, (
+        single_observables = shown(instance, [setting], [horizon], RUNS)
+        keys_of_setting = {key[1:] for key in batch_observables if key[0] == index}
+        assert keys_of_setting == {key[1:] for key in single_observables}, (
             f"setting {index} shows other quantities alone"
         )
-        for (_, t, quantity), values in alone.items():
-            batched = together[index, t, quantity]
+        for (_, t, quantity), values in single_observables.items():
+            batched = batch_observables[index, t, quantity]
             text = f"{quantity} at {t}"
             np.testing.assert_allclose(batched, values, rtol=RTOL, atol=ATOL, err_msg=text)
             assert not exact or np.array_equal(batched, values), text
 
 
-def more_runs_change_nothing(world: CalibratedRun) -> None:
+def more_runs_change_nothing(instance: CalibratedRun) -> None:
     """Check that the results of a run do not depend on the number of runs."""
-    few, many = (
-        shown(world, [world.algorithm], [world.horizon], runs) for runs in (RUNS, RUNS + 2)
+    fewer_runs, more_runs = (
+        shown(instance, [instance.algorithm], [instance.horizon], runs) for runs in (RUNS, RUNS + 2)
     )
-    assert few.keys() == many.keys(), "more runs show other quantities"
-    for key, values in few.items():
+    assert fewer_runs.keys() == more_runs.keys(), "more runs show other quantities"
+    for key, values in fewer_runs.items():
         if len(values) == RUNS:
-            again = many[key][:RUNS]
+            again = more_runs[key][:RUNS]
             np.testing.assert_allclose(again, values, rtol=RTOL, atol=ATOL, err_msg=str(key))
 
 
-def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> None:
+def seeds_are_all_randomness(instance: CalibratedRun, *, noisy: bool = True) -> None:
     """Check that equal seeds lead to byte-identical outputs, and different seeds to other noise.
 
     Parameters
     ----------
-    world : CalibratedRun
+    instance : CalibratedRun
     noisy : bool
         Whether the algorithm adds noise.
 
@@ -130,7 +130,7 @@ def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> Non
         States the difference.
     """
     first, again, other_seed = (
-        shown(world, [world.algorithm], [world.horizon], RUNS, root)
+        shown(instance, [instance.algorithm], [instance.horizon], RUNS, root)
         for root in (ROOT, ROOT, ROOT + 1)
     )
     bytes_of = [
@@ -140,7 +140,7 @@ def seeds_are_all_randomness(world: CalibratedRun, *, noisy: bool = True) -> Non
     assert bytes_of[0] == bytes_of[1], "the same seed gives other numbers"
     differ = any(first[key].tobytes() != other_seed[key].tobytes() for key in first)
     assert differ or not noisy, "another seed gives the same numbers"
-    assert not (differ and world.algorithm.deterministic), (
+    assert not (differ and instance.algorithm.deterministic), (
         "the algorithm is declared deterministic, but its outputs depend on the seed"
     )
 
@@ -149,7 +149,7 @@ ATTAINED_SLACK = 1e-5
 """Relative tolerance for the noise that leads to equal messages."""
 
 
-def attained_shares_are_executed(world: CalibratedRun) -> None:
+def attained_shares_are_executed(instance: CalibratedRun) -> None:
     """Check that an executed attack reaches the fraction of the sensitivity stated as attained.
 
     One pair of data sets is executed with equal messages (:mod:`.replay`). In every noised
@@ -159,45 +159,45 @@ def attained_shares_are_executed(world: CalibratedRun) -> None:
 
     Parameters
     ----------
-    world : CalibratedRun
+    instance : CalibratedRun
 
     Raises
     ------
     AssertionError
         If no known pair of data sets reaches what a release states.
     """
-    releases = world.algorithm.releases(world.problem, world.network, world.horizon)
+    releases = instance.algorithm.releases(instance.problem, instance.network, instance.horizon)
     attacked = [r.attack or r for r in releases if r.attained is not None or r.attack is not None]
-    if len(attacked) != 1 or not isinstance(world.algorithm, Iterative):
+    if len(attacked) != 1 or not isinstance(instance.algorithm, Iterative):
         return
     (release,) = attacked
     if release.mechanism not in DENSITIES or release.sampling or release.attained is None:
         return
     stated = np.broadcast_to(release.attained * release.losses(), release.losses().shape)
     stated = np.repeat(stated, release.count)
-    network = one_graph(world.network)
-    change = world.algorithm.largest_change
+    network = one_graph(instance.network)
+    change = instance.algorithm.largest_change
     candidates = [
         attack
         for nearby in (False, True)  # with the problem's other records, and with empty ones
-        for attack in attacks(world.problem, network, change, nearby=nearby)
+        for attack in attacks(instance.problem, network, change, nearby=nearby)
         if attack.network.n_agents == network.n_agents
     ]
-    executed = [_executed_losses(world, attack) for attack in candidates]
+    executed = [_executed_losses(instance, attack) for attack in candidates]
     reached = [
         losses
         for losses in executed
         if len(losses) >= np.count_nonzero(stated)
         and (losses[: len(stated)] >= stated[: len(losses)] * (1 - ATTAINED_SLACK)).all()
     ]
-    name = type(world.algorithm).__name__
+    name = type(instance.algorithm).__name__
     text = f"{name} states that {stated} is attained, executed attacks reach {executed}"
     assert reached, text
 
 
-def _executed_losses(world: CalibratedRun, attack: Attack) -> np.ndarray:
+def _executed_losses(instance: CalibratedRun, attack: Attack) -> np.ndarray:
     """Return the smallest change of the unit noise over all runs, per iteration with noise."""
-    trace = replays(world.algorithm, attack, world.horizon, seed=ROOT).neighbour
+    trace = replays(instance.algorithm, attack, instance.horizon, seed=ROOT).neighbour
     if trace is None:
         return np.zeros(0)
     lengths = [np.linalg.norm(shift, axis=-1).min() for _, shift in sorted(trace.shifts.items())]
@@ -211,7 +211,7 @@ CHECKS: tuple[Callable[[CalibratedRun], None], ...] = (
 
 
 def shown(
-    world: CalibratedRun,
+    instance: CalibratedRun,
     settings: list[Algorithm],
     horizons: list[int],
     runs: int,
@@ -221,7 +221,7 @@ def shown(
 
     Parameters
     ----------
-    world : CalibratedRun
+    instance : CalibratedRun
     settings : list of Algorithm
     horizons : list of int
         Number of iterations of each setting.
@@ -241,8 +241,8 @@ def shown(
                 observables_by_key[int(setting), t, quantity] = np.array(values[position])
 
     streams = Streams(root, tuple(range(runs)))
-    problem = world.problem.repeated(runs)
-    stack(settings).run(problem, world.network, streams, np.array(horizons), keep)
+    problem = instance.problem.repeated(runs)
+    stack(settings).run(problem, instance.network, streams, np.array(horizons), keep)
     return observables_by_key
 
 

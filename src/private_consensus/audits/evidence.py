@@ -90,7 +90,13 @@ def _if_both(
 
 
 def observed(
-    algorithm: Algorithm, attack: Attack, horizon: int, first: int, runs: int, world: int, seed: int
+    algorithm: Algorithm,
+    attack: Attack,
+    horizon: int,
+    first: int,
+    runs: int,
+    dataset_index: int,
+    seed: int,
 ) -> Evidence:
     """Compute the statistics of runs of a calibrated algorithm on one data set.
 
@@ -104,7 +110,7 @@ def observed(
     horizon : int
     first, runs : int
         Number of the first run, and number of runs.
-    world : int
+    dataset_index : int
         Data set: 0 for D, 1 for D'.
     seed : int
 
@@ -112,12 +118,12 @@ def observed(
     -------
     Evidence
     """
-    problem, network = attack.pair[world], attack.network
+    problem, network = attack.pair[dataset_index], attack.network
     max_runs = max(8, NUMBERS // (horizon * problem.n_agents * problem.dim))
     blocks: list[Evidence] = []
     for begin in range(first, first + runs, max_runs):
         count = min(max_runs, first + runs - begin)
-        streams = AuditStreams.labelled(f"world {world}, from run {begin}", count, seed)
+        streams = AuditStreams.labelled(f"world {dataset_index}, from run {begin}", count, seed)
         needed = 0 if begin else _explained(count, horizon * problem.n_agents * problem.dim)
         execution = execute(algorithm, problem, network, streams, horizon, internal_of=needed)
         noise = {} if begin else recovered(algorithm, problem, network, streams, execution)

@@ -215,7 +215,8 @@ def _scalars(first: Evidence, second: Evidence) -> dict[str, tuple[np.ndarray, n
     statistics = {name: (first.scalars[name], second.scalars[name]) for name in sorted(shared)}
     if first.messages != second.messages:
         first_counts, second_counts = (
-            np.full(len(world.projected), float(world.messages)) for world in (first, second)
+            np.full(len(evidence.projected), float(evidence.messages))
+            for evidence in (first, second)
         )
         statistics["number of messages"] = first_counts, second_counts
     if first.ratio is not None and second.ratio is not None:

@@ -70,17 +70,17 @@ def audit_other_size(
     if resized is None:
         return CheckReport()
     smaller = Budget(FRACTION * budget.epsilon, budget.delta)
-    world = resized, network, min(horizon, HORIZON)
+    setting = resized, network, min(horizon, HORIZON)
     size = (
         f"{network.n_agents} agents on an irregular graph, {DIM} coordinates, "
         f"epsilon {smaller.epsilon:g}"
     )
     try:
-        noisy, claimed = algorithm.calibrate(smaller, *world).statements(smaller, *world)[0]
-        releases = noisy.releases(*world)
+        noisy, claimed = algorithm.calibrate(smaller, *setting).statements(smaller, *setting)[0]
+        releases = noisy.releases(*setting)
         declared = declaration(releases, delta)
         pairs = list(_pairs(noisy, resized, network))
-        exact = exact_costs(noisy, pairs, world[-1], releases, declared, delta, seed=seed)
+        exact = exact_costs(noisy, pairs, setting[-1], releases, declared, delta, seed=seed)
     except Exception as error:  # code from outside may raise anything
         return CheckReport(untested=(Untested(size, f"{type(error).__name__}: {error}", False),))
     findings = tuple(

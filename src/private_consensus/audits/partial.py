@@ -159,18 +159,25 @@ def _messages(noisy: Algorithm, network: Network, observer: Observer, view: Obse
 
 
 def _views(
-    noisy, attack: Attack, horizon, observer: Observer, look: Look, runs: int, world: int, seed: int
+    noisy,
+    attack: Attack,
+    horizon,
+    observer: Observer,
+    look: Look,
+    runs: int,
+    dataset_index: int,
+    seed: int,
 ):
     """Return the view of the observer in each run on one data set, [runs, numbers]."""
-    streams = AuditStreams.labelled(f"view of world {world}", runs, seed)
-    execution = execute(noisy, attack.pair[world], attack.network, streams, horizon)
+    streams = AuditStreams.labelled(f"view of world {dataset_index}", runs, seed)
+    execution = execute(noisy, attack.pair[dataset_index], attack.network, streams, horizon)
     along = attack.direction / np.linalg.norm(attack.direction)
     arrays = [_flat(look(execution, along))]
     hidden = isinstance(observer, FinalModels) or registry_name(noisy) in SHARED_NOISE
     if observer.members and hidden:
-        world_ = attack.pair[world].repeated(runs), attack.network, streams
+        run_arguments = attack.pair[dataset_index].repeated(runs), attack.network, streams
         batch: Any = stack([noisy])
-        draws = islice(draws_of(batch, *world_), horizon)
+        draws = islice(draws_of(batch, *run_arguments), horizon)
         arrays += [
             member_noise @ along
             for draw in draws

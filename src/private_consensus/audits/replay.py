@@ -772,9 +772,9 @@ def _replays(algorithm: Algorithm, attack: Any, horizon: int, seed: int) -> Repl
     loud = LoudStreams(streams.root, streams.runs, streams.groups, agents=agents)
 
     def attempt(index: int, drawn: AuditStreams, rows: int | slice) -> tuple[Trace | None, str]:
-        world = attack.pair[index], attack.network, drawn, horizon
+        arguments_of_run = attack.pair[index], attack.network, drawn, horizon
         try:
-            return run_traced(algorithm, *world, rows, recorded), ""
+            return run_traced(algorithm, *arguments_of_run, rows, recorded), ""
         except Exception as error:  # code from outside may raise anything
             return None, f"{type(error).__name__}: {error}"
 

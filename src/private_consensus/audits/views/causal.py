@@ -77,14 +77,14 @@ class Observation:
         """Number of edges on the shortest path between any two agents, [N, N]."""
         return distances(self.network.adjacency)
 
-    def last_round(self, observer: Observer, victim: int) -> int:
+    def last_round(self, observer: Observer, target: int) -> int:
         """Return the last round in which an action of the target agent can affect the view.
 
         Parameters
         ----------
         observer : Observer
             Observer of the view.
-        victim : int
+        target : int
             Target agent.
 
         Returns
@@ -98,17 +98,17 @@ class Observation:
         if whole_run or isinstance(observer, Eavesdropper) or observer.receives_last_states:
             return self.horizon
         near = [*observer.members, *_whose_models(observer, self.network.n_agents)]
-        distance = min(int(self.distances[victim, v]) for v in near)
+        distance = min(int(self.distances[target, v]) for v in near)
         return max(0, min(self.horizon, self.horizon - distance + 1))
 
-    def causal_guarantee(self, observer: Observer, victim: int, delta: float) -> Guarantee:
+    def causal_guarantee(self, observer: Observer, target: int, delta: float) -> Guarantee:
         """Return the accountant's guarantee for the rounds that can arrive.
 
         Parameters
         ----------
         observer : Observer
             Observer of the view.
-        victim : int
+        target : int
             Target agent.
         delta : float
             Delta of the guarantee.
@@ -122,7 +122,7 @@ class Observation:
         shared = bool(observer.members) and registry_name(self.algorithm) in SHARED_NOISE
         if shared or (_sees_models(observer) and not self._sends_its_state):
             return Guarantee(np.inf, delta, "none")
-        return self._of_rounds(self.last_round(observer, victim), delta)
+        return self._of_rounds(self.last_round(observer, target), delta)
 
     @property
     def _sends_its_state(self) -> bool:

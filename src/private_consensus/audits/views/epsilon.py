@@ -65,7 +65,7 @@ class ObservedEpsilon:
 
 
 def epsilon_for(
-    observation: Observation, observer: Observer, victim: int, delta: float
+    observation: Observation, observer: Observer, target: int, delta: float
 ) -> ObservedEpsilon:
     """Compute the privacy loss of one agent to an observer.
 
@@ -75,7 +75,7 @@ def epsilon_for(
         Calibrated algorithm on a problem and graph.
     observer : Observer
         Observer of messages.
-    victim : int
+    target : int
         Target agent.
     delta : float
         Delta of the guarantee. The linear program for Laplace noise gives pure privacy for any
@@ -85,11 +85,11 @@ def epsilon_for(
     -------
     ObservedEpsilon
     """
-    return epsilons(observation, observer, delta, [victim])[victim]
+    return epsilons(observation, observer, delta, [target])[target]
 
 
 def epsilons(
-    observation: Observation, observer: Observer, delta: float, victims: Sequence[int] | None = None
+    observation: Observation, observer: Observer, delta: float, targets: Sequence[int] | None = None
 ) -> dict[int, ObservedEpsilon]:
     """Compute the privacy loss of target agents to an observer.
 
@@ -101,7 +101,7 @@ def epsilons(
         Observer of messages.
     delta : float
         Delta of the guarantee.
-    victims : sequence of int, optional
+    targets : sequence of int, optional
         Target agents; by default all agents that are not members of the observer.
 
     Returns
@@ -109,31 +109,31 @@ def epsilons(
     dict of int to ObservedEpsilon
     """
     observer.check(observation.network.n_agents)
-    if victims is None:
-        victims = [u for u in range(observation.network.n_agents) if u not in observer.members]
-    losses = _by_formula(observation, observer, victims, delta)
+    if targets is None:
+        targets = [u for u in range(observation.network.n_agents) if u not in observer.members]
+    losses = _by_formula(observation, observer, targets, delta)
     return {u: _with_causal(observation, observer, u, delta, loss) for u, loss in losses.items()}
 
 
 def _by_formula(
-    observation: Observation, observer: Observer, victims: Sequence[int], delta: float
+    observation: Observation, observer: Observer, targets: Sequence[int], delta: float
 ) -> dict[int, ObservedEpsilon]:
     system = observation.system
     if system is not None and system.law == "gaussian":
-        return _gaussian(system, observer, victims, delta)
+        return _gaussian(system, observer, targets, delta)
     if system is None or system.inputs.react:
-        return dict.fromkeys(victims, ObservedEpsilon(np.nan, np.nan, np.inf, "refused"))
-    return _laplace(system, observer, victims)
+        return dict.fromkeys(targets, ObservedEpsilon(np.nan, np.nan, np.inf, "refused"))
+    return _laplace(system, observer, targets)
 
 
 def _gaussian(
-    observed: ObservedSystem, observer: Observer, victims: Sequence[int], delta: float
+    observed: ObservedSystem, observer: Observer, targets: Sequence[int], delta: float
 ) -> dict[int, ObservedEpsilon]:
     (system,) = observed.channels
     inputs = observed.inputs
     if system.horizon * system.n_agents > MOST_BUDGETS:
         inputs = Inputs(react=inputs.react)
-    by_agent = statements(system, observer, observed.changes, inputs, victims)
+    by_agent = statements(system, observer, observed.changes, inputs, targets)
     mus = [(s.open_loop.lower, s.open_loop.upper, s.mu) for s in by_agent.values()]
     (values,) = gaussian_epsilons([np.reshape(mus, (-1, 3))], delta)
     return {
@@ -143,21 +143,21 @@ def _gaussian(
 
 
 def _laplace(
-    observed: ObservedSystem, observer: Observer, victims: Sequence[int]
+    observed: ObservedSystem, observer: Observer, targets: Sequence[int]
 ) -> dict[int, ObservedEpsilon]:
     channel_losses = [
-        laplace_epsilons(channel, observer, victims, observed.changes)
+        laplace_epsilons(channel, observer, targets, observed.changes)
         for channel in observed.channels
     ]
-    largest = {u: max(losses[u] for losses in channel_losses) for u in victims}
+    largest = {u: max(losses[u] for losses in channel_losses) for u in targets}
     return {u: ObservedEpsilon(np.nan, cost, cost, "exact") for u, cost in largest.items()}
 
 
 def _with_causal(
-    observation: Observation, observer: Observer, victim: int, delta: float, loss: ObservedEpsilon
+    observation: Observation, observer: Observer, target: int, delta: float, loss: ObservedEpsilon
 ) -> ObservedEpsilon:
     """Return the smaller of the guarantees from the statement and from distance."""
-    causal = observation.causal_guarantee(observer, victim, delta)
+    causal = observation.causal_guarantee(observer, target, delta)
     bound = causal.epsilon if causal.proven else np.inf
     if bound < loss.guarantee * (1 - _WORTH):
         return ObservedEpsilon(loss.lower, loss.formula, float(bound), "light_cone")
