@@ -15,6 +15,7 @@ import pytest
 
 from private_consensus import algorithms, problems
 from private_consensus.common.errors import InvalidInput
+from private_consensus.common.fields import validate
 from private_consensus.reproduction.experiments import plan as planning
 from private_consensus.reproduction.experiments import results
 from private_consensus.reproduction.experiments.cells import run_cell
@@ -33,7 +34,6 @@ from private_consensus.reproduction.experiments.schema import (
     Paper,
     Scale,
     read_yaml,
-    validate,
 )
 
 CONFIG = Path(__file__).parents[2] / "config"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -17,10 +18,16 @@ from pydantic import (
     ConfigDict,
     Field,
     PlainSerializer,
+    ValidationError,
     WithJsonSchema,
     field_validator,
 )
 from pydantic import Strict as NotConverted
+
+from .errors import Refused
+from .secrets import redacted
+
+M = TypeVar("M", bound=BaseModel)
 
 MEASURE = re.compile(r"[a-z]\w*(\.[a-z]\w*)?")
 INFINITE = 1e300
@@ -97,3 +104,61 @@ class FileEntry(Strict):
     """Mapping of a file that refuses unknown keys and keys without a value."""
 
     _each_key_has_a_value = field_validator("*", mode="before")(present)
+
+
+def validate(model: type[M], content: Mapping[str, Any], *, prefix: str = "") -> M:
+    """Build a model from a configuration, or raise an error with one line per invalid key.
+
+    Parameters
+    ----------
+    model : type
+        Class of the model.
+    content : mapping
+        Content of a file or of one of its sections.
+    prefix : str, optional
+        Key with which each error line starts.
+
+    Returns
+    -------
+    BaseModel
+        Instance of ``model``.
+
+    Raises
+    ------
+    Refused
+        If the contents do not match the model.
+    """
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise Refused([error_line(prefix, e) for e in error.errors()]) from None
+
+
+def error_line(prefix: str, error: Mapping[str, Any]) -> str:
+    """Format a validation error of pydantic as one line.
+
+    Parameters
+    ----------
+    prefix : str
+        Key with which the line starts.
+    error : mapping
+        Entry of ``ValidationError.errors()``.
+
+    Returns
+    -------
+    str
+        Key, message and invalid value.
+    """
+    key = ".".join(str(step) for step in (prefix, *error["loc"]) if step != "")
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "missing":
+        return f"{key}: missing, expected a value"
+    if error["type"] == "extra_forbidden":
+        return f"{key}: unknown key (found {quoted(error['input'])})"
+    return f"{key}: {message} (found {quoted(error['input'])})"
+
+
+def quoted(value: Any) -> str:
+    """Return a value as text of at most 60 characters without secrets, for an error message."""
+    text = redacted(repr(value))
+    return text if len(text) <= 60 else text[:57] + "..."

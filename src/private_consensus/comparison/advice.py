@@ -21,6 +21,7 @@ from pydantic import Field
 
 from private_consensus.common import yamls
 from private_consensus.common.errors import require
+from private_consensus.common.fields import Strict, validate
 from private_consensus.common.multiplicity import ALPHA, holm
 from private_consensus.reproduction.claims.judging import Verdict, judge
 from private_consensus.reproduction.claims.schema import Series, Test
@@ -35,7 +36,6 @@ from private_consensus.reproduction.claims.words import (
     UNDECIDED,
     UNTESTABLE,
 )
-from private_consensus.reproduction.experiments.schema import Strict, validate
 
 from .baselines import baselines_of, learnable_cells
 from .schema import ANYONE, CELL, MEASURES

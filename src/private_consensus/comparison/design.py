@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from private_consensus.common.errors import require
+from private_consensus.common.fields import Open, Strict, validate
 from private_consensus.core.networks import require_buildable
 from private_consensus.privacy import Relation
-from private_consensus.reproduction.experiments.schema import Open, Strict, validate
 
 from .schema import ANYONE, OBSERVERS
 
@@ -125,7 +125,7 @@ class Limits(Strict):
 
 
 class ProblemDesign(Titled):
-    """Problem of the comparison."""
+    """Records, number of iterations and search ranges of a problem."""
 
     records: int = Field(ge=1, description="number of records of all agents together")
     horizon: int = Field(
@@ -138,7 +138,7 @@ class ProblemDesign(Titled):
 
 
 class MethodDesign(Strict):
-    """Method that takes part in the comparison."""
+    """Algorithm or baseline of the comparison, with its tuned and fixed parameters."""
 
     title: str = Field(min_length=1, description="name of the method in the report")
     observer: str = Field(
@@ -212,7 +212,7 @@ class Sample(Strict):
 
 
 class Tuning(Strict):
-    """Trials that each method may make on each problem."""
+    """Number and seeds of the tuning trials of each method on each problem."""
 
     trials: int = Field(ge=1, description="number of trials per method and problem")
     seed: int = Field(ge=0, description="seed of the search")
@@ -233,7 +233,7 @@ class Unit(Strict):
 
 
 class Reduced(Strict):
-    """Design of a smaller scale."""
+    """Problems, cells and numbers of runs of the comparison at a smaller scale."""
 
     problems: list[str] = Field(min_length=1, description="problems at this scale")
     epsilons: list[float] = Field(min_length=1, description="total epsilons at this scale")

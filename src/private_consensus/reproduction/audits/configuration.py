@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from private_consensus.common.errors import Refused as ConfigurationError
+from private_consensus.common.fields import validate
+
 from ..experiments.references import unknown_variant
-from ..experiments.schema import ConfigurationError, validate
 
 
 class AuditedCell(BaseModel):
-    """Settings of one cell."""
+    """Settings of one cell that are audited."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +48,7 @@ class Audits(BaseModel):
     settings: list[AuditedCell] = Field(description="settings of experiments that are audited")
 
     def entries(self) -> list[dict[str, Any]]:
-        """Return the entries as plain JSON, without defaults and without reasons."""
+        """Return the entries of the settings as plain values, without defaults and reasons."""
         return [
             entry.model_dump(exclude_defaults=True, exclude={"because"}) for entry in self.settings
         ]
@@ -56,7 +58,7 @@ class Audits(BaseModel):
         return self.runs.get(scale, self.runs["paper"])
 
     def of_settings_at(self, scale: str) -> dict[str, Any]:
-        """Return runs, confidence level and maximum number of the audits of settings at a scale."""
+        """Return number of runs, confidence and maximum number of audited settings at a scale."""
         options = {"runs": self.runs_at(scale), "confidence": self.confidence}
         return options | (
             {"max_settings": self.max_settings[scale]} if scale in self.max_settings else {}
@@ -64,14 +66,14 @@ class Audits(BaseModel):
 
 
 def check_level(audits: Audits, cells: Iterable[Mapping[str, Any]], scale: str) -> None:
-    """Refuse a confidence whose errors add up to the level of the whole table.
+    """Require a confidence at which all audits together stay below the error level of the table.
 
     Parameters
     ----------
     audits : Audits
         Configuration of the audits.
     cells : iterable of mappings
-        Cells that entries name.
+        Cells with audited settings.
     scale : str
         Scale, which determines how many settings of a cell are audited.
 
@@ -141,7 +143,7 @@ def validate_audit_entries(
 def selected_settings(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], max_count: int | None = None
 ) -> list[dict[str, Any]]:
-    """Return the settings of a cell that any entry names.
+    """Return the settings of a cell that at least one entry selects.
 
     Parameters
     ----------
@@ -156,12 +158,14 @@ def selected_settings(
     -------
     list of dict
     """
-    selected = [spec for spec in cell["settings"] if any(_named(spec, cell, e) for e in entries)]
+    selected = [spec for spec in cell["settings"] if any(_matches(spec, cell, e) for e in entries)]
     return selected[:max_count]
 
 
-def _named(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
-    same = (cell["experiment"], cell["algorithm"]) == (entry["experiment"], entry["algorithm"])
-    variant = entry.get("variant") in (None, spec["variant"])
-    where = entry.get("where", {}).items()
-    return same and variant and all(spec["columns"].get(key) == value for key, value in where)
+def _matches(spec: Mapping[str, Any], cell: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+    """Return True if an entry selects a setting of a cell."""
+    same_cell = (cell["experiment"], cell["algorithm"]) == (entry["experiment"], entry["algorithm"])
+    same_variant = entry.get("variant") in (None, spec["variant"])
+    axes = entry.get("where", {}).items()
+    same_point = all(spec["columns"].get(axis) == value for axis, value in axes)
+    return same_cell and same_variant and same_point

@@ -9,8 +9,8 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.common.fields import validate
 
-from ..experiments.schema import validate
 from ..statements.counterexamples import COMPUTATIONS, compute
 
 
@@ -49,7 +49,7 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
         For an invalid entry, an erratum without computation or a computation without erratum.
     """
     errata = {
-        number: validate(Erratum, entry, where=f"errata.{number}") for number, entry in raw.items()
+        number: validate(Erratum, entry, prefix=f"errata.{number}") for number, entry in raw.items()
     }
     for number in errata.keys() ^ COMPUTATIONS.keys():
         raise InvalidInput("errata", number, "both an entry and a computation for each erratum")
@@ -57,12 +57,12 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
 
 
 def concerns(names: Iterable[str], algorithm: str, variant: str) -> bool:
-    """Return True if a list of ``algorithm`` or ``algorithm.variant`` contains a variant.
+    """Return True if a list of algorithms and variants includes a variant.
 
     Parameters
     ----------
     names : iterable of str
-        Algorithms, or variants of algorithms.
+        Names ``algorithm``, for all variants, or ``algorithm.variant``.
     algorithm, variant : str
         Variant to look up.
 

@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.common.fields import error_line
 
 from .file_claims import claims
 from .file_experiments import experiments
 from .file_figures import figures, tables
 from .migration import old_keys
-from .schema import Config, ConfigurationError, File, Style, line_of, read_yaml
+from .schema import Config, ConfigurationError, File, Style, read_yaml
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -98,7 +99,7 @@ def _check(content: Mapping[str, Any], key: str) -> None:
         File.model_validate(content)
     except ValidationError as error:
         lines = [
-            line_of(key, {**details, "loc": tuple(_keys_of_file(details, content))})
+            error_line(key, {**details, "loc": tuple(_keys_of_file(details, content))})
             for details in error.errors()
         ]
         raise ConfigurationError(list(dict.fromkeys(lines))) from None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from private_consensus.common.errors import InvalidInput, require
+from private_consensus.common.fields import validate
 from private_consensus.core import algorithms, problems
 
 from ..datasets import DATA_SETS
@@ -37,7 +38,6 @@ from .schema import (
     TunedParameters,
     read_yaml,
     resolve_delta,
-    validate,
 )
 
 _module_of = cache(algorithms.module_of)
@@ -350,7 +350,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
             lines.append(f"papers: found {key!r}, expected one of {', '.join(available)}")
             continue
         try:
-            papers[key] = validate(Paper, read_paper(file), where=key)
+            papers[key] = validate(Paper, read_paper(file), prefix=key)
             if papers[key].paper.key != key:
                 lines.append(f"{key}.paper.key: found {papers[key].paper.key!r}, expected {key!r}")
             lines += dict.fromkeys(wrong_references(key, papers[key]))
@@ -358,7 +358,7 @@ def load(config: Mapping[str, Any], *folders: Path) -> Plan:
             lines += error.lines
     files = [folder / "styles.yaml" for folder in reversed(folders)]
     styles = {
-        name: validate(Style, style, where=f"styles.{name}")
+        name: validate(Style, style, prefix=f"styles.{name}")
         for file in filter(Path.exists, files)
         for name, style in read_yaml(file).items()
     }

@@ -12,21 +12,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     ConfigDict,
     Field,
-    ValidationError,
     field_validator,
     model_validator,
 )
 
 from private_consensus.common import yamls
-from private_consensus.common.errors import Refused as ConfigurationError
-from private_consensus.common.errors import arguments, require
+from private_consensus.common.errors import Refused, arguments, require
 from private_consensus.common.fields import (
     BatchSize,
     FileEntry,
@@ -46,9 +43,9 @@ from private_consensus.common.fields import (
     Values,
     Whole,
     present,
+    quoted,
     split_measure,
 )
-from private_consensus.common.secrets import redacted
 from private_consensus.core import algorithms, problems
 from private_consensus.core.networks import GRAPHS, MIXINGS
 
@@ -57,7 +54,8 @@ from ..claims.schema import ClaimEntry, TestedVariantEntry
 from ..datasets import PREPARATIONS
 from .citations import cited
 
-M = TypeVar("M", bound=BaseModel)
+ConfigurationError = Refused
+"""Error with one line per invalid key."""
 TOPOLOGIES = (*GRAPHS, "single")
 SMOKE = "smoke"
 SCALES = ("paper", SMOKE)
@@ -877,68 +875,11 @@ class Config(Strict):
     """Sources of the data sets."""
 
 
-def validate(model: type[M], content: Mapping[str, Any], *, where: str = "") -> M:
-    """Build a model from a configuration, or raise an error with one line per invalid key.
-
-    Parameters
-    ----------
-    model : type
-        Class of the model.
-    content : mapping
-        Contents of the configuration.
-    where : str, optional
-        Key with which each error line starts.
-
-    Returns
-    -------
-    BaseModel
-        Instance of ``model``.
-
-    Raises
-    ------
-    ConfigurationError
-        If the contents do not match the model.
-    """
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise ConfigurationError([line_of(where, e) for e in error.errors()]) from None
-
-
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file with keys and values; an empty file gives an empty mapping."""
     content = yamls.read(path) or {}
-    require(isinstance(content, dict), path.name, _short(content), "keys and values")
+    require(isinstance(content, dict), path.name, quoted(content), "keys and values")
     return content
-
-
-def line_of(where: str, error: Mapping[str, Any]) -> str:
-    """Format a validation error of pydantic as one line.
-
-    Parameters
-    ----------
-    where : str
-        Key with which the line starts.
-    error : mapping
-        FileEntry of ``ValidationError.errors()``.
-
-    Returns
-    -------
-    str
-        Key, message and invalid value.
-    """
-    key = ".".join(str(step) for step in (where, *error["loc"]) if step != "")
-    message = error["msg"].removeprefix("Value error, ")
-    if error["type"] == "missing":
-        return f"{key}: missing, expected a value"
-    if error["type"] == "extra_forbidden":
-        return f"{key}: unknown key (found {_short(error['input'])})"
-    return f"{key}: {message} (found {_short(error['input'])})"
-
-
-def _short(value: Any) -> str:
-    text = redacted(repr(value))
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def resolve_delta(delta: Any, *, agents: int, records: int) -> float:

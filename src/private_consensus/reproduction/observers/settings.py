@@ -1,4 +1,4 @@
-"""Pairs of every algorithm on every graph at every epsilon, from ``config/observers.yaml``."""
+"""Privacy losses of all agents to all observers, for ``config/observers.yaml``."""
 
 from __future__ import annotations
 
@@ -14,25 +14,23 @@ from private_consensus.audits.views.causal import Observation, observation
 from private_consensus.audits.views.epsilon import ObservedEpsilon, epsilons
 from private_consensus.audits.views.table import kinds
 from private_consensus.common.errors import InvalidInput, require
-from private_consensus.common.fields import Strict
+from private_consensus.common.fields import Strict, validate
 from private_consensus.core import algorithms, networks, problems
 from private_consensus.core.kernels.forks import map_in_forks
 from private_consensus.core.randomness import Streams
 from private_consensus.privacy import Budget, account, gaussian_mu
 from private_consensus.privacy.observers import Observer
 
-from ..experiments.schema import validate
-
 
 class Graph(Strict):
-    """Fixed graph with its title."""
+    """Communication graph with its title."""
 
     title: str = Field(description="name of the graph in the report")
     network: dict[str, Any] = Field(description="graph family, number of agents and weights")
 
 
 class ObservedMethod(Strict):
-    """Algorithm with its parameters."""
+    """Observed algorithm with its parameters."""
 
     title: str = Field(description="name of the algorithm in the report")
     algorithm: dict[str, Any] = Field(description="name and parameters of the algorithm")
@@ -68,7 +66,8 @@ class Observed(Strict):
     )
 
     @model_validator(mode="after")
-    def _reduces_what_is_there(self) -> Observed:
+    def _require_known_values(self) -> Observed:
+        """Raise an error if a smaller scale has values that the configuration lacks."""
         for scale, reduced in self.scales.items():
             for key, allowed in (("epsilons", self.epsilons), ("graphs", list(self.graphs))):
                 for value in getattr(reduced, key):
@@ -102,7 +101,7 @@ def read_observed(raw: Mapping[str, Any]) -> Observed:
 
 
 def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict[str, Any]]:
-    """Compute one row per graph, algorithm, epsilon, observer and target agent.
+    """Compute the privacy loss per graph, algorithm, epsilon, observer and target agent.
 
     Parameters
     ----------
@@ -115,9 +114,9 @@ def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict
     -------
     list of dict
         ``graph``, ``algorithm``, ``epsilon`` (the budget), ``accounted`` (the accountant's epsilon
-        at the calibrated noise), ``kind`` and ``members`` of the observer, ``victim``, ``distance``
-        (edges to the nearest member; null without members), ``lower`` and ``formula`` for fixed
-        inputs, ``guarantee``, ``rule``, ``label``, and ``reason`` if there is no formula.
+        at the calibrated noise), ``kind`` and ``members`` of the observer, ``target_agent``,
+        ``distance`` (edges to the nearest member; null without members), ``lower`` and ``formula``
+        for fixed inputs, ``guarantee``, ``rule``, ``label``, and ``reason`` if there is no formula.
     """
     pairs = list(itertools.product(configuration["graphs"], configuration["algorithms"]))
 
@@ -137,7 +136,7 @@ def pair_rows(configuration: Mapping[str, Any], processes: int = 1) -> list[dict
 def observed_in(
     configuration: Mapping[str, Any], graph: str, name: str, epsilon: float
 ) -> Observation:
-    """Calibrate an algorithm of the configuration on one of its graphs.
+    """Calibrate an algorithm of the configuration on one graph, for an analysis of its messages.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def observed_in(
     name : str
         Name of the algorithm.
     epsilon : float
-        Budget of the eavesdropper.
+        Total epsilon against the eavesdropper.
 
     Returns
     -------
@@ -171,7 +170,7 @@ def calibrated(
     problem: Mapping[str, Any], network: Mapping[str, Any], algorithm: Mapping[str, Any],
     streams: Streams, *, epsilon: float, delta: float, horizon: int,
 ) -> tuple[Any, Any, networks.Network]:  # fmt: skip
-    """Build an algorithm with its noise, its problem and its graph, from names and parameters.
+    """Build a graph, a problem and an algorithm with calibrated noise, from their parameters.
 
     If a graph is sampled for each run, the graph of the first run is used.
 
@@ -195,51 +194,57 @@ def calibrated(
         streams, parameters.pop("name"), parameters.pop("agents"), **parameters
     ).of_run(0)
     parameters = dict(problem)
-    world = problems.load(parameters.pop("name")).build(streams, graph.n_agents, **parameters)
+    instance = problems.load(parameters.pop("name")).build(streams, graph.n_agents, **parameters)
     parameters = dict(algorithm)
     unscaled = algorithms.load(parameters.pop("name"))(**parameters)
-    return _calibrated(unscaled, epsilon, delta, (world, graph, horizon)), world, graph
+    return _calibrated(unscaled, epsilon, delta, (instance, graph, horizon)), instance, graph
 
 
-def _calibrated(algorithm: Any, epsilon: float, delta: float, world: tuple[Any, Any, int]) -> Any:
-    """Return the algorithm at the noise for which its own account of the run is epsilon."""
+def _calibrated(
+    algorithm: Any, epsilon: float, delta: float, instance: tuple[Any, Any, int]
+) -> Any:
+    """Calibrate the noise so that the accountant's epsilon of the run is ``epsilon``."""
     from private_consensus.core.algorithms.dp_ci import ALGORITHM as DPCI
     from private_consensus.core.algorithms.families.consensus_admm import ConsensusADMM
 
     pure = isinstance(algorithm, DPCI) or getattr(algorithm, "law", "") == "laplace"
     if not isinstance(algorithm, ConsensusADMM):
-        return algorithm.calibrate(Budget(epsilon, 0.0 if pure else delta), *world)
+        return algorithm.calibrate(Budget(epsilon, 0.0 if pure else delta), *instance)
     # The paper's budget is per iteration and at most 1: calibrate for it, then scale the noise.
-    per_iteration = algorithm.calibrate(Budget(0.5, delta), *world)
-    share = gaussian_mu(_epsilon_of(per_iteration, delta, *world), delta) / gaussian_mu(
+    per_iteration = algorithm.calibrate(Budget(0.5, delta), *instance)
+    factor = gaussian_mu(_epsilon_of(per_iteration, delta, *instance), delta) / gaussian_mu(
         epsilon, delta
     )
-    return replace(per_iteration, noise=float(per_iteration.noise.scale * share))
+    return replace(per_iteration, noise=float(per_iteration.noise.scale * factor))
 
 
 def _epsilon_of(
     algorithm: Any, delta: float, problem: Any, network: networks.Network, horizon: int
 ) -> float:
+    """Return the accountant's epsilon of a run."""
     return float(account(algorithm.releases(problem, network, horizon), delta).epsilon)
 
 
 def _rows_of(observed: Observation, delta: float) -> Iterator[dict[str, Any]]:
-    accounted = _accounted(observed, delta)
+    """Yield the rows of all observers of one run."""
+    instance = observed.problem, observed.network, observed.horizon
+    accounted = _epsilon_of(observed.algorithm, delta, *instance)
     for kind, observers in kinds(observed):
         for observer in observers:
             losses = epsilons(observed, observer, delta)
-            for row in _rows_of_one(observed, observer, losses):
+            for row in _rows_of_observer(observed, observer, losses):
                 yield {"accounted": accounted, "kind": kind, **row}
 
 
-def _rows_of_one(
-    observed: Observation, observer: Observer, victims: Mapping[int, ObservedEpsilon]
+def _rows_of_observer(
+    observed: Observation, observer: Observer, losses: Mapping[int, ObservedEpsilon]
 ) -> Iterator[dict[str, Any]]:
-    for victim, loss in victims.items():
+    """Yield one row per target agent, from the losses by target agent."""
+    for target, loss in losses.items():
         yield {
             "members": ", ".join(map(str, observer.members)),
-            "target_agent": victim,
-            "distance": _distance(observed, observer, victim)
+            "target_agent": target,
+            "distance": _distance(observed, observer, target)
             if observed.network.n_agents > 1
             else None,
             **vars(loss),
@@ -248,14 +253,9 @@ def _rows_of_one(
         }
 
 
-def _accounted(observed: Observation, delta: float) -> float:
-    return _epsilon_of(
-        observed.algorithm, delta, observed.problem, observed.network, observed.horizon
-    )
-
-
-def _distance(observed: Observation, observer: Observer, victim: int) -> int | None:
-    distances = [int(observed.distances[victim, v]) for v in observer.members]
+def _distance(observed: Observation, observer: Observer, target: int) -> int | None:
+    """Return the number of edges from an agent to the nearest member of an observer."""
+    distances = [int(observed.distances[target, v]) for v in observer.members]
     return min(distances) if distances else None
 
 
@@ -282,9 +282,11 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _worst_and_median(rows: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    ordered = sorted(rows, key=lambda row: (row["guarantee"], _finite(row["formula"])))
+    """Return the rows with the largest and the median guarantee."""
+    ordered = sorted(rows, key=lambda row: (row["guarantee"], _before_numbers(row["formula"])))
     return [("worst", ordered[-1]), ("median", ordered[len(ordered) // 2])]
 
 
-def _finite(value: float) -> float:
+def _before_numbers(value: float) -> float:
+    """Return -1 in place of NaN, for sorting."""
     return -1.0 if math.isnan(value) else value

@@ -9,9 +9,9 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from private_consensus.common.errors import InvalidInput
+from private_consensus.common.fields import validate
 
 from ..claims.words import UNTESTABLE
-from ..experiments.schema import validate
 from . import COMPUTATIONS, compute
 from .base import StatementResult
 
@@ -71,7 +71,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     theorems: dict[str, dict[str, Theorem]] = {}
     for paper, entries in raw.items():
         theorems[paper] = {
-            number: validate(Theorem, entry, where=f"theorems.{paper}.{number}")
+            number: validate(Theorem, entry, prefix=f"theorems.{paper}.{number}")
             for number, entry in entries.items()
         }
     known_errata = set(errata)
@@ -88,6 +88,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
 
 
 def _each(theorems: Theorems) -> Iterable[tuple[str, str, Theorem]]:
+    """Yield paper, number and entry of each statement."""
     for paper, entries in theorems.items():
         for number, entry in entries.items():
             yield paper, number, entry
@@ -111,6 +112,7 @@ def computed(theorems: Theorems) -> pl.DataFrame:
 def _row(
     paper: str, number: str, entry: Theorem, computation: StatementResult | None
 ) -> dict[str, Any]:
+    """Return the row of one statement, from its entry and its result."""
     row = {
         "paper": paper,
         "number": number,
