@@ -13,7 +13,7 @@ from private_consensus.common.errors import InvalidInput
 from private_consensus.comparison.advice import Sentence, judged, read_advice
 from private_consensus.comparison.baselines import baselines_of, learnable_cells, remaining
 from private_consensus.comparison.design import cells
-from private_consensus.comparison.headline import alone, sentences
+from private_consensus.comparison.headline import local_baselines, sentences
 from private_consensus.comparison.ranks import rank
 from private_consensus.comparison.tables import compared, cube
 from private_consensus.core.randomness import generator
@@ -167,7 +167,7 @@ def headline(made):
     outcomes = learnable_cells(losses, baselines_of(made))
     rest = remaining(losses, outcomes)
     ranking = rank(rest.methods, rest.means, [cell[0] for cell in rest.cells])
-    local = alone(made, AT, outcomes)
+    local = local_baselines(made, AT, outcomes)
     return local, sentences({"tuned_paid": ranking}, outcomes, local, {}, {"talks": "Talks"})
 
 

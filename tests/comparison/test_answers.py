@@ -77,7 +77,7 @@ def test_a_cell_says_who_is_best_by_how_much_and_how_sure(found):
 
 def test_fronts_are_told_by_bits_in_the_order_of_the_costs(found):
     cell = places(found, "eavesdropper")
-    # Alone is cheaper in messages and bits; talking needs fewer gradients and has the less loss.
+    # Local training has fewer messages and bits; the other method fewer gradients and less loss.
     assert (cell["talks"]["front"], cell["local_training"]["front"]) == (0b111, 0b011)
 
 

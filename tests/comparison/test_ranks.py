@@ -13,7 +13,7 @@ from private_consensus.comparison.statistics import (
     closed_fractions,
     crossing,
     front,
-    places,
+    methods_by_mean,
 )
 from private_consensus.comparison.tables import compared, cube
 from private_consensus.core.randomness import generator
@@ -123,7 +123,7 @@ def test_who_is_clearly_worse_is_not_among_those_who_may_be_best():
         "worse": 2 + shared + 0.01 * random.normal(size=10),
         "diverged": np.full(10, np.inf),
     }
-    found = {place.method: place for place in places(runs)}
+    found = {place.method: place for place in methods_by_mean(runs)}
     assert {name for name, place in found.items() if place.may_be_best} == {"as good", "good"}
     # Paired: the spread of the runs themselves, 1, does not blur a difference of 1.
     assert 0.9 < found["worse"].behind_low < 1 < found["worse"].behind_high < 1.1
@@ -135,7 +135,7 @@ def test_the_best_is_among_those_who_may_be_as_often_as_promised():
     """Of five equal methods each is the best; normal differences, where Student's t is exact."""
     random = generator(2, "coverage")
     kept = [
-        next(p for p in places(dict(zip("abcde", values, strict=True))) if p.method == "a")
+        next(p for p in methods_by_mean(dict(zip("abcde", values, strict=True))) if p.method == "a")
         for values in random.normal(size=(400, 5, 10))
     ]
     share = np.mean([place.may_be_best for place in kept])
@@ -143,7 +143,7 @@ def test_the_best_is_among_those_who_may_be_as_often_as_promised():
 
 
 def test_few_runs_exclude_nobody():
-    found = places({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
+    found = methods_by_mean({"a": np.array([1.0, 1.1]), "b": np.array([2.0, 2.3])})
     assert all(place.may_be_best for place in found)
     assert found[0].method == "a" and found[1].behind_low == -np.inf
 

@@ -13,12 +13,12 @@ from private_consensus.comparison.schema import COLUMNS
 from private_consensus.comparison.submissions import (
     RULES,
     encoded,
-    hand_in,
     manifest_of,
     rules,
     sealed,
     submission,
     together,
+    write_submission,
 )
 
 DESIGN = smoke()
@@ -28,7 +28,7 @@ TABLE = rows(DESIGN).filter(pl.col("method").is_in(["one_shot_averaging", "secur
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "mine.parquet"
-    hand_in(TABLE, DESIGN, path)
+    write_submission(TABLE, DESIGN, path)
     return path
 
 
@@ -106,14 +106,14 @@ def test_rows_that_the_design_does_not_have_cannot_be_handed_in(tmp_path, change
         epsilon_accountant=pl.lit(0.1), epsilon_lower=pl.lit(0.05)
     )
     with pytest.raises(InvalidInput, match=key):
-        hand_in(strange, DESIGN, tmp_path / "mine.parquet")
+        write_submission(strange, DESIGN, tmp_path / "mine.parquet")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_guarantee_beyond_the_budget_cannot_be_handed_in(tmp_path):
     broken = TABLE.with_columns(epsilon_accountant=pl.col("epsilon") * 1.5)
     with pytest.raises(InvalidInput, match="at most the budget"):
-        hand_in(broken, DESIGN, tmp_path / "mine.parquet")
+        write_submission(broken, DESIGN, tmp_path / "mine.parquet")
 
 
 CELL_COLUMNS = ["problem", "agents", "graph", "partition", "missing", "links", "epsilon"]
@@ -124,7 +124,7 @@ FIRST_CELL = pl.all_horizontal(pl.col(column) == PLACE[column] for column in CEL
 
 def submitted(path, table):
     """Write a submission with correct checksums, whatever its table holds."""
-    hand_in(TABLE, DESIGN, path)
+    write_submission(TABLE, DESIGN, path)
     table.write_parquet(path)
     manifest = json.loads(manifest_of(path).read_text())
     manifest["sha256"] = {path.name: file_hash(path)}
@@ -187,7 +187,7 @@ def test_one_selected_part_of_the_results_is_refused(tmp_path, kept, named):
     submitted(path, TABLE.filter(kept))
     assert named in refused(path)
     with pytest.raises(InvalidInput, match=re.escape(named)):
-        hand_in(TABLE.filter(kept), DESIGN, tmp_path / "other.parquet")
+        write_submission(TABLE.filter(kept), DESIGN, tmp_path / "other.parquet")
 
 
 def test_a_cell_may_be_absent_if_it_is_declared_with_a_reason(tmp_path):
@@ -196,20 +196,20 @@ def test_a_cell_may_be_absent_if_it_is_declared_with_a_reason(tmp_path):
     absent = [
         {"method": method, "because": "too slow", **place} for method in TABLE["method"].unique()
     ]
-    hand_in(rest, DESIGN, path, absent)
+    write_submission(rest, DESIGN, path, absent)
     found = submission(path, DESIGN)
     assert found.table.height == rest.height and found.absent == absent
     with pytest.raises(InvalidInput, match="expected none: declared absent"):
-        hand_in(TABLE, DESIGN, path, absent)
+        write_submission(TABLE, DESIGN, path, absent)
     strange = [{"method": "one_shot_averaging", "because": "b", "problem": "nope"}]
     with pytest.raises(InvalidInput, match=r"absent: found \{'problem': 'nope'\}"):
-        hand_in(TABLE, DESIGN, path, strange)
+        write_submission(TABLE, DESIGN, path, strange)
 
 
 def test_a_cell_in_which_a_run_diverged_is_declared_absent(tmp_path):
     path = tmp_path / "mine.parquet"
     diverged = FIRST_CELL & LOSS & (pl.col("tuning") == "tuned")
-    hand_in(TABLE.with_columns(when(diverged, "value", float("inf"))), DESIGN, path)
+    write_submission(TABLE.with_columns(when(diverged, "value", float("inf"))), DESIGN, path)
     found = submission(path, DESIGN)
     assert {row["because"] for row in found.absent} == {"a run left the finite numbers"}
     assert found.table.filter(FIRST_CELL & (pl.col("tuning") == "tuned")).is_empty()

@@ -18,10 +18,10 @@ from private_consensus.comparison.schema import COLUMNS, MEASURES, RANGES, SLUG
 from private_consensus.comparison.submissions import (
     KEYS,
     encoded,
-    hand_in,
     manifest_of,
     sealed,
     submission,
+    write_submission,
 )
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "comparison"))
@@ -54,7 +54,7 @@ JSON = st.recursive(
 def written(tmp_path_factory):
     """A submission that is accepted."""
     path = tmp_path_factory.mktemp("submission") / "mine.parquet"
-    hand_in(TABLE, DESIGN, path)
+    write_submission(TABLE, DESIGN, path)
     assert submission(path, DESIGN).table.height == TABLE.height
     return path, path.read_bytes(), manifest_of(path).read_bytes()
 

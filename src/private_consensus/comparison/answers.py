@@ -21,7 +21,7 @@ import polars as pl
 from private_consensus.common.fields import INFINITE
 
 from .baselines import baselines_of, learnable_cells, remaining
-from .headline import alone, sentences
+from .headline import local_baselines, sentences
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, OBSERVERS, PRIMARY, TRANSFERRED, TUNINGS
 from .statistics import (
@@ -32,7 +32,7 @@ from .statistics import (
     budget_needed,
     closed_fractions,
     front,
-    places,
+    methods_by_mean,
     tuning_ratio,
 )
 from .tables import Cube, PartitionedRows, compared, cube
@@ -101,7 +101,7 @@ def answers(
         for tuning, by_cell in outcomes.get(STRONGEST, {}).items()
     }
     primary = outcomes.get(STRONGEST, {}).get(PRIMARY, {})
-    local = alone(table, design["cells"], primary)
+    local = local_baselines(table, design["cells"], primary)
     titles = {method["name"]: method["title"] for method in design["methods"]}
     return {
         **{key: design[key] for key in REPEATED},
@@ -306,7 +306,7 @@ def _places(
                 ),
                 fronts[standing.method],
             ]
-            for standing in places(runs)
+            for standing in methods_by_mean(runs)
         ]
     return rows_by_cell
 

@@ -135,7 +135,7 @@ class _Search:
         self.accounted: dict[Algorithm, Guarantee] = {}
 
     def at(self, nominal: float) -> Algorithm | None:
-        """Return the algorithm calibrated by its paper; None if the calibration refuses it."""
+        """Return the algorithm calibrated by its paper to a nominal epsilon; None if refused."""
         if nominal not in self.by_nominal:
             budget = Budget(nominal, self.target.delta)
             try:

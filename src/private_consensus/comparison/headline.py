@@ -18,7 +18,7 @@ from private_consensus.common.multiplicity import ALPHA
 from .baselines import remaining
 from .ranks import Ranking
 from .schema import ANYONE, CELL, OBSERVERS
-from .statistics import LOCAL, places
+from .statistics import LOCAL, methods_by_mean
 from .tables import compared, cube
 
 PHRASES = {
@@ -32,8 +32,8 @@ WINS, OPEN, BEATEN = "wins", "open", "beaten"
 """Outcomes of local training: only it may be best; others may be too; some method is better."""
 
 
-class Alone(NamedTuple):
-    """Outcome of local training for one problem, by budget in ascending order."""
+class LocalBaseline(NamedTuple):
+    """Outcome of local training on one problem, by budget in ascending order."""
 
     problem: str
     outcomes: list[tuple[float, str]]
@@ -48,12 +48,12 @@ class Alone(NamedTuple):
         return largest
 
 
-def alone(
+def local_baselines(
     table: pl.DataFrame,
     cells: Iterable[Mapping[str, Any]],
     outcomes: Mapping[tuple, bool | None],
-) -> list[Alone]:
-    """Return whether local training has the lowest loss, by problem and budget of base cells.
+) -> list[LocalBaseline]:
+    """Compare local training with the other private methods, by problem and budget of base cells.
 
     Methods are those for the eavesdropper, with the primary tuning.
 
@@ -69,7 +69,7 @@ def alone(
 
     Returns
     -------
-    list of Alone
+    list of LocalBaseline
     """
     base = {tuple(cell[key] for key in CELL) for cell in cells if cell["axis"] == "base"}
     private = compared(table, OBSERVERS[0]).filter(pl.col("observer") != ANYONE)
@@ -77,12 +77,12 @@ def alone(
     rows = [i for i, cell in enumerate(losses.cells) if cell in base]
     by_problem: dict[str, list[tuple[float, str]]] = {}
     for row in rows:
-        ranked = places(losses.of_cell(row), ALPHA / len(rows))
+        ranked = methods_by_mean(losses.of_cell(row), ALPHA / len(rows))
         problem_outcomes = by_problem.setdefault(losses.cells[row][0], [])
         problem_outcomes.append(
             (losses.cells[row][-1], _outcome([p.method for p in ranked if p.may_be_best]))
         )
-    return [Alone(problem, sorted(words)) for problem, words in by_problem.items()]
+    return [LocalBaseline(problem, sorted(words)) for problem, words in by_problem.items()]
 
 
 def _outcome(best: Sequence[str]) -> str:
@@ -94,7 +94,7 @@ def _outcome(best: Sequence[str]) -> str:
 def sentences(
     rankings: Mapping[str, Ranking],
     outcomes: Mapping[tuple, bool | None],
-    local: Sequence[Alone],
+    local: Sequence[LocalBaseline],
     titles: Mapping[str, str],
     methods: Mapping[str, str],
 ) -> list[str]:
@@ -106,7 +106,7 @@ def sentences(
         Ranking over the cells that remain, for each kind of tuning, the primary one first.
     outcomes : mapping of tuple to bool or None
         Results of :func:`.baselines.learnable_cells` for the primary tuning.
-    local : sequence of Alone
+    local : sequence of LocalBaseline
         Outcomes of local training by problem.
     titles : mapping
         Titles of the problems.
@@ -165,7 +165,7 @@ def _too_small(outcomes: Mapping[tuple, bool | None]) -> list[str]:
     ]
 
 
-def _local(outcomes: Sequence[Alone], titles: Mapping[str, str]) -> list[str]:
+def _local(outcomes: Sequence[LocalBaseline], titles: Mapping[str, str]) -> list[str]:
     """State where local training is the only private method that may be best, and where not."""
     by_word: dict[str, list[str]] = {}
     for outcome in outcomes:

@@ -18,8 +18,8 @@ from .baselines import baselines_of, learnable_cells, remaining
 from .design import ComparisonDesign, MethodDesign, cells, read_comparison
 from .ranks import Ranking, rank
 from .schema import ANYONE, CELL, TUNINGS, read_results
-from .statistics import LOCAL, places
-from .submissions import NOT_TUNED, hand_in, submission, together
+from .statistics import LOCAL, methods_by_mean
+from .submissions import NOT_TUNED, submission, together, write_submission
 from .tables import compared, cube
 
 SUFFIX = ".parquet"
@@ -114,7 +114,7 @@ def ranked(
     results_table, absent = run(rules, methods, prepared(rules.prepared), progress)
     if out is not None:
         results = results_table.filter(pl.col("method").is_in(names))
-        hand_in(results, rules, out, absences(rules, results, absent, names))
+        write_submission(results, rules, out, absences(rules, results, absent, names))
     table = together([*submitted_tables, *other_tables, results_table])
     ranking, rows = standings(table, observer_of(table, entered))
     has_few_runs = rules.runs < MIN_RUNS
@@ -350,7 +350,7 @@ def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standin
     best, alone, ran = ({name: 0 for name in losses.methods} for _ in range(3))
     for cell in range(len(losses.cells)):
         runs = losses.of_cell(cell)
-        for standing in places(runs):
+        for standing in methods_by_mean(runs):
             best[standing.method] += standing.may_be_best
             ran[standing.method] += 1
             alone[standing.method] += _better(runs, standing.method, LOCAL)
@@ -367,6 +367,6 @@ def _better(runs: Mapping[str, Any], method: str, rival: str) -> bool:
         return False
     behind = {
         standing.method: standing
-        for standing in places({name: runs[name] for name in (method, rival)})
+        for standing in methods_by_mean({name: runs[name] for name in (method, rival)})
     }
     return not behind[rival].may_be_best

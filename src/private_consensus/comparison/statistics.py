@@ -1,8 +1,8 @@
 r"""Statistics of the runs of one cell or of some cells, with their intervals.
 
-**Best methods of a cell** (:func:`places`). With k methods, j beats i if the lower end of an
-interval of :math:`x_i - x_j` is above 0 at the one-sided level :math:`\alpha / (k - 1)`. A method
-that no other method beats may be best. The set of these methods contains the method with the
+**Best methods of a cell** (:func:`methods_by_mean`). With k methods, j beats i if the lower end of
+an interval of :math:`x_i - x_j` is above 0 at the one-sided level :math:`\alpha / (k - 1)`. A
+method that no other method beats may be best. The set of these methods contains the method with the
 smallest mean with probability at least :math:`1 - \alpha`, by Bonferroni over its k - 1 comparisons
 (subset selection, Gupta, Technometrics 7, 1965).
 
@@ -78,7 +78,7 @@ class MethodRank(NamedTuple):
     may_be_best: bool
 
 
-def places(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[MethodRank]:
+def methods_by_mean(runs: Mapping[str, np.ndarray], alpha: float = ALPHA) -> list[MethodRank]:
     """Return the methods ordered by their mean, best first.
 
     Parameters

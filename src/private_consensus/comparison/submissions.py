@@ -88,7 +88,7 @@ def manifest_of(path: str | Path) -> Path:
     return Path(path).with_suffix(".json")
 
 
-def hand_in(
+def write_submission(
     table: pl.DataFrame,
     design: ComparisonDesign,
     path: str | Path,
@@ -197,7 +197,7 @@ def submission(path: str | Path, design: ComparisonDesign) -> Submission:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest, and require the bytes that :func:`hand_in` writes."""
+    """Read a manifest, and require the bytes that :func:`write_submission` writes."""
     with readable(path):
         content = path.read_bytes()
         try:

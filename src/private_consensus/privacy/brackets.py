@@ -86,7 +86,7 @@ class LowerBound:
 
 @dataclass(frozen=True)
 class _EqualLosses:
-    r"""Equal losses of one distribution.
+    r"""Several releases whose privacy losses have one distribution.
 
     Kinds: ``gaussian``; ``laplace``; ``radial`` (:math:`e^{-\|b\|}` in ``dim`` coordinates);
     ``discrete`` (loss is sigma, and the mixture contains the steps); ``mixture`` of Gaussians
@@ -244,7 +244,7 @@ def _parts(releases: Sequence[Release]) -> tuple[_EqualLosses, ...]:
 
 
 def _whole_steps(release: Release):
-    """Yield the whole grid steps by which a coordinate moves, and sigma, for discrete Gaussians."""
+    """Yield the shift of a coordinate in whole grid steps, and sigma, per discrete Gaussian."""
     change = _attained_fractions(release, 1.0) * release.sensitivity
     sigmas = np.broadcast_to(release.scale, change.shape)
     for steps, sigma in zip(np.floor(change + ROUNDING_MARGIN), sigmas, strict=True):

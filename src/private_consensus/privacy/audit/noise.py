@@ -202,7 +202,7 @@ def _unit(noise: np.ndarray, scale: Any) -> np.ndarray:
 
 
 def _worst(results: list[Result], kinds: int) -> NoiseFinding:
-    """Return the smallest p-value of a kind of test.
+    """Return the finding with the smallest p-value of one kind of test.
 
     It is corrected for all tests of the kind and for the number of kinds.
     """
