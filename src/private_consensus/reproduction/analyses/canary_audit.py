@@ -1,18 +1,19 @@
 r"""Audit of Q-DPSGD-1 in one run: all records of one agent are canaries.
 
-Canary c of agent 1 has the gradient :math:`\pm K u_c` at every model, :math:`u_c` a coordinate
-axis of its own and the sign a fair coin: replacing one record by another turns it round. The other
-agents train. Seen by the auditor are
+Canary c of agent 1 has the gradient :math:`\pm K u_c` at every model. Its axis :math:`u_c` is a
+coordinate axis that no other canary has, and its sign is random; replacing the record reverses the
+sign. The other agents train as usual. The audit tests two observers:
 
 ``gradients``
-    agent 1's noised means, what Theorem 11 is about;
+    observes the noisy mean gradients of agent 1, for which Theorem 11 states epsilon;
 ``messages``
-    quantised models only. Agent 1's noised mean is then known up to what rounding adds,
+    observes quantised models, which determine the noisy mean of agent 1 up to rounding:
     :math:`(\kappa z_1(t) + e\sum_j w_{1j}z_j(t) - z_1(t+1))/(ae)`, :math:`\kappa = 1-e+ew_{11}`.
 
-The score of a canary is the sum of what is seen along its axis; the largest scores are guessed to
-be +, the smallest to be -. The bound is that of :mod:`private_consensus.privacy.one_run`. With
-``share`` below 1 the noise is too little on purpose: whether the audit finds that is its own test.
+The score of a canary is the sum of the observed values along its axis. The attacker guesses the
+sign + for the largest scores and - for the smallest. The bound is that of
+:mod:`private_consensus.privacy.one_run`. With ``share`` below 1 the noise is deliberately
+too small, as a test of the audit itself.
 """
 
 from __future__ import annotations
@@ -33,14 +34,20 @@ from private_consensus.privacy import account
 from private_consensus.privacy.one_run import one_run_epsilon, one_run_pvalue
 
 VIEWS = ("gradients", "messages")
+"""Observed values of the two observers."""
 LEVEL = ("bound_delta", "bound_confidence")
 """Quantities next to each bound: its delta and its confidence."""
 
 
 class Canaries(NamedTuple):
-    """Signs and axes of the canaries of one run, each (m,), and the canary of each data row.
+    """Canaries of one run.
 
-    ``number`` is -1 for rows that are no canaries.
+    Parameters
+    ----------
+    signs, axes : ndarray, shape (m,)
+        Sign, -1 or 1, and coordinate of each canary.
+    number : ndarray, shape (records,)
+        Index of the canary in each row of the data, or -1.
     """
 
     signs: np.ndarray
@@ -50,14 +57,14 @@ class Canaries(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class CanaryAudit(QDPSGD):
-    """Audit of Q-DPSGD-1 in a single run, with randomly included canary records.
+    """Audit of Q-DPSGD-1 in a single run, with canary records of random signs.
 
     Parameters
     ----------
     share : float
         Noise that is used, as a fraction of the noise that the paper's rule requires.
     guesses : int
-        Number of the m inclusion bits that the attacker guesses.
+        Number of the m signs that the attacker guesses.
     confidence : float
         Confidence level of the lower bound of each observer.
     delta : float
@@ -100,8 +107,12 @@ class CanaryAudit(QDPSGD):
         Algorithm
             Copy with calibrated noise.
         """
-        few = self.guesses <= problem.records
-        require(few, "algorithm.guesses", self.guesses, f"at most {problem.records}")
+        require(
+            self.guesses <= problem.records,
+            "algorithm.guesses",
+            self.guesses,
+            f"at most {problem.records}",
+        )
         expected = f"at least {problem.records} parameters, one per canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)
         noisy = super().calibrate(budget, problem, network, horizon)
@@ -165,7 +176,7 @@ class CanaryAudit(QDPSGD):
         draws = algorithm.draws(problem, streams)
         for t in range(rounds):
             draw = next(draws)
-            for run, mine in enumerate(canaries):
+            for run, run_canaries in enumerate(canaries):
                 round_ = SampledRound(
                     network.mixing_of(run),
                     draw.speeds[run],
@@ -176,10 +187,11 @@ class CanaryAudit(QDPSGD):
                 )
                 for s in range(settings):
                     score_arrays = scores[:, s, run], pending[s, run]
-                    algorithm._advance(s, x[s, run], problem, round_, mine, *score_arrays)
-        observe(rounds, np.arange(settings), self._judged(scores, canaries, problem, rounds))
+                    algorithm._advance(s, x[s, run], problem, round_, run_canaries, *score_arrays)
+        observe(rounds, np.arange(settings), self._bounds_of(scores, canaries, problem, rounds))
 
     def _canaries(self, problem, streams) -> list[Canaries]:
+        """Sample the canaries of each run: all records of agent 1."""
         canaries = []
         for run, generator in enumerate(streams.generators("data", "canaries")):
             number = np.full(len(problem.features), -1)
@@ -190,39 +202,42 @@ class CanaryAudit(QDPSGD):
         return canaries
 
     def _advance(
-        self, s, x, problem, round_: SampledRound, mine: Canaries, scores, pending
+        self, s, x, problem, round_: SampledRound, canaries: Canaries, scores, pending
     ) -> None:
-        """Perform one round of Algorithm 4, and update the scores of both views."""
+        """Perform one round of Algorithm 4, and update the scores of both observers."""
         a, e, grid = self.coefficients(s)
         K = float(at(self.K, s))
         grid.quantize(x, round_.keys["rounding"], round_.counter, round_.message)
         gradient, sizes = self.sampled_gradient(s, x, problem, round_, K)
-        sampled_canaries = mine.number[round_.rows[0, : sizes[0]]]
+        sampled_canaries = canaries.number[round_.rows[0, : sizes[0]]]
         gradient[0] = 0.0
-        gradient[0, mine.axes[sampled_canaries]] = K * mine.signs[sampled_canaries] / sizes[0]
-        before, sent = x[0, mine.axes], round_.message[0, mine.axes].astype(float)
+        gradient[0, canaries.axes[sampled_canaries]] = (
+            K * canaries.signs[sampled_canaries] / sizes[0]
+        )
+        before, sent = x[0, canaries.axes], round_.message[0, canaries.axes].astype(float)
         self.descend(x, x, e, a, gradient, self.noise_scale(s, sizes), round_)
         keep = 1.0 - e + e * round_.mixing[0, 0]
-        received = round_.mixed[0, mine.axes].astype(float)
-        scores[0] += (keep * before + received - x[0, mine.axes]) / (a * e)
+        received = round_.mixed[0, canaries.axes].astype(float)
+        scores[0] += (keep * before + received - x[0, canaries.axes]) / (a * e)
         scores[1] += np.nan_to_num(pending - sent) / (a * e)
         pending[:] = keep * sent + received
 
-    def _judged(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
+    def _bounds_of(self, scores, canaries, problem, rounds: int) -> dict[str, np.ndarray]:
+        """Return bounds, p-values and fractions of correct guesses, each [settings, runs]."""
         quantities = {name: np.empty(scores.shape[1:3]) for name in _quantities()}
         for v, s, run in np.ndindex(scores.shape[:3]):
-            right, guesses = guessed(
+            correct, guesses = guessed(
                 scores[v, s, run], canaries[run].signs, int(at(self.guesses, s))
             )
             delta, confidence = float(at(self.delta, s)), float(at(self.confidence, s))
-            guessed_right, claimed = (right, guesses, problem.records), float(at(self.formula, s))
+            counts, claimed = (correct, guesses, problem.records), float(at(self.formula, s))
             quantities[f"bound_{VIEWS[v]}"][s, run] = one_run_epsilon(
-                *guessed_right, delta=delta, confidence=confidence
+                *counts, delta=delta, confidence=confidence
             )
             quantities[f"p_value_{VIEWS[v]}"][s, run] = one_run_pvalue(
-                claimed, *guessed_right, delta=delta
+                claimed, *counts, delta=delta
             )
-            quantities[f"right_{VIEWS[v]}"][s, run] = right / guesses
+            quantities[f"right_{VIEWS[v]}"][s, run] = correct / guesses
         for name in ("accountant", "formula"):
             quantities[name][:] = np.broadcast_to(getattr(self, name), scores.shape[1])[:, None]
         for name in LEVEL:
@@ -253,6 +268,7 @@ def guessed(scores: np.ndarray, signs: np.ndarray, guesses: int) -> tuple[int, i
 
 
 def _quantities() -> list[str]:
+    """Return the names of all quantities of the audit."""
     kinds = ("bound", "p_value", "right")
     of_views = [f"{kind}_{view}" for kind in kinds for view in VIEWS]
     return [*of_views, "accountant", "formula", *LEVEL]

@@ -1,4 +1,4 @@
-r"""Exact mean and covariance of DP-CI (paper 003, eqs. (7)-(8)), without random numbers.
+r"""Exact mean and covariance of DP-CI (Wang et al., eqs. (7)-(8)), without random numbers.
 
 With :math:`e(t) = X(t) - \Theta^*`, :math:`F_t = I - \alpha(t)(L \otimes I_n + G_t)` and
 :math:`G_t = \mathrm{blockdiag}(H_i(t)^\top H_i(t))`,
@@ -8,9 +8,9 @@ With :math:`e(t) = X(t) - \Theta^*`, :math:`F_t = I - \alpha(t)(L \otimes I_n + 
     P(t+1) &= F_t \bigl(P(t) + 2\sigma_t^2 I\bigr) F_t^\top
               + \alpha(t)^2\, \mathrm{Var}(\omega)\, G_t
 
-which hold whatever the laws of the noises, of variance :math:`2\sigma_t^2` and
-:math:`\mathrm{Var}(\omega)` a coordinate. Beside them stand the constants of Theorems 4.11 and
-4.16.
+The recursions hold for all noise distributions with the variances :math:`2\sigma_t^2` and
+:math:`\mathrm{Var}(\omega)` per coordinate. The analysis also computes the constants of Theorems
+4.11 and 4.16.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from private_consensus.core.algorithms.base import ANALYSIS
 from private_consensus.core.algorithms.dp_ci import DPCI, coupling
 from private_consensus.core.networks import laplacian
 
-LARGEST = 4096
-"""Largest number of coordinates of all agents together, since the covariance is a dense matrix."""
+MAX_COORDINATES = 4096
+"""Maximum number of coordinates of all agents together; the covariance is a dense matrix."""
 
 DEVIATIONS = 2.0
 """Half the width of the band ``expected_low`` to ``expected_high``, in standard deviations."""
 
 
 class Moments(NamedTuple):
-    """Mean [settings, k] and covariance [settings, k, k] of the error, k = agents n."""
+    """Mean [settings, k] and covariance [settings, k, k] of the error, with k = agents times n."""
 
     mean: np.ndarray
     covariance: np.ndarray
@@ -42,13 +42,13 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class DPCIMoments(DPCI):
-    """Moments of DP-CI at the noise that DP-CI uses, with its parameters and privacy."""
+    """Exact moments of DP-CI, with the parameters, the noise and the privacy of DP-CI."""
 
     deterministic: ClassVar[bool] = True
 
     kind: ClassVar[str] = ANALYSIS
     lower_bound_because: ClassVar[str] = (
-        "one measurement moves one message, by exactly the stated sensitivity"
+        "one measurement changes one message, by exactly the stated sensitivity"
     )
 
     def start(self, problem, network, streams, settings):
@@ -78,10 +78,10 @@ class DPCIMoments(DPCI):
         )
         size = problem.n_agents * problem.dim
         expected = (
-            f"at most {LARGEST // problem.dim} agents with {problem.dim} coordinates each: "
+            f"at most {MAX_COORDINATES // problem.dim} agents with {problem.dim} coordinates each: "
             "the covariance matrix of all coordinates has to fit into memory"
         )
-        require(size <= LARGEST, "network.agents", problem.n_agents, expected)
+        require(size <= MAX_COORDINATES, "network.agents", problem.n_agents, expected)
         error = (problem.initial - problem.theta).ravel()
         return Moments(np.tile(error, (settings, 1)), np.zeros((settings, size, size)))
 
@@ -128,10 +128,10 @@ class DPCIMoments(DPCI):
         step = _matrix(self.step_size(before))
         noise = 2.0 * _matrix(self.noise_scale(problem, before)) ** 2
         F = eye - step * coupling(problem, network, before)
-        sent = state.covariance + noise * eye
-        observed = step**2 * (problem.noise_variance * problem.gram(before))
+        sent_covariance = state.covariance + noise * eye
+        measurement_noise = step**2 * (problem.noise_variance * problem.gram(before))
         mean = (F @ state.mean[..., None])[..., 0]
-        return Moments(mean, F @ sent @ F.transpose(0, 2, 1) + observed)
+        return Moments(mean, F @ sent_covariance @ F.transpose(0, 2, 1) + measurement_noise)
 
     def observables(self, state, problem, t) -> Mapping[str, np.ndarray]:
         r"""Return the moments as curves, of the messages :math:`\tilde x_i(t)` that agents release.
@@ -225,7 +225,7 @@ class DPCIMoments(DPCI):
         return quantities
 
     def _theorem_4_16(self, problem, constants) -> np.ndarray:
-        """Return the right side of Theorem 4.16 as printed, divided by N."""
+        """Return the published right side of Theorem 4.16, divided by N."""
         c, q, p = (np.atleast_1d(getattr(self, name)) for name in ("c", "q", "p"))
         agents, dim = problem.n_agents, problem.dim
         norm, gamma0 = constants.laplacian_norm, constants.gamma0

@@ -1,10 +1,11 @@
 r"""Audit of one release of D-ZOA: the privacy loss of one outer iteration of one agent.
 
-From a converged state (every agent holds :math:`\beta^c`, the multiplier balances agent 1's slope)
-agent 1's output is drawn many times on two neighbouring data sets that differ in one response. The
-agent's rows are shortened and its responses moved where necessary so that, between 0 and
-:math:`\beta^c`, no record's gradient is longer than :math:`c_1` (Assumption 3 of paper 002). The
-changed response takes the smallest and the largest value that this bound allows.
+The output of agent 1 is sampled many times on two neighbouring data sets that differ in one
+response. The iteration starts at a converged state: every agent has the model :math:`\beta^c`, and
+the multiplier balances the gradient of agent 1. Rows of the agent are scaled and its responses
+clipped, so that between 0 and :math:`\beta^c` the gradient of each record has a norm of at most
+:math:`c_1` (Assumption 3 of Gratton et al.). The differing response has the smallest and the
+largest value that this bound allows.
 
 The audit compares the mean with the exact minimiser, the standard deviation with :math:`\sigma_k`
 of (25), and the shape with the normal distribution. It also computes a lower bound on epsilon. Its
@@ -36,11 +37,19 @@ TINY = 1e-300
 
 
 class AuditCase(NamedTuple):
-    """Agent 1 before an outer iteration, on two neighbouring data sets."""
+    """Augmented objectives of agent 1 on two neighbouring data sets.
+
+    Parameters
+    ----------
+    gram : ndarray, shape (P, P)
+        Hessian of the loss, equal for both data sets.
+    linear, minimisers : ndarray, shape (2, P)
+        Linear term and minimiser of each objective.
+    """
 
     gram: np.ndarray
-    linear: np.ndarray  # [2, P]
-    minimisers: np.ndarray  # [2, P]
+    linear: np.ndarray
+    minimisers: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,6 +194,7 @@ class ReleaseAudit(DZOA):
         observe(1, np.arange(settings), observed)
 
     def _audit_run(self, problem, network, run, size, generator, settings) -> dict:
+        """Audit one run; return each quantity with one value per setting."""
         curvature = 2.0 * float(np.max(self.rho)) * size
         case = neighbours(problem, run, curvature, float(np.max(self.c1)))
         count = int(np.max(self.replicates))
@@ -206,7 +216,7 @@ class ReleaseAudit(DZOA):
     def _replicated(self, case, problem, curvature, steps, keys) -> np.ndarray:
         """Return the sampled outputs, [settings, 2, replicates, P]."""
         settings, count = len(steps), keys.shape[1]
-        drawn = [
+        outputs = [
             solve(
                 case.gram[None, None],
                 np.full((1, 1, 1), curvature),
@@ -221,7 +231,7 @@ class ReleaseAudit(DZOA):
             )
             for linear, dataset_keys in zip(case.linear, keys, strict=True)
         ]
-        return np.stack([outputs[:, :, 0] for outputs in drawn], axis=1)
+        return np.stack([output[:, :, 0] for output in outputs], axis=1)
 
 
 def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
@@ -245,8 +255,8 @@ def neighbours(problem, run: int, curvature: float, c1: float) -> AuditCase:
     """
     optimum = problem.optimum[run]
     fitted = problem.features[run, 0] @ optimum
-    shorter = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
-    X, fitted = problem.features[run, 0] * shorter[:, None], fitted * shorter
+    scale = np.minimum(1.0, 0.9 * c1 / np.maximum(np.abs(fitted), TINY))
+    X, fitted = problem.features[run, 0] * scale[:, None], fitted * scale
     # |2 (x'b - y)| <= c1 at 0 and at the optimum, hence on the segment between them.
     low, high = np.maximum(fitted, 0.0) - c1 / 2, np.minimum(fitted, 0.0) + c1 / 2
     record = int(np.argmax((high - low) * np.linalg.norm(X, axis=-1)))

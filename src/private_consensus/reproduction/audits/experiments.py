@@ -9,7 +9,7 @@ import polars as pl
 
 
 class AuditExperiment(NamedTuple):
-    """Interpretation of the rows of an audit that is an experiment.
+    """Meaning of the quantities of an audit that is an experiment.
 
     Parameters
     ----------
@@ -18,9 +18,9 @@ class AuditExperiment(NamedTuple):
     level : str
         Part of the algorithm that is audited.
     bound, claimed, p_value : str
-        Names of the quantities with these values.
-    correct : float
-        Value of the axis ``share`` of a correct copy.
+        Names of the quantities with the lower bound, the claimed epsilon and the p-value.
+    correct : float or None
+        Fraction ``share`` of the noise in a correct copy; None without this axis.
     """
 
     audited: str
@@ -42,7 +42,7 @@ EXPERIMENTS: Mapping[str, AuditExperiment] = {
 
 
 def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
-    """Return the bound of the first run of each setting; a single run has the stated confidence.
+    """Return one row per setting, with the bound of the first run.
 
     Parameters
     ----------
@@ -52,35 +52,36 @@ def of_experiments(runs: pl.DataFrame) -> list[dict[str, Any]]:
     Returns
     -------
     list of dict
-        Rows of the table of audits.
+        Rows of the table of audits. A single run has the stated confidence.
     """
     rows = []
-    for audit, how in EXPERIMENTS.items() if runs.height else ():
+    for audit, roles in EXPERIMENTS.items() if runs.height else ():
         first_runs = runs.filter(pl.col("algorithm") == audit, pl.col("run") == 0)
         axes = [name for name in ("epsilon", "delta", "share") if name in runs.columns]
         for _, group in first_runs.group_by(["variant", *axes], maintain_order=True):
             numbers = dict(zip(group["quantity"], group["value"], strict=True))
             row = group.row(0, named=True)
             share = row.get("share")
-            copy = "correct" if share in (None, how.correct) else f"{share:g} of the noise"
+            copy = "correct" if share in (None, roles.correct) else f"{share:g} of the noise"
             rows.append(
                 {
                     "experiment": "",
                     "algorithm": audit,
                     "variant": row["variant"],
                     "setting": _setting(row, axes),
-                    "level": f"{how.level} of {how.audited}", "copy": copy,
+                    "level": f"{roles.level} of {roles.audited}", "copy": copy,
                     "delta": float(numbers["bound_delta"]),
-                    "claimed": float(numbers[how.claimed]), "bound": float(numbers[how.bound]),
+                    "claimed": float(numbers[roles.claimed]), "bound": float(numbers[roles.bound]),
                     "ceiling": float("nan"), "runs": 1,
                     "confidence": float(numbers["bound_confidence"]),
-                    "p_value": float(numbers[how.p_value]),
-                    "flagged": bool(numbers[how.bound] > numbers[how.claimed]),
+                    "p_value": float(numbers[roles.p_value]),
+                    "flagged": bool(numbers[roles.bound] > numbers[roles.claimed]),
                 }
             )  # fmt: skip
     return rows
 
 
 def _setting(row: Mapping[str, Any], axes: list[str]) -> str:
+    """Return the variant and the values of the axes as text."""
     values = ", ".join(f"{name} {row[name]:g}" for name in axes if row[name] is not None)
     return f"{row['variant']}, {values}" if values else row["variant"]

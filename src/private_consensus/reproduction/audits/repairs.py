@@ -1,4 +1,4 @@
-"""Utility at the true epsilon, as published against as corrected, from the runs of experiments."""
+"""Comparison of the utility of published and corrected variants, with their true epsilon."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import polars as pl
 
 QUANTITIES = ("consensus", "released")
-"""Released iterates, in this order of preference. Iterates that an agent keeps to itself are no
-utility of a private method."""
+"""Compared released quantities, in order of preference. Iterates that an agent does not release are
+no utility of a private method."""
 NOT_AXES = {
     "experiment", "algorithm", "variant", "interpretation", "run", "t", "quantity", "metric",
     "value", "source", "steps", "delta",
@@ -17,7 +17,7 @@ NOT_AXES = {
 """Columns of runs that are not axes of an experiment."""
 SIDES = ("published", "corrected")
 BASELINES = ("majority", "origin")
-"""Beginnings of metrics that do not depend on the algorithm."""
+"""Prefixes of metrics that do not depend on the algorithm."""
 
 Pairs = Iterable[Mapping[str, Any]]
 """Entries of ``config/repairs.yaml``: two names ``algorithm.variant`` and an optional filter."""
@@ -29,7 +29,7 @@ def cells_of(pairs: Pairs) -> set[str]:
 
 
 def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
-    """Select the rows of a cell that a pair compares: released quantities of the named variants.
+    """Select the rows of runs that any pair compares: released quantities of its variants.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def released_rows(pairs: Pairs, runs: pl.DataFrame) -> pl.DataFrame:
 
 
 def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[dict[str, Any]]:
-    """Compare pairs of variants in each experiment and setting that contain both.
+    """Compare pairs of variants in each experiment and setting that contains both variants.
 
     Parameters
     ----------
@@ -84,7 +84,8 @@ def compared(pairs: Pairs, runs: pl.DataFrame, privacy: pl.DataFrame) -> list[di
 def _pair_rows(
     pair: Mapping[str, Any], frames: Mapping[str, pl.DataFrame], privacy: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    frames = {side: _where(frame, pair.get("where", {})) for side, frame in frames.items()}
+    """Return the rows of one pair, from the runs of both of its variants."""
+    frames = {side: _filtered(frame, pair.get("where", {})) for side, frame in frames.items()}
     rows = []
     for experiment in sorted(set.intersection(*(set(f["experiment"]) for f in frames.values()))):
         sides = {side: f.filter(pl.col("experiment") == experiment) for side, f in frames.items()}
@@ -103,15 +104,16 @@ def _pair_rows(
             row = {"experiment": experiment, "algorithm": pair["published"].partition(".")[0]}
             row |= {"quantity": measure[0], "metric": measure[1]}
             for side in SIDES:
-                at = {"experiment": experiment, **dict(zip(axes, point, strict=True))}
-                claimed, accounted = _epsilons(privacy, pair[side], at)
+                setting = {"experiment": experiment, **dict(zip(axes, point, strict=True))}
+                claimed, accounted = _epsilons(privacy, pair[side], setting)
                 row |= {side: pair[side], f"value_{side}": means[side][point]}
                 row |= {f"epsilon_{side}": accounted, "epsilon_claimed": claimed}
             rows.append(row)
     return rows
 
 
-def _where(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
+def _filtered(frame: pl.DataFrame, values: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the rows with the given value, or one of the given values, on each axis."""
     return frame.filter(*(
         pl.col(axis).is_in(value if isinstance(value, list) else [value])
         for axis, value in values.items()

@@ -1,7 +1,7 @@
-"""Audits of settings of figures, on neighbouring data that an attacker chose.
+"""Audits of settings of experiments, on neighbouring data sets that an attacker chooses.
 
-An audit has the algorithm, noise, iterations and claim of a cell. Its bound holds for the setting,
-since a guarantee holds for all data.
+An audit runs the algorithm of a setting with its noise and number of iterations, and tests its
+claim. The bound holds for the setting, since a guarantee holds for all data.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def audit_cell(
     cell: Mapping[str, Any], entries: Iterable[Mapping[str, Any]], prepared: Mapping[str, Any],
     runs: int, confidence: float, max_count: int | None = None,
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Audit the settings of a cell that entries name and that claim a finite epsilon.
+    """Audit the settings of a cell that are selected and that claim a finite epsilon.
 
     Parameters
     ----------
@@ -73,13 +73,13 @@ def audit_cell(
         problem, (setting,) = calibration.problem, calibration.settings
         worst = worst_case(calibration, 0)
         noisy, network = worst.algorithm, one_graph(worst.network)
-        world = problem, network, setting.budget, setting.horizon
+        instance = problem, network, setting.budget, setting.horizon
         statement = noisy.statements(setting.budget, problem, network, setting.horizon)[0]
         if not math.isfinite(statement[1]):
             continue
         candidates = attacks(problem, network, noisy.largest_change, nearby=True)
         result = audit(
-            setting.algorithm, *world, runs=runs, confidence=confidence,
+            setting.algorithm, *instance, runs=runs, confidence=confidence,
             delta=setting.budget.delta, calibrated=noisy,
             attack=strongest(noisy, candidates, setting.horizon),
         )  # fmt: skip
@@ -153,7 +153,7 @@ def decided(rows: Sequence[Mapping[str, Any]], level: float) -> list[dict[str, A
 
 
 def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an audit with verdict and texts; ``contradicted`` was decided for the whole table."""
+    """Add verdict and texts to an audit, given ``contradicted`` at the level of the table."""
     contradicted, refutation = row["contradicted"], row.get("refutation") or ""
     outcome = audit_verdict(
         contradicted=contradicted,
@@ -178,13 +178,14 @@ def _decided(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _joined(texts: Iterable[str]) -> str:
+    """Join the texts that are not empty."""
     return "; ".join(filter(None, texts))
 
 
 def as_rows(
     result: AuditResult, level: str, experiment: str, algorithm: str, variant: str, setting: str
 ) -> list[dict[str, Any]]:
-    """Turn an audit into rows of the table: one for the claim, and one per noise site.
+    """Return an audit as rows of the table: one for the claim, and one per noise site.
 
     Parameters
     ----------
@@ -200,7 +201,7 @@ def as_rows(
     list of dict
         Mappings with the columns of :data:`SCHEMA`.
     """
-    where = {
+    labels = {
         "experiment": experiment, "algorithm": algorithm, "variant": variant, "setting": setting,
         "copy": "correct", "runs": result.runs, "confidence": result.confidence,
     }  # fmt: skip
@@ -211,7 +212,7 @@ def as_rows(
         texts[weakening if finding.weakens_privacy else "notes"].append(finding.text)
     untested = [site for site in result.coverage.untested if site.decisive]
     bound = {
-        **where, "level": level, "delta": result.delta,
+        **labels, "level": level, "delta": result.delta,
         "claimed": result.claimed, "bound": result.lower, "ceiling": result.ceiling,
         "p_value": result.pvalue, "sensitivity": result.sensitivity,
         "verdict": result.verdict, "flagged": result.flagged,
@@ -221,7 +222,7 @@ def as_rows(
     }  # fmt: skip
     noise = [
         {
-            **where, "level": NOISE + site.site, "delta": 0.0, "claimed": 1.0, "bound": site.low,
+            **labels, "level": NOISE + site.site, "delta": 0.0, "claimed": 1.0, "bound": site.low,
             "ceiling": site.high, "p_value": 1.0, "sensitivity": float("nan"),
             "flagged": bool(site.findings), "findings": "; ".join(site.findings),
             "verdict": DIFFERS if site.findings else NOT_CONTRADICTED,

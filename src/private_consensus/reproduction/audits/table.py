@@ -1,4 +1,4 @@
-"""The privacy table: accountant, lower bound, audits and errata of every setting, and the verdict.
+"""Verdict on the privacy of each setting, from accountant, lower bound, audits and errata.
 
 The verdict is that of :func:`private_consensus.privacy.verdict`. The audit's verdict that enters it
 was decided at the error level of the whole table of audits (:func:`.settings.decided`).
@@ -21,7 +21,7 @@ from .experiments import EXPERIMENTS
 
 NOT_AUDITED = "not audited"
 NOISE = "noise"
-"""Rows of the table of audits whose level begins with it are about one noise site."""
+"""First word of the level of rows about one noise site in the table of audits."""
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class AuditOutcome(NamedTuple):
     description : str
         Audit that gave the bound.
     findings : str
-        Texts of findings and of decisive parts that were not tested.
+        Texts of the findings, and names of decisive parts that were not tested.
     """
 
     verdict: str | None = None
@@ -87,6 +87,7 @@ def judged(
 
 
 def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -> dict[str, Any]:
+    """Return verdict, audit and errata of one privacy row."""
     numbers = [
         number
         for number, entry in errata.items()
@@ -116,7 +117,7 @@ def _judgement(row: Row, errata: Mapping[str, Erratum], audits: Sequence[Row]) -
 
 
 def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
-    """Return verdict and bound of the audits of a setting, or the inherited verdict."""
+    """Return verdict and bound of the audits of a setting, or the verdict that it inherits."""
     matching = _matching(row, audits)
     if not matching:
         return _inherited(row, audits)
@@ -132,7 +133,7 @@ def _audit_outcome(row: Row, audits: Sequence[Row]) -> AuditOutcome:
 
 
 def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
-    """Return the finding of an audit of the same code with other parameters."""
+    """Return the verdict of an audit of the same algorithm with other parameters."""
     for audit in audits:
         if audit["algorithm"] == row["algorithm"] and audit["verdict"] == DIFFERS:
             labels = (audit["experiment"], audit["variant"], audit["setting"])
@@ -144,13 +145,14 @@ def _inherited(row: Row, audits: Sequence[Row]) -> AuditOutcome:
 
 
 def _texts(audit: Row) -> str:
+    """Return the findings of an audit and the parts that it could not test, as text."""
     untested = audit.get("untested") or ""
     texts = (audit.get("findings") or "", untested and f"not tested: {untested}")
     return "; ".join(filter(None, texts))
 
 
 def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:
-    """Return the audits of a setting; an audit of a small example bounds no other setting."""
+    """Return the audits of a setting: with its variant, delta, claim and point."""
     return [
         audit
         for audit in audits
@@ -162,7 +164,7 @@ def _matching(row: Row, audits: Sequence[Row]) -> list[Row]:
 
 
 def _of_setting(audit: Row, row: Row) -> bool:
-    """Return True if an audit of a cell's setting is of this point of the experiment's axes."""
+    """Return True if an audit has the experiment and the axis values of a privacy row."""
     point = json.loads(audit["setting"])
     return audit["experiment"] == row["experiment"] and all(
         row[axis] == value for axis, value in point.items()

@@ -1,1 +1,1 @@
-"""Privacy loss to partial observers for the settings of ``config/observers.yaml``."""
+"""Privacy losses to observers of a part of the messages, for ``config/observers.yaml``."""

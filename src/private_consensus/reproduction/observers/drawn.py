@@ -1,11 +1,11 @@
-"""Privacy losses to observers, as rows of a figure's data.
+"""Privacy losses to observers, as rows of the data of a figure.
 
 graph      agents on a circle, each with its privacy loss to one marked agent
-map        every ordered pair
-distance   pairs by distance; with the guarantees for other losses, and with the sum of single
-           messages' losses, which is no bound
-rounds     kinds of observers after T rounds, with the noise for the largest T
-coalitions loss of one agent to coalitions, by size: nearest agents, random agents, farthest agents
+map        privacy loss of every ordered pair of agents
+distance   privacy loss of pairs by distance, next to guarantees for other loss functions and to the
+           sum of the privacy losses of single messages, which is no bound
+rounds     privacy loss to each kind of observer after T rounds, with the noise for the largest T
+coalitions privacy loss of one agent by size of the coalition: nearest, random and farthest agents
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from private_consensus.privacy.observers.single_losses import descent_sum, gossi
 
 from .settings import calibrated
 
-VIEWS = {"agent": Coalition, "secure sums": SecureSums}
+OBSERVERS = {"agent": Coalition, "secure sums": SecureSums}
 COMPUTED = "none, all is computed"
-"""Data source that a figure states."""
+"""Data source stated by the figures: no data set is used."""
 SHOWN = {
     "eavesdropper": ("worst",),
     "eavesdropper with an agent's secrets": ("worst",),
@@ -51,22 +51,23 @@ SHOWN = {
     "last models": ("worst",),
     "mean of last models": ("worst",),
 }
-"""Kinds of observers in the figure over rounds, with the pairs that it contains."""
+"""Kinds of observers in the figure over rounds, each with the pairs that are drawn."""
 SIZES = (2, 5)
 """Sizes of further coalitions in the figure over rounds."""
 GUIDE = "a server's sum: mu as the root of T"
-DRAWN = 20
+"""Label of the reference curve over rounds."""
+ORDERS = 20
 """Number of random orders in which agents join a coalition."""
 Row = dict[str, Any]
 
 
 def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
-    """Return the rows of one panel.
+    """Return the data of one panel of a figure.
 
     Parameters
     ----------
     views : mapping
-        Dump of :class:`private_consensus.reproduction.experiments.schema.Views`.
+        Plain values of :class:`private_consensus.reproduction.experiments.schema.Views`.
     seed : int
         Seed of the reproduction.
 
@@ -83,7 +84,7 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
         epsilon=budget["epsilon"], delta=budget["delta"], horizon=views["horizon"],
     )  # fmt: skip
     observed = observation(algorithm, problem, network, views["horizon"])
-    rows = list(_SHOWS[views["show"]](observed, views))
+    rows = list(_ROWS_BY_KIND[views["show"]](observed, views))
     empty = pl.lit(None, pl.Float64)
     fixed = {"algorithm": pl.lit(views["algorithm"]["name"]), "variant": pl.lit(views["show"]),
              "interpretation": pl.lit("resolved"), "runs": pl.lit(1),
@@ -94,9 +95,10 @@ def view_points(views: Mapping[str, Any], seed: int) -> pl.DataFrame:
 
 
 def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the privacy loss of every agent to every other agent."""
     options = {"last_states": observed.last_states}
     observers = [
-        VIEWS[views["observer"]]((v,), **options) for v in range(observed.network.n_agents)
+        OBSERVERS[views["observer"]]((v,), **options) for v in range(observed.network.n_agents)
     ]
     for v, observer in enumerate(observers):
         for u, loss in epsilons(observed, observer, views["budget"]["delta"]).items():
@@ -109,8 +111,9 @@ def _pairs(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def _on_circle(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    n, watcher = observed.network.n_agents, views["agent"] - 1
-    view = VIEWS[views["observer"]]((watcher,), last_states=observed.last_states)
+    """Yield edges and agents on a circle, with the privacy losses to one agent."""
+    n, observing_agent = observed.network.n_agents, views["agent"] - 1
+    view = OBSERVERS[views["observer"]]((observing_agent,), last_states=observed.last_states)
     losses = epsilons(observed, view, views["budget"]["delta"])
     angle = 2.0 * np.pi * np.arange(n) / n
     x, y = np.sin(angle).round(12), np.cos(angle).round(12)
@@ -120,11 +123,12 @@ def _on_circle(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]
     for u in range(n):
         loss = losses.get(u)
         yield {"kind": "node", "series": "agents", "node": u + 1, "x": x[u], "y": y[u],
-               "distance": int(observed.distances[u, watcher]),
+               "distance": int(observed.distances[u, observing_agent]),
                "epsilon": (loss.guarantee or None) if loss else None}  # fmt: skip
 
 
 def _by_distance(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the pairs by distance, their quantiles, and the references."""
     pairs = [{**row, "x": float(row["distance"]), "y": row["epsilon"] or 0.0}
              for row in _pairs(observed, views)]  # fmt: skip
     yield from pairs
@@ -133,12 +137,12 @@ def _by_distance(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
         low, middle, high = np.quantile([r["y"] for r in pairs if r["distance"] == d],
                                         (0.1, 0.5, 0.9), method="nearest")  # fmt: skip
         yield _point("median pair", d, middle, low=low, high=high)
-    for name, values in _beside(observed, views).items():
+    for name, values in _references(observed, views).items():
         yield from (_point(name, d, values[d]) for d in distances if d in values)
 
 
-def _beside(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
-    """Return the reference epsilons by distance, with which pairs are compared."""
+def _references(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[int, float]]:
+    """Return the epsilons with which pairs are compared, by name and distance."""
     delta, agents = views["budget"]["delta"], observed.network.n_agents
     releases = observed.algorithm.releases(observed.problem, observed.network, observed.horizon)
     eavesdropper_epsilon = float(account(releases, delta).epsilon)
@@ -152,7 +156,7 @@ def _beside(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[i
     server = float(gaussian_epsilon(mu / np.sqrt(agents - 1), delta))
     references["a server's sum"] = dict.fromkeys(distances, server)
     if descends:
-        references |= _of_other_losses(observed, delta, distances)
+        references |= _guarantees_of_other_losses(observed, delta, distances)
     total, unit = (descent_sum, mu**2 / observed.horizon) if descends else (gossip_sum, mu**2)
     sums = np.array([total(observed.network.mixing, observed.horizon, v) for v in range(agents)])
     middle = {d: np.median(sums[observed.distances == d]) for d in distances}
@@ -162,7 +166,9 @@ def _beside(observed: Observation, views: Mapping[str, Any]) -> dict[str, dict[i
     return references
 
 
-def _of_other_losses(observed: Observation, delta: float, distances: list[int]) -> dict[str, dict]:
+def _guarantees_of_other_losses(
+    observed: Observation, delta: float, distances: list[int]
+) -> dict[str, dict]:
     """Return the guarantee of the worst pair by distance, for gradients of other losses.
 
     The gradients of every round may change by the same amount.
@@ -192,17 +198,18 @@ ANY = "any loss (F0)"
 
 
 def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the privacy loss to each kind of observer after each number of rounds."""
     expected = f"whole numbers from 1 to the horizon, {observed.horizon}"
-    fine = bool(views["rounds"]) and all(1 <= t <= observed.horizon for t in views["rounds"])
-    require(fine, "privacy_loss.rounds", views["rounds"], expected)
+    is_valid = bool(views["rounds"]) and all(1 <= t <= observed.horizon for t in views["rounds"])
+    require(is_valid, "privacy_loss.rounds", views["rounds"], expected)
     delta = views["budget"]["delta"]
     for t in views["rounds"]:
-        now = observation(observed.algorithm, observed.problem, observed.network, t)
-        for kind, observers in _watching(now):
+        after_t = observation(observed.algorithm, observed.problem, observed.network, t)
+        for kind, observers in _observers_by_kind(after_t):
             values = sorted(
                 loss.guarantee
                 for observer in observers
-                for loss in epsilons(now, observer, delta).values()
+                for loss in epsilons(after_t, observer, delta).values()
             )
             by_pair = {"worst": values[-1], "median": values[len(values) // 2]}
             for pair in SHOWN[kind]:
@@ -212,10 +219,11 @@ def _over_rounds(observed: Observation, views: Mapping[str, Any]) -> Iterator[Ro
     yield from _last_noise(observed)
 
 
-def _watching(observed: Observation) -> Iterator[tuple[str, list[Observer]]]:
-    """Yield the kinds of observers: those of the table, and further ones.
+def _observers_by_kind(observed: Observation) -> Iterator[tuple[str, list[Observer]]]:
+    """Yield the observers by kind: those of the table and further ones.
 
-    They are an eavesdropper with the secrets of an agent, and coalitions of adjacent agents.
+    Further observers are an eavesdropper with the secrets of an agent, and coalitions of adjacent
+    agents.
     """
     yield from kinds(observed)
     n, options = observed.network.n_agents, {"last_states": observed.last_states}
@@ -254,38 +262,45 @@ def _noisy_rounds(observed: Observation) -> list[int]:
     return [t for t, round_ in enumerate(rounds, 1) if dense(round_.noise).any()]
 
 
-def _together(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
-    """Yield the loss of one agent by the size of a coalition.
+def _by_coalition_size(observed: Observation, views: Mapping[str, Any]) -> Iterator[Row]:
+    """Yield the privacy loss of one agent by the size of a coalition.
 
-    The mark is the number of its neighbours: a coalition of all of them separates the agent.
+    A mark is at the number of its neighbours: a coalition of all neighbours isolates the agent.
     """
-    n, victim = observed.network.n_agents, views["agent"] - 1
-    near = [u for u in nearest(observed, victim, n) if u != victim]
+    n, target = observed.network.n_agents, views["agent"] - 1
+    near = [u for u in nearest(observed, target, n) if u != target]
     random = generator(0, "coalitions")
-    orders = [random.permutation(near) for _ in range(DRAWN)]
+    orders = [random.permutation(near) for _ in range(ORDERS)]
 
     def loss_to(members: Any) -> float:
+        """Return the guaranteed epsilon of the agent against a coalition."""
         view = Coalition(tuple(map(int, members)), last_states=observed.last_states)
-        return epsilons(observed, view, views["budget"]["delta"], [victim])[victim].guarantee
+        return epsilons(observed, view, views["budget"]["delta"], [target])[target].guarantee
 
     for k in range(1, n):
         yield _point(NEAREST, k, loss_to(near[:k]))
         yield _point(FARTHEST, k, loss_to(near[-k:]))
         random_losses = [loss_to(order[:k]) for order in orders]
         low, middle, high = np.quantile(random_losses, (0.1, 0.5, 0.9), method="nearest")
-        yield _point(ANYBODY, k, middle, low=low, high=high)
-    neighbours = float(observed.network.adjacency[victim].sum())
+        yield _point(RANDOM, k, middle, low=low, high=high)
+    neighbours = float(observed.network.adjacency[target].sum())
     yield {"kind": "mark", "series": "all of its neighbours", "x": neighbours}
 
 
-NEAREST, ANYBODY, FARTHEST = "nearest to it", "random, the median", "farthest from it"
+NEAREST, RANDOM, FARTHEST = "nearest to it", "random, the median", "farthest from it"
 
 
 def _point(series: str, x: float, y: float, **band: float) -> Row:
+    """Return a point of a curve, with ends ``low`` and ``high`` of a band; 0 becomes null."""
     value = float(y) or None
     return {"kind": "line", "series": series, "x": float(x), "y": value, "epsilon": value,
             **{end: float(bound) or None for end, bound in band.items()}}  # fmt: skip
 
 
-_SHOWS = {"graph": _on_circle, "map": _pairs, "distance": _by_distance, "rounds": _over_rounds,
-          "coalitions": _together}  # fmt: skip
+_ROWS_BY_KIND = {
+    "graph": _on_circle,
+    "map": _pairs,
+    "distance": _by_distance,
+    "rounds": _over_rounds,
+    "coalitions": _by_coalition_size,
+}

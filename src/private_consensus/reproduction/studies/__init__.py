@@ -1,4 +1,4 @@
-"""Write a study to its own folder (:func:`write_study`) and compute it (:func:`reproduce`).
+"""Write a new study to a folder (:func:`write_study`) and compute it (:func:`reproduce`).
 
 The package contains the workflow, its configuration and its profile. A clone of the repository has
 them at its root; an installed package has them in ``_workflow``.

@@ -36,6 +36,7 @@ def add_commands(commands: argparse._SubParsersAction) -> None:
 
 
 def _init(options: argparse.Namespace) -> None:
+    """Write a new study, and print its files and the next command."""
     files = [os.path.relpath(path) for path in write_study(options.study)]
     step = f"private-consensus reproduce {options.study} --scale smoke"
     if options.json:
@@ -45,6 +46,7 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
+    """Validate a configuration, and print the counts or the errors."""
     from .checking import check  # with packages of an extra
 
     try:
@@ -62,6 +64,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _reproduce(options: argparse.Namespace) -> int:
+    """Compute a study, and print the last lines of its summary."""
     code = reproduce(options.study, options.scale, options.cores, log_to_stderr=options.json)
     summaries = Path(options.study, "results").glob("*/summary.md")
     from ..report.closing import closing_lines  # with packages of an extra

@@ -6,4 +6,4 @@ _INSTALLED = Path(__file__).parents[2] / "_workflow"
 HOME = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).parents[4]
 """Folder of the Snakefile, the rules, the shipped configuration and the profiles."""
 SNAKEFILE = str(HOME / "Snakefile")
-"""For ``module: snakefile:`` of a Snakefile of one's own."""
+"""Path for ``module: snakefile:`` in another Snakefile."""

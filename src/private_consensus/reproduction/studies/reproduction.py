@@ -16,8 +16,8 @@ from private_consensus.core.algorithms import GROUP
 
 from .places import HOME
 
-KEPT = Path(".snakemake", "private-consensus")
-"""Folder of the metadata of a study's package that is not installed."""
+METADATA_FOLDER = Path(".snakemake", "private-consensus")
+"""Folder with metadata of the package of a study that is not installed."""
 
 
 def reproduce(
@@ -34,7 +34,7 @@ def reproduce(
     cores : int
         Maximum number of parallel jobs.
     log_to_stderr : bool, default False
-        Whether all output of Snakemake goes to standard error.
+        True if all output of Snakemake goes to standard error.
 
     Returns
     -------
@@ -55,10 +55,10 @@ def reproduce(
     if find_spec("snakemake") is None:
         raise ModuleNotFoundError("No module named 'snakemake'", name="snakemake")
     log = sys.stderr if log_to_stderr else None
-    done = subprocess.run(
+    process = subprocess.run(
         command(folder, scale, cores), cwd=folder, env=environment(folder), stdout=log, check=False
     )
-    return done.returncode
+    return process.returncode
 
 
 def command(folder: Path, scale: str | None, cores: int) -> list[str]:
@@ -103,14 +103,15 @@ def package_folders(folder: Path) -> list[str]:
     if not points:
         return []
     name, version = project.get("name", folder.name), project.get("version", "0")
-    metadata = folder / KEPT / f"{name.replace('-', '_')}-{version}.dist-info"
+    metadata = folder / METADATA_FOLDER / f"{name.replace('-', '_')}-{version}.dist-info"
     lines = [f"[{GROUP}]", *(f"{point} = {module}" for point, module in points.items())]
     write_text(metadata / "METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     write_text(metadata / "entry_points.txt", "\n".join(lines) + "\n")
-    return [str(folder / KEPT), str(folder / "src")]
+    return [str(folder / METADATA_FOLDER), str(folder / "src")]
 
 
 def _project(folder: Path) -> Mapping:
+    """Return the table ``project`` of the pyproject.toml of a study, empty without a file."""
     file = folder / "pyproject.toml"
     try:
         text = file.read_text(encoding="utf-8") if file.is_file() else ""

@@ -28,7 +28,7 @@ def summary(
     figures: Iterable[str], tables: Iterable[str], claims: Iterable[str], privacy: Iterable[str],
     audits: Iterable[str], *, errata: Mapping[str, Erratum], level: float,
 ) -> str:  # fmt: skip
-    """Return the page: files of figures and tables, and rows of claims, privacy and audits.
+    """Return the page with files of figures and tables, and rows of claims, privacy and audits.
 
     The verdict of a privacy row combines accountant, lower bound and audits, as in the privacy
     table of the report.
@@ -36,9 +36,9 @@ def summary(
     Parameters
     ----------
     figures, tables : iterable of str
-        Paths of their files; several files of one figure are one line.
+        Paths of the files; the files of one figure share one line.
     claims, privacy, audits : iterable of str
-        Parquet files with their rows.
+        Parquet files with the rows.
     errata : mapping
         Number of each erratum to the erratum.
     level : float
@@ -61,6 +61,7 @@ def summary(
 
 
 def _rows(files: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of all files."""
     return [row for path in files for row in rows_of(path).to_dicts()]
 
 
@@ -75,9 +76,9 @@ def _judged(
 
 
 def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
-    """Return a warning about algorithms whose audit refutes their declaration.
+    """Return a warning about algorithms that differ from their declaration.
 
-    Figures do not show this finding.
+    The figures of these algorithms do not show this finding.
     """
     names = dict.fromkeys(row["algorithm"] for row in settings if row["verdict"] == DIFFERS)
     if not names:
@@ -87,6 +88,7 @@ def _differing(settings: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _names(files: Iterable[str]) -> str:
+    """Return a list of files, with one line per name and its suffixes."""
     kinds: dict[Path, list[str]] = {}
     for path in map(Path, files):
         kinds.setdefault(path.with_suffix(""), []).append(path.suffix)
@@ -94,6 +96,7 @@ def _names(files: Iterable[str]) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return some columns of rows as a Markdown table, empty without rows."""
     if not rows:
         return ""
     titles = [name.replace("_", " ") for name in columns]
@@ -101,6 +104,7 @@ def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def _cell(value: Any) -> str:
+    """Return a value as text of a Markdown table, "-" if it is missing."""
     if value is None or value == "":
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else markdown(str(value))

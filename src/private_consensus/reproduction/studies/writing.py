@@ -18,11 +18,11 @@ from .places import HOME
 
 TEMPLATE = Path(__file__).parent / "template"
 SUFFIX = ".in"
-"""Of a file with ``$name`` and ``$version`` to be filled in."""
+"""Suffix of template files, in which ``$name`` and ``$version`` are replaced."""
 
 
 def write_study(folder: str | Path) -> list[Path]:
-    """Write a study: configuration, algorithm, test, Snakefile.
+    """Write a new study: configuration, algorithm, test and Snakefile.
 
     Parameters
     ----------
@@ -42,25 +42,28 @@ def write_study(folder: str | Path) -> list[Path]:
     """
     folder = arguments.path("STUDY", folder, "a folder").absolute()
     name = folder.name
-    _require_free(name)
-    empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
-    require(empty, "STUDY", str(folder), "a new or an empty folder")
-    filled = {"name": name, "version": version("private-consensus")}
+    _require_unused(name)
+    is_empty = not folder.exists() or (folder.is_dir() and not any(folder.iterdir()))
+    require(is_empty, "STUDY", str(folder), "a new or an empty folder")
+    values = {"name": name, "version": version("private-consensus")}
     written = []
     for path, text in _files():
-        target = folder / Template(path).substitute(filled)
-        write_text(target, Template(text).substitute(filled))
+        target = folder / Template(path).substitute(values)
+        write_text(target, Template(text).substitute(values))
         written.append(target)
     return written
 
 
-def _require_free(name: str) -> None:
-    word = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
-    require(bool(word), "STUDY", name, "a lower-case word, valid as name of a Python package")
+def _require_unused(name: str) -> None:
+    """Raise an error if a name is used or is no valid name of a Python package."""
+    is_package_name = re.fullmatch(r"[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
+    require(
+        bool(is_package_name), "STUDY", name, "a lower-case word, valid as name of a Python package"
+    )
     papers = {path.stem for path in (HOME / "config" / "papers").glob("*.yaml")}
     used = {*algorithms.names(), *problems.names(), *papers}
-    free = name not in used and find_spec(name) is None
-    require(free, "STUDY", name, "a name that no algorithm, paper or Python package has")
+    is_unused = name not in used and find_spec(name) is None
+    require(is_unused, "STUDY", name, "a name that no algorithm, paper or Python package has")
 
 
 def _files() -> Iterator[tuple[str, str]]:
