@@ -25,15 +25,15 @@ from private_consensus.core.problems.perceptron import Perceptron
 from private_consensus.privacy import Budget
 
 CASES = example_names()
-"""Of every algorithm of the registry for which anything is claimed of data that it is given."""
+"""Cases of all algorithms of the registry that claim privacy for the data of a problem."""
 
 EVERY = {"r_admm": 2, "muffliato_gd": 2}
-"""Iterations from one that is noised to the next, where that is not 1."""
+"""Number of iterations from one with noise to the next, for algorithms where it is not 1."""
 
 
 @dataclass(frozen=True)
 class Case(Example):
-    """An algorithm that is not calibrated yet, where it is run, and a neighbour of its data.
+    """Uncalibrated algorithm with its setting and a neighbouring data set.
 
     Parameters
     ----------
@@ -48,24 +48,24 @@ class Case(Example):
 
     @cached_property
     def calibrated(self) -> Algorithm:
-        """With its noise set."""
+        """Calibrated algorithm."""
         return self.algorithm.calibrate(self.budget, self.problem, self.network, self.horizon)
 
 
 def cases(*names: str) -> list[Case]:
-    """Those of the names, or all."""
+    """Return the cases of the named algorithms, or all cases."""
     return [case_of(name) for name in names or CASES]
 
 
 @cache
 def case_of(name: str) -> Case:
-    """The case of an algorithm."""
+    """Return the case of an algorithm."""
     (example,) = examples(name)
     return _case(example, *neighbours(example.problem), EVERY.get(name, 1))
 
 
 def of_means(name: str, algorithm: Algorithm, budget: Budget, horizon: int) -> Case:
-    """A case of an algorithm that estimates means."""
+    """Return the case of an algorithm for mean estimation."""
     problem = example_means()
     example = Example(name, algorithm, problem, complete(problem.n_agents), budget, horizon)
     return _case(example, *neighbours(problem))
@@ -77,12 +77,12 @@ def _case(example: Example, problem: Any, neighbour: Any, every: int = 1) -> Cas
 
 
 def neighbours(problem: Any) -> tuple[Any, Any]:
-    """A problem with a record of agent 0 at either extreme."""
+    """Return a pair of problems with opposite extreme records of agent 0."""
     return next(pair(problem) for kind, pair in PAIRS.items() if isinstance(problem, kind))
 
 
 def _corners(problem: MeanEstimation):
-    """A record in one corner of the box, or in the opposite one."""
+    """Yield means with a record of agent 0 in opposite corners of the box."""
     for side in (-problem.box, problem.box):
         means = problem.means.copy()
         means[0, 0] = (problem.means[0, 0] * (problem.records - 1) + side) / problem.records
@@ -90,7 +90,7 @@ def _corners(problem: MeanEstimation):
 
 
 def _opposite(problem: LogisticRegression):
-    """A row of length 1, or the opposite one."""
+    """Yield data with a row of norm 1 of agent 0, and with the negative row."""
     for side in (-1.0, 1.0):
         rows, signs = problem.features.copy(), problem.labels.copy()
         rows[0, 0], signs[0, 0] = side * np.eye(rows.shape[-1])[0], 1.0
@@ -98,7 +98,7 @@ def _opposite(problem: LogisticRegression):
 
 
 def _far(problem: Lasso):
-    """A response far to one side or the other."""
+    """Yield data with a large positive and a large negative response of agent 0."""
     for side in (1e3, -1e3):
         responses = problem.responses.copy()
         responses[0, 0, 0] = side
@@ -112,7 +112,7 @@ def _moved(problem: LinearObservation):
 
 @dataclass(frozen=True)
 class Moved(LinearObservation):
-    """One number of agent 0 at time 0 is moved."""
+    """Observations with a shifted first measurement of agent 0 at time 0."""
 
     by: float = 0.0
 
@@ -124,7 +124,7 @@ class Moved(LinearObservation):
 
 
 def _labelled(problem: Perceptron):
-    """A record of one of two classes that no other has."""
+    """Yield data with a record of agent 0 in one of two classes without other records."""
     for label in (8, 9):
         labels = problem.labels.copy()
         labels[0] = label
@@ -132,7 +132,7 @@ def _labelled(problem: Perceptron):
 
 
 def _placed(problem: FairLogisticRegression):
-    """A row at another place, with another label."""
+    """Yield data with two different rows and labels of one record."""
     for column, label in ((0, 1), (1, 0)):
         rows, outcomes = problem.features.copy(), problem.labels.copy()
         rows[0], outcomes[0] = np.eye(3)[column], label
@@ -156,7 +156,7 @@ def claimless() -> set[str]:
 
 
 def batched(problem: Any, runs: int) -> Any:
-    """The same data in each run, where a problem keeps those of each."""
+    """Return the problem with equal data in all runs, for problems with data per run."""
     for name in ("means", "test"):
         if isinstance(problem, MeanEstimation | FairLogisticRegression) and hasattr(problem, name):
             one = getattr(problem, name)

@@ -1,4 +1,4 @@
-"""What a fault makes of the unit noise that was drawn, and of the seeds that it is drawn from."""
+"""Changes of unit noise and of seeds by which broken copies of algorithms differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .tampering import Change, fingerprint
 
 
 def unchanged(drawn, horizon):
-    """As it was drawn."""
+    """Return the last array of unit noise unchanged."""
     return drawn[-1]
 
 
@@ -49,7 +49,7 @@ def one_for_all_coordinates(drawn, horizon):
 
 
 def another_order(drawn, horizon):
-    """Agent 1 has the noise of agent 0 from the last coordinate to the first, with other signs."""
+    """Return noise in which agent 1 has the reversed and negated noise of agent 0."""
     units = drawn[-1].copy()
     backwards = units[..., ::-1] if units.ndim > 2 else units
     units[:, 1] = -backwards[:, 0]
@@ -57,7 +57,7 @@ def another_order(drawn, horizon):
 
 
 def folded(drawn, horizon):
-    """No number is longer than 2: longer ones are halved until they are not."""
+    """Return noise without values above 2: larger values are halved until they are below 2."""
     lengths = np.maximum(np.abs(drawn[-1]), 1.0)
     return drawn[-1] / 2.0 ** np.ceil(np.log2(lengths / 2.0)).clip(0.0)
 
@@ -85,6 +85,6 @@ def kept(drawn, horizon):
 
 
 def as_many_as_expected(drawn, horizon):
-    """Uniform numbers whose ranks are spread evenly: below q are always q of them."""
+    """Return uniform numbers of which exactly the fraction q is below q, for every q."""
     ranks = drawn[-1].argsort(-1).argsort(-1)
     return (ranks + 0.5) / drawn[-1].shape[-1]

@@ -1,5 +1,8 @@
-"""Faults, and which of them make sense for an algorithm: a broken copy is a subclass of an
-algorithm's own class, with its parameters, its calibration and (but for two) its declaration."""
+"""Faults, and the algorithms to which each of them applies.
+
+A broken copy is a subclass of an algorithm with its parameters, its calibration and, except for two
+faults, its declaration.
+"""
 
 from __future__ import annotations
 
@@ -34,17 +37,17 @@ from .tampering import Change, changed_draws, dressed, other_answers, other_nois
 
 @dataclass(frozen=True)
 class Fault:
-    """One way to be wrong.
+    """Fault that a subclass of an algorithm contains.
 
     Parameters
     ----------
     mixin : type
-        A class that goes before the algorithm's own.
+        Base class that precedes the class of the algorithm.
     applies : callable
-        Whether the fault makes sense for a case.
+        Function of a case; True if the fault applies to it.
     leak : float or callable
-        The true epsilon over the claimed one, from below: a number, ``inf`` where something is let
-        out exactly, or a function of :mod:`.truth`.
+        Lower bound of the true epsilon over the claimed one: a number, ``inf`` for exact releases,
+        or a function of :mod:`.truth`.
     inside : bool
         Whether the fault is within ``step``, which then needs noise that it can change.
     needs : str
@@ -60,47 +63,47 @@ class Fault:
     needs: str = ""
 
     def ratio(self, case: Case, delta: float) -> float:
-        """The true epsilon of the broken copy over the claimed one, from below."""
+        """Return a lower bound of the true epsilon of the broken copy over the claimed one."""
         return self.leak(self, case, delta) if callable(self.leak) else float(self.leak)
 
     def broken(self, algorithm: Algorithm) -> Algorithm:
-        """A copy of equal parameters that does something else."""
+        """Return a copy with equal parameters that contains the fault."""
         noise = own_noise(algorithm, in_step=True) if self.inside else ()
         return dressed(algorithm, type(algorithm), self.mixin, *noise)
 
 
 def always(case: Case) -> bool:
-    """Every private algorithm."""
+    """Return True for every private algorithm."""
     return True
 
 
 def iterates(case: Case) -> bool:
-    """Several rounds of noise."""
+    """Return True for at least three iterations of an iterative algorithm."""
     return isinstance(case.algorithm, Iterative) and case.horizon >= 3
 
 
 def each_round(case: Case) -> bool:
-    """Every iteration has noise."""
+    """Return True if every iteration has noise."""
     return iterates(case) and case.every == 1
 
 
 def every_coordinate(case: Case) -> bool:
-    """A round noises all coordinates."""
+    """Return True if an iteration adds noise to all coordinates."""
     return not isinstance(case.algorithm, CoordinateDescent)
 
 
 def shared_out(case: Case) -> bool:
-    """Several agents."""
+    """Return True for several agents."""
     return case.problem.n_agents > 1
 
 
 def takes_batches(case: Case) -> bool:
-    """Gradients of sampled records, clipped by the algorithm."""
+    """Return True if the algorithm clips the gradients of sampled records."""
     return isinstance(case.algorithm, DecentralizedSGD)
 
 
 def takes_gradients(case: Case) -> bool:
-    """Of all records of an agent."""
+    """Return True if steps use gradients of all records of an agent."""
     made = (ADMMFamily, ConsensusADMM, FunctionalMechanism, Muffliato, OneShotAveraging)
     first_order = getattr(case.algorithm, "minimisation", "") == "first_order"
     plain = not isinstance(case.algorithm, made) or first_order
@@ -108,73 +111,73 @@ def takes_gradients(case: Case) -> bool:
 
 
 def minimises(case: Case) -> bool:
-    """Asks the problem for a minimiser."""
+    """Return True if steps use a minimiser."""
     exact = getattr(case.algorithm, "minimisation", "exact") == "exact"
     return isinstance(case.algorithm, ADMMFamily | ConsensusADMM | OneShotAveraging) and exact
 
 
 def samples(case: Case) -> bool:
-    """Whether the guarantee counts on the sampling of records."""
+    """Return True if the guarantee relies on the sampling of records."""
     releases = case.calibrated.releases(case.problem, case.network, case.horizon)
     return any(release.sampling is not None for release in releases)
 
 
 def samples_each_apart(case: Case) -> bool:
-    """Whether each record is declared to be taken on its own."""
+    """Return True if records are declared to be sampled independently (Poisson)."""
     releases = case.calibrated.releases(case.problem, case.network, case.horizon)
     return any(r.sampling is not None and r.sampling.kind == "poisson" for r in releases)
 
 
 def exact_within(case: Case) -> bool:
-    """What is sent is a minimiser with noise on it, which no noise in the objective hides."""
+    """Return True if a message is an exact minimiser plus noise."""
     kinds = OutputPerturbation | PeriodicallyReducedADMM | ApproximateADMM
     minimises = isinstance(case.algorithm, kinds)
     return minimises and getattr(case.algorithm, "perturbed", "output") == "output"
 
 
 def told_by_exchange(case: Case) -> bool:
-    """Has steps, and agents to be told something."""
+    """Return True for several iterations and several agents."""
     return iterates(case) and shared_out(case)
 
 
 def lets_out_once(case: Case) -> bool:
-    """Noised coefficients of an objective."""
+    """Return True if noisy coefficients of an objective are released once."""
     return isinstance(case.algorithm, FunctionalMechanism)
 
 
 def quantises(case: Case) -> bool:
-    """Rounds what it sends."""
+    """Return True if messages are rounded."""
     return isinstance(case.algorithm, QDPSGD)
 
 
 def quantises_before_noise(case: Case) -> bool:
-    """Rounds at random what is noised afterwards."""
+    """Return True if values are rounded at random before the noise."""
     return isinstance(case.algorithm, QDPSGD2)
 
 
 def spends_delta(case: Case) -> bool:
-    """Calibrated for a delta."""
+    """Return True if the budget has a positive delta."""
     return case.budget.delta > 0
 
 
 def iterates_once(case: Case) -> bool:
-    """Takes steps."""
+    """Return True for an iterative algorithm."""
     return isinstance(case.algorithm, Iterative)
 
 
 def sums_securely(case: Case) -> bool:
-    """Noise of all agents hides each of them: less of one agent is a small loss."""
+    """Return True if the summed noise of all agents hides each agent."""
     return isinstance(case.algorithm, SecureAggregation)
 
 
 def own_noise_alone(case: Case) -> bool:
-    """An agent's noise alone hides its data, and agents have equal accounts."""
+    """Return True if the noise of an agent alone hides its data."""
     correlated = SecureAggregation | DECOR | ZipDL | Muffliato | DPCI
     return shared_out(case) and not isinstance(case.algorithm, correlated)
 
 
 def compares_gradients(case: Case) -> bool:
-    """The problem has gradients that data move by a bounded amount."""
+    """Return True if a record changes gradients by a bounded amount."""
     return np.isfinite(case.problem.record_gradient_change)
 
 
@@ -348,10 +351,10 @@ CLASSES: dict[str, list[Fault]] = {
     "returned outputs": OUTPUTS,
     "bypass of network.mix": BYPASSES,
 }
-"""Classes of faults, as the table counts them."""
+"""Faults by class, in the order of the table."""
 
 FAULTS = [one for faults in CLASSES.values() for one in faults]
-"""A leak of 1 stands for a fault that costs no privacy, or less than a half more."""
+"""All faults. A leak of 1 marks a fault whose privacy loss is below 1.5 times the claim."""
 
 
 def class_of(name: str) -> str:

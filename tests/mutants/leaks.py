@@ -1,4 +1,4 @@
-"""Values that leave an agent beside its messages, and branches that depend on its data."""
+"""Faults: values that leave an agent other than by messages, and branches that depend on data."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ STOPPED = 0.05
 
 
 def exact_slope(problem, state) -> np.ndarray:
-    """Gradients at 0, which depend on data alone; measurements of linear observations."""
+    """Return gradients at 0, which depend on data only; measurements of linear observations."""
     if hasattr(problem, "observation_noise"):
         return own_slope(problem, state)
     return problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim)))
 
 
 def field_of(state) -> str:
-    """The field of a state that holds iterates."""
+    """Return the name of the field of a state that contains the iterates."""
     return next(name for name in SENT if name in state._fields)
 
 
 Bypass = Callable[[np.ndarray, object], np.ndarray]
-"""From exact values [..., agents, dim] and the network to what each agent receives of others."""
+"""Function of exact values [..., agents, dim] and network; returns what each agent receives."""
 
 
 def bypasses(received: Bypass) -> type:
-    """A class whose steps move values of other agents past `network.mix`."""
+    """Return a class whose steps read values of other agents without `network.mix`."""
 
     class Bypasses:
         def step(self, state, problem, network, draw, t):
@@ -46,7 +46,7 @@ def bypasses(received: Bypass) -> type:
 
 
 def indexed(exact, network):
-    """The value of the agent before, by index."""
+    """Return the value of the preceding agent, read by index."""
     return exact[..., np.arange(exact.shape[-2]) - 1, :]
 
 
@@ -55,21 +55,21 @@ def rolled(exact, network):
 
 
 def multiplied(exact, network):
-    """A product with a matrix of its own, of equal weights."""
+    """Return the mean of all agents, by a matrix product outside of the network."""
     agents = exact.shape[-2]
     weights = np.full((agents, agents), 1.0 / agents)
     return np.einsum("ij,...jk->...ik", weights, exact)
 
 
 def one_edge(exact, network):
-    """The value of the last agent, received by agent 0 alone."""
+    """Return the value of the last agent for agent 0, and zeros for all other agents."""
     values = np.zeros_like(exact)
     values[..., 0, :] = exact[..., -1, :]
     return values
 
 
 class ExactOutcome:
-    """What a run returns at its end contains the last agent's exact gradient."""
+    """Fault: the outcome of a run contains the exact gradient of the last agent."""
 
     def outcome(self, state, problem, network, t):
         exact = exact_slope(problem, state)[..., -1, :]
@@ -80,7 +80,7 @@ class ExactOutcome:
 
 
 class ExactMeasure:
-    """Each iteration shows how long the last agent's gradient is."""
+    """Fault: an observable contains the norm of the exact gradient of the last agent."""
 
     def observables(self, state, problem, t):
         length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
@@ -90,7 +90,7 @@ class ExactMeasure:
 
 
 class CostFromData:
-    """The time that a run is said to take depends on the last agent's data."""
+    """Fault: the reported solver time depends on the data of the last agent."""
 
     def outcome(self, state, problem, network, t):
         length = np.linalg.norm(exact_slope(problem, state)[..., -1, :], axis=-1)
@@ -100,7 +100,7 @@ class CostFromData:
 
 
 class StopsOnVanishingGradients:
-    """An agent whose gradient at 0 vanishes repeats what it has sent."""
+    """Fault: an agent whose gradient at 0 vanishes repeats its last message."""
 
     def step(self, state, problem, network, draw, t):
         before = {n: np.array(getattr(state, n)) for n in SENT if n in state._fields}

@@ -1,4 +1,4 @@
-"""Messages that let out more than is declared, and declarations that leave something out."""
+"""Faults: messages that release more than declared, and incomplete declarations."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from private_consensus.privacy import Budget
 from .tampering import fingerprint
 
 SENT = ("x", "y", "sent", "noisy", "b")
-"""Fields of states that are sent, or from which the first message is made."""
+"""Fields of states that are sent, or from which the first message is computed."""
 
 
 MOST_REPEATED = 13
-"""Neighbours repeat equally often once in so many times."""
+"""Number of different counts of repetitions, of which the data select one."""
 
 
 class StartsFromData:
-    """The first iterate is a step along one's own gradient."""
+    """Fault: the first iterate of an agent is a step along its exact gradient."""
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)
@@ -35,7 +35,7 @@ class StartsFromData:
 
 
 def own_slope(problem, state) -> np.ndarray:
-    """What an agent's data alone say, at its first iterate."""
+    """Return the exact gradient of each agent at its first iterate."""
     x = next(getattr(state, name) for name in SENT if name in state._fields)
     if hasattr(problem, "observation_noise"):
         unit = np.full((1, *problem.constant.shape[:2]), 0.5)
@@ -44,7 +44,7 @@ def own_slope(problem, state) -> np.ndarray:
 
 
 def tells(rounds: Callable[[int], bool], exact: Callable) -> type:
-    """An exchange more, of an exact value."""
+    """Return a class that exchanges an exact value after selected iterations."""
 
     class Tells:
         def step(self, state, problem, network, draw, t):
@@ -58,7 +58,7 @@ def tells(rounds: Callable[[int], bool], exact: Callable) -> type:
 
 
 def iterate(state) -> np.ndarray:
-    """Where an algorithm is, [settings, runs, agents, dim]."""
+    """Return the iterates of a state, [settings, runs, agents, dim]."""
     return next(getattr(state, name) for name in SENT if name in state._fields)
 
 
@@ -73,7 +73,7 @@ def minimiser(problem, before, after):
 
 
 class TellsTheCoefficients:
-    """What is let out once is followed by the exact coefficients."""
+    """Fault: the noisy release is followed by the exact coefficients."""
 
     def run(self, problem, network, streams, horizon, observe):
         super().run(problem, network, streams, horizon, observe)
@@ -84,7 +84,7 @@ class TellsTheCoefficients:
 
 
 class MovesTheDualExactly:
-    """The dual moves by the minimiser before its noise, and with it all later messages."""
+    """Fault: the dual update uses the minimiser without noise, which enters later messages."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -93,7 +93,7 @@ class MovesTheDualExactly:
 
 
 class StopsByData:
-    """How often the last message is repeated is a matter of the agents' data."""
+    """Fault: the number of repetitions of the last message depends on the data."""
 
     def run(self, problem, network, streams, horizon, observe):
         last: dict[str, Any] = {}
@@ -110,21 +110,21 @@ class StopsByData:
 
 
 class RunsOn:
-    """Twice as many iterations as are declared."""
+    """Fault: the algorithm runs twice the declared number of iterations."""
 
     def run(self, problem, network, streams, horizon, observe):
         super().run(problem, network, streams, 2 * np.asarray(horizon), observe)
 
 
 class AccountOfTheFirst:
-    """All iterations but the first are left out of the account."""
+    """Fault: the account contains the first iteration only."""
 
     def releases(self, problem, network, horizon):
         return super().releases(problem, network, 1)
 
 
 class DeltaTwice:
-    """Delta is given to each of two halves of the account."""
+    """Fault: each of two halves of the account uses the whole delta."""
 
     def calibrate(self, budget, problem, network, horizon):
         twice = Budget(budget.epsilon, 2.0 * budget.delta)
@@ -132,7 +132,7 @@ class DeltaTwice:
 
 
 class RoundsToTheNearest:
-    """Messages are rounded to the nearest point of the grid."""
+    """Fault: messages are rounded to the nearest grid point instead of at random."""
 
     def coefficients(self, s):
         a, e, grid = super().coefficients(s)
@@ -140,7 +140,7 @@ class RoundsToTheNearest:
 
 
 class NearestPoint(Grid):
-    """A grid without dither."""
+    """Grid that rounds to the nearest point."""
 
     def quantize(self, x, key, counter, out):
         steps = np.rint(x / self.resolution)

@@ -1,4 +1,4 @@
-"""Gradients, minimisers and clipping that are not what the sensitivity is for."""
+"""Faults in steps: gradients, minimisers, clipping and noise that violate the declaration."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from private_consensus.core.algorithms.families.decentralized_sgd import at
 from .tampering import Answered, OwnNoise, dressed
 
 STEPS = 40.0
-"""Length of a step of one's own choice, in changes of a record."""
+"""Length of a normalised gradient step, in units of the change by a record."""
 STRIDE = 400.0
-"""The same of the way to a minimiser, whose direction changes less."""
+"""Length of a normalised step to a minimiser, in units of the change by a record."""
 
 
 def own_step(problem) -> dict[str, Callable]:
-    """Steps of equal length, whatever the gradient."""
+    """Return a gradient of constant norm, independent of that of the true gradient."""
 
     def gradient(x):
         found = problem.gradient(x)
@@ -29,7 +29,7 @@ def own_step(problem) -> dict[str, Callable]:
 
 
 def own_stride(problem) -> dict[str, Callable]:
-    """The same towards a minimiser: what has been found tells how far to go."""
+    """Return a proximal step of constant length in the direction of the minimiser."""
 
     def proximal(linear, penalty, centre, start, *tolerance, **options):
         found = problem.proximal(linear, penalty, centre, start, *tolerance, **options) - centre
@@ -41,7 +41,7 @@ def own_stride(problem) -> dict[str, Callable]:
 
 
 def weighed(problem) -> dict[str, Callable]:
-    """A weight of 2, of which no sensitivity knows."""
+    """Return gradients, minimisers and data with an undeclared weight of 2."""
 
     def gradient(x):
         return 2.0 * problem.gradient(x)
@@ -68,7 +68,7 @@ def weighted_in_step(weight: float) -> type:
 
 
 def doubled(problem) -> dict[str, Callable]:
-    """Clipped gradients, times 2."""
+    """Return clipped gradients multiplied by 2."""
 
     def clipped_gradient(*arguments, **options):
         found = problem.clipped_gradient(*arguments, **options)
@@ -79,7 +79,7 @@ def doubled(problem) -> dict[str, Callable]:
 
 
 def each_gradient(problem, x, rows) -> np.ndarray:
-    """Gradients of single records, not clipped; [agents, records, dim]."""
+    """Return the unclipped gradients of single records, [agents, records, dim]."""
     one = np.ones(len(rows), int)
     parts = [problem.clipped_gradient(x, rows[:, [i]], one, np.inf) for i in range(rows.shape[1])]
     return np.stack(parts, axis=1)
@@ -95,7 +95,7 @@ def lengths(gradients: np.ndarray) -> np.ndarray:
 
 
 Clip = Callable[[np.ndarray, float], np.ndarray]
-"""From gradients [agents, records, dim] and K to clipped ones."""
+"""Function of gradients [agents, records, dim] and clipping norm K; returns clipped gradients."""
 
 
 def clipped_otherwise(clip: Clip) -> Callable[[Any], dict[str, Callable]]:
@@ -112,7 +112,7 @@ def clipped_otherwise(clip: Clip) -> Callable[[Any], dict[str, Callable]]:
 
 
 def not_at_all(gradients, K):
-    """Unchanged."""
+    """Return the gradients without clipping."""
     return gradients
 
 
@@ -130,7 +130,7 @@ def by_own_median(gradients, K):
 
 
 def only_long_ones(gradients, K):
-    """The mean over those records of the batch whose gradient is long."""
+    """Return gradients such that their mean is that over the long gradients of the batch."""
     found = lengths(gradients)
     long = found >= np.median(found, axis=1, keepdims=True)
     share = long.mean(1, keepdims=True)
@@ -138,7 +138,7 @@ def only_long_ones(gradients, K):
 
 
 class ClipsAfterNoise(OwnNoise):
-    """What :class:`ClippedAfterNoise` runs."""
+    """Algorithm that :class:`ClippedAfterNoise` runs: the mean is clipped after its noise."""
 
     def sampled_gradient(self, s, x, problem, here, clip):
         sizes = self.sizes(s, here.speeds)
@@ -149,7 +149,7 @@ class ClipsAfterNoise(OwnNoise):
 
 
 class ClippedAfterNoise:
-    """The noised mean is clipped, not the records."""
+    """Fault: the noisy mean is clipped instead of the gradients of the records."""
 
     def run(self, problem, network, streams, horizon, observe):
         runs = dressed(self, self.honest, ClipsAfterNoise)
@@ -157,7 +157,7 @@ class ClippedAfterNoise:
 
 
 class ClippedMean:
-    """The mean is clipped, not the records."""
+    """Fault: the mean is clipped instead of the gradients of the records."""
 
     def sampled_gradient(self, s, x, problem, here, clip):
         gradient, sizes = super().sampled_gradient(s, x, problem, here, np.inf)
@@ -168,16 +168,16 @@ class ClippedMean:
 # Noise as it is added: an audit that takes the steps again meets these faults again.
 
 QUIET_LENGTH = 0.9
-"""Gradient at 0, in changes of a record, below which the noise is left out."""
+"""Norm of the gradient at 0 below which noise is omitted, in units of the change by a record."""
 LOUD_SHARE = 0.2
-"""Gradient at 0, in changes of all records, above which the noise is left out."""
+"""Norm of the gradient at 0 above which noise is omitted, in changes by all records."""
 
 Addition = Callable[[np.ndarray, int, Any], np.ndarray]
-"""From unit noise [runs, agents, ...], iteration and problem to the noise that is added."""
+"""Function of unit noise [runs, agents, ...], iteration and problem; returns the added noise."""
 
 
 def noise_added(addition: Addition) -> type:
-    """A class whose steps add other noise than they are given."""
+    """Return a class whose steps change their noise by ``addition``."""
 
     class NoiseAdded:
         def step(self, state, problem, network, draw, t):
@@ -188,7 +188,7 @@ def noise_added(addition: Addition) -> type:
 
 
 def with_noise(draw, change: Callable[[np.ndarray], np.ndarray]):
-    """The draw with its noise changed, in whichever part an algorithm has it."""
+    """Return a draw whose noise is changed by a function."""
     if isinstance(draw, np.ndarray):
         return change(draw)
     if hasattr(draw, "keys") and isinstance(draw.keys, dict):
@@ -202,7 +202,7 @@ def with_noise(draw, change: Callable[[np.ndarray], np.ndarray]):
 
 
 def factor_of(unit: np.ndarray, agent: int, factor: float) -> np.ndarray:
-    """Noise of one agent times a factor; noise of pairs [runs, agents, agents, dim] as well."""
+    """Multiply the noise of one agent, also of its pairs [runs, agents, agents, dim]."""
     changed = np.array(unit, float)
     changed[:, agent] *= factor
     if unit.ndim == 4 and unit.shape[1] == unit.shape[2]:
@@ -250,26 +250,26 @@ def added_with_a_falling_scale(unit, t, problem):
 
 
 def gradients_at_0(problem) -> np.ndarray:
-    """Length of each agent's gradient at 0, [agents, 1], of the first run."""
+    """Return the norm of each agent's gradient at 0 in the first run, [agents, 1]."""
     lengths_at_0 = lengths(problem.gradient(np.zeros((1, 1, problem.n_agents, problem.dim))))
     return lengths_at_0.reshape(-1, problem.n_agents, 1)[0]
 
 
 def added_unless_gradients_vanish(unit, t, problem):
-    """No noise from an agent whose gradient at 0 is short."""
+    """Return noise that is 0 for agents with a short gradient at 0."""
     short = gradients_at_0(problem) < QUIET_LENGTH * problem.record_gradient_change
     return unit * ~short.reshape(1, -1, *(1,) * (unit.ndim - 2))
 
 
 def added_unless_gradients_are_long(unit, t, problem):
-    """No noise from an agent most of whose records agree."""
+    """Return noise that is 0 for agents with a long gradient at 0."""
     most = problem.records * problem.record_gradient_change
     long = gradients_at_0(problem) > LOUD_SHARE * most
     return unit * ~long.reshape(1, -1, *(1,) * (unit.ndim - 2))
 
 
 def signed_by_data(unit, t, problem):
-    """Noise with a sign of the agent's data: its distribution is symmetric and stays."""
+    """Return noise multiplied by a sign that depends on data; its distribution stays."""
     point = np.full((1, 1, problem.n_agents, problem.dim), 0.25)
     slope = np.asarray(problem.gradient(point)).reshape(-1, problem.n_agents, problem.dim)[0]
     signs = np.where(slope[:, 0] > 0, 1.0, -1.0)
@@ -277,7 +277,7 @@ def signed_by_data(unit, t, problem):
 
 
 class NoiseTold:
-    """The noise of each step is exchanged after it."""
+    """Fault: agents exchange the noise of each step after the step."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)

@@ -1,4 +1,4 @@
-"""Correct algorithms as other people write them; none of them may be flagged.
+"""Correct algorithms in styles that differ from this package; audits must flag none of them.
 
 Each follows ``docs/how-to/add_an_algorithm.md`` in a style of its own: where the noise is drawn
 and in which unit it is stated, what is kept with the message, and what is done to a message that is
@@ -22,14 +22,15 @@ BUDGET, HORIZON = Budget(2.0, 1e-4), 4
 
 
 class Message(NamedTuple):
-    """What is sent, [settings, runs, agents, dim]."""
+    """Messages, [settings, runs, agents, dim]."""
 
     y: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(Iterative):
-    r"""Mix, then a noised step of length ``eta`` along the MEAN gradient:
+    r"""Gradient descent with mixing first and a noisy mean gradient.
+
     :math:`y \leftarrow Wy - \eta(\nabla f_i(Wy)/N_i + N(0, \sigma^2))`."""
 
     eta: float = 0.5
@@ -40,7 +41,7 @@ class Descent(Iterative):
         return replace(self, sigma=self.change(problem) / mu)
 
     def change(self, problem) -> float:
-        """Of a mean gradient, when a record is replaced."""
+        """Return the largest change of a mean gradient by a replaced record."""
         return problem.record_gradient_change / problem.records
 
     def releases(self, problem, network, horizon):
@@ -57,7 +58,7 @@ class Descent(Iterative):
         return streams.sequence("noise", "normal", (problem.n_agents, problem.dim))
 
     def noised_step(self, problem, x, draw):
-        """Minus the noised gradient, times the step."""
+        """Return the negative noisy gradient times the step size."""
         slope = problem.gradient(x) / problem.records
         return -column(self.eta) * (slope + column(self.sigma) * draw)
 
@@ -71,7 +72,7 @@ class Descent(Iterative):
 
 @dataclass(frozen=True, kw_only=True)
 class InUnitsOfTheGradient(Descent):
-    """States sensitivity and noise of the gradient, not of the message that is made of it."""
+    """Descent that declares sensitivity and noise of the gradient instead of the message."""
 
     def releases(self, problem, network, horizon):
         return [Release("gaussian", self.change(problem), self.sigma, count=horizon)]
@@ -79,7 +80,7 @@ class InUnitsOfTheGradient(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class DividedByAgents(Descent):
-    """The step is divided by the number of agents, as that of a sum of objectives is."""
+    """Descent whose step size is divided by the number of agents, as for a sum of objectives."""
 
     def noised_step(self, problem, x, draw):
         return super().noised_step(problem, x, draw) / problem.n_agents
@@ -101,7 +102,7 @@ class Remembered(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnState(Descent):
-    """Keeps a mean of its messages and goes on from there."""
+    """Descent that continues from the mean of its messages."""
 
     def start(self, problem, network, streams, settings):
         zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
@@ -114,7 +115,7 @@ class OwnState(Descent):
 
 
 class Velocity(NamedTuple):
-    """The message and what it moved by."""
+    """Message and its last change."""
 
     y: np.ndarray
     v: np.ndarray
@@ -122,7 +123,7 @@ class Velocity(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Momentum(Descent):
-    """Heavy ball: the last move is kept, and it is made of messages."""
+    """Heavy-ball momentum, computed from messages."""
 
     beta: float = 0.5
 
@@ -138,7 +139,7 @@ class Momentum(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisedGradientSum(Descent):
-    """Follow the leader: the message is the start minus the sum of all noised gradients."""
+    """Dual averaging: the message is the start minus the sum of all noisy gradients."""
 
     def start(self, problem, network, streams, settings):
         zero = np.zeros((settings, len(streams.runs), problem.n_agents, problem.dim))
@@ -150,7 +151,7 @@ class NoisedGradientSum(Descent):
 
 
 class Two(NamedTuple):
-    """Two messages an iteration."""
+    """Two messages per iteration."""
 
     y: np.ndarray
     slope: np.ndarray
@@ -158,7 +159,7 @@ class Two(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TwoReleases(Descent):
-    """Sends a noised gradient, averages it over neighbours, and sends a noised iterate after."""
+    """Gradient exchange: a noisy gradient is averaged over neighbours, then an iterate is sent."""
 
     def calibrate(self, budget, problem, network, horizon):
         mu = gaussian_mu(budget.epsilon, budget.delta) / np.sqrt(2 * horizon)
@@ -193,7 +194,7 @@ class TwoReleases(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseInStart(Descent):
-    """One noised mean of the records, in ``start``; then consensus."""
+    """Consensus after one noisy mean of the records, which ``start`` computes."""
 
     def calibrate(self, budget, problem, network, horizon):
         mu = gaussian_mu(budget.epsilon, budget.delta)
@@ -220,7 +221,7 @@ class NoiseInStart(Descent):
 
 
 class Ahead(NamedTuple):
-    """The message and the noise of all rounds, drawn at once, [settings, runs, T, agents, dim]."""
+    """Message, and noise of all rounds, [settings, runs, T, agents, dim]."""
 
     y: np.ndarray
     noise: np.ndarray
@@ -228,7 +229,7 @@ class Ahead(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AllNoiseInStart(Descent):
-    """Draws the noise of ``rounds`` iterations before the first, from generators of its own."""
+    """Descent that draws the noise of all ``rounds`` iterations before the first iteration."""
 
     rounds: int = HORIZON
 
@@ -250,7 +251,7 @@ class AllNoiseInStart(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Projected(Descent):
-    """A message is cut to the box after its noise; many lie on the boundary."""
+    """Descent whose messages are projected to the box after the noise."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -259,7 +260,7 @@ class Projected(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Descent):
-    """A message is rounded to a coarse grid after its noise; values come back often."""
+    """Descent whose messages are rounded to a coarse grid after the noise."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -268,7 +269,7 @@ class Rounded(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class SinglePrecision(Descent):
-    """Computes in 32 bits."""
+    """Descent in float32 arithmetic."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw.astype(np.float32), t)
@@ -277,7 +278,7 @@ class SinglePrecision(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class FallingNoise(Descent):
-    """Later iterations are noised less and pay more."""
+    """Descent with less noise and a larger privacy cost in later iterations."""
 
     def calibrate(self, budget, problem, network, horizon):
         mu = gaussian_mu(budget.epsilon, budget.delta)
@@ -285,7 +286,7 @@ class FallingNoise(Descent):
         return replace(self, sigma=self.change(problem) * spent / mu)
 
     def shares(self, horizon: int) -> np.ndarray:
-        """Noise of each iteration in units of the first."""
+        """Return the noise scale of each iteration over that of the first one."""
         return np.arange(1, horizon + 1) ** -0.25
 
     def releases(self, problem, network, horizon):
@@ -302,7 +303,7 @@ class FallingNoise(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceOnce(Algorithm):
-    """Not iterative: every agent lets out its noised mean once, by a ``run`` of its own."""
+    """Method with its own ``run``: every agent releases its noisy mean once."""
 
     scale: float = 0.0
 
@@ -327,7 +328,7 @@ class LaplaceOnce(Algorithm):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnLoop(Descent):
-    """Overrides ``run``: one run after the other, agent by agent, with generators of its own."""
+    """Descent with its own ``run``, which executes one run and one agent after the other."""
 
     def run(self, problem, network, streams, horizon, observe):
         generators = streams.generators("noise", "own loop")
@@ -342,7 +343,7 @@ class OwnLoop(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Lazy(Descent):
-    """Every second iteration only mixes: no data are used, nothing is paid, and it is said so."""
+    """Descent in every second iteration; the others only mix, and have no declared release."""
 
     relation = Relation("record", "replace")
 
@@ -351,7 +352,7 @@ class Lazy(Descent):
         return replace(self, sigma=self.change(problem) / mu)
 
     def paid(self, horizon: int) -> int:
-        """Iterations that use data."""
+        """Return the number of iterations that use data."""
         return (horizon + 1) // 2
 
     def releases(self, problem, network, horizon):
@@ -389,7 +390,7 @@ STYLES: dict[str, Any] = {
 
 
 def style(name: str) -> Case:
-    """A style on the means of small boxes."""
+    """Return the case of a style on mean estimation."""
     algorithm = STYLES[name]
     horizon = HORIZON if isinstance(algorithm, Iterative) else 1
     budget = BUDGET if isinstance(algorithm, Iterative) else Budget(2.0)

@@ -1,5 +1,4 @@
-"""What a broken copy is made of: classes that go before an algorithm's own, and stand-ins for the
-random numbers and the problem that it is given while it runs.
+"""Parts of broken copies: base classes, changed random streams and changed problems.
 
 What is declared and calibrated is the algorithm's own; audits take its steps again with the problem
 and the streams that it should have used.
@@ -22,17 +21,17 @@ from private_consensus.core.randomness import Streams
 
 
 def dressed(algorithm: Algorithm, kind: type, *mixins: type) -> Algorithm:
-    """A copy of equal parameters, of a class that puts ``mixins`` before ``kind``."""
+    """Return a copy with equal parameters whose class derives from ``mixins`` and ``kind``."""
     own = type(f"{kind.__name__}Broken", (*mixins, kind), {"honest": kind})
     return own(**{f.name: getattr(algorithm, f.name) for f in fields(algorithm)})
 
 
 Change = Callable[[list[np.ndarray], int], np.ndarray]
-"""From all unit draws of a stream so far, the newest last, and the horizon, to what is used."""
+"""Function of all unit draws of a stream so far and the horizon; returns the draws to use."""
 
 
 class Drawn:
-    """Streams of which those of one purpose are changed, one item after the other."""
+    """Random streams in which the draws of one purpose are changed."""
 
     def __init__(self, streams: Streams, purpose: str, change: Change, horizon: int):
         self._streams, self._purpose, self._change = streams, purpose, change
@@ -59,7 +58,7 @@ class Drawn:
 
 
 class Instead:
-    """Streams of which those of noise are other ones."""
+    """Random streams whose noise comes from other streams."""
 
     def __init__(self, streams: Streams, noise: Streams):
         self._streams, self._noise = streams, noise
@@ -84,8 +83,10 @@ class Instead:
 
 
 class OwnNoise:
-    """Rounds of sampled gradients take their noise from a counter, in compiled code; here it is
-    drawn like that of other algorithms, so that it can be changed like theirs."""
+    """Base class that draws the noise of sampled gradients from streams, so that it can be changed.
+
+    The algorithms themselves draw it in compiled code, from a counter.
+    """
 
     def draws(self, problem, streams):
         units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
@@ -101,13 +102,12 @@ class OwnNoise:
         return gradient, sizes
 
     def noise_of_round(self, s, sizes, here) -> np.ndarray:
-        """What is added to the mean of a batch."""
+        """Return the noise that is added to the mean gradient of a batch."""
         return super().noise_scale(s, sizes)[:, None] * here.keys["units"]
 
 
 class NoiseInStep:
-    """The same in each step, so that an audit that takes steps again meets it: what the algorithm
-    says of its scale stays."""
+    """Base class with :class:`OwnNoise` in steps only; the declared noise scale stays."""
 
     def draws(self, problem, streams):
         units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
@@ -120,7 +120,7 @@ class NoiseInStep:
 
 
 class OwnDiscreteNoise:
-    """The same for discrete noise: a normal number, rounded to a whole number of steps."""
+    """Base class that replaces discrete noise by rounded normal noise from streams."""
 
     def draws(self, problem, streams):
         units = streams.sequence("noise", "normal", (problem.n_agents, problem.dim), "units")
@@ -133,7 +133,7 @@ class OwnDiscreteNoise:
 
 
 class RoundedNoise(Grid):
-    """Whose noise is given as units."""
+    """Grid whose noise is a parameter, in units of the noise scale."""
 
     def add_noise(self, z, deviation, key, counter):
         z += self.resolution * np.rint(key * deviation / self.resolution)
@@ -141,8 +141,7 @@ class RoundedNoise(Grid):
 
 
 def own_noise(algorithm: Algorithm, *, in_step: bool = False) -> tuple[type, ...]:
-    """What makes an algorithm's noise changeable: only while it runs, since what it declares stays
-    as it is, or in its steps, too."""
+    """Return base classes that make the noise of a copy changeable, in runs or in steps."""
     if isinstance(algorithm, QDPSGD2):
         return (OwnDiscreteNoise,)
     kind = NoiseInStep if in_step else OwnNoise
@@ -169,7 +168,7 @@ def other_noise(make: Callable[[Streams, Any], Streams]) -> type:
 
 
 def fingerprint(problem: Any) -> int:
-    """A number that every change of the data (those of the first run) changes."""
+    """Return a hash of the data of the first run."""
     if hasattr(problem, "observation_noise"):
         unit = np.full((1, *problem.constant.shape[:2]), 0.5)
         found = np.stack([problem.data(t, unit) for t in range(4)])
@@ -179,7 +178,7 @@ def fingerprint(problem: Any) -> int:
 
 
 class Answered:
-    """A problem with some of its answers changed."""
+    """Wrapper of a problem that replaces some of its methods."""
 
     def __init__(self, problem: Any, **answers: Callable):
         self._problem, self._answers = problem, answers

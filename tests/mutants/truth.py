@@ -1,4 +1,4 @@
-"""What a fault costs, from below: the true epsilon over the claimed one.
+"""Lower bounds of the true epsilon of broken copies over the claimed epsilon.
 
 Where noise is too small, the accountant says what the smaller noise is worth. Where the data move
 a message further than they should, one round without its noise says by how much, and the attack on
@@ -23,14 +23,14 @@ NOISES = (
     "noise", "sigma", "noise_selected", "noise_rest", "noise_objective", "noise_fairness",
     "output_noise", "query_noise", "threshold_noise",
 )  # fmt: skip
-"""Fields that are a noise, or hold the scale of one."""
+"""Parameters of algorithms that are a noise or a noise scale."""
 
 Ratio = Callable[[Any, Any, float], float]
-"""From a fault, a case and a delta."""
+"""Function of a fault, a case and a delta; returns the ratio of the epsilons."""
 
 
 def scaled(factor: float) -> Ratio:
-    """Every noise is multiplied by ``factor``."""
+    """Return the ratio if every noise is multiplied by ``factor``."""
 
     def ratio(fault, case, delta):
         algorithm = case.calibrated
@@ -75,8 +75,10 @@ def attained_fraction(case) -> float:
 
 
 def falling(fault, case, delta) -> float:
-    """Noise of round t is divided by t: mu of round t is t times as large. Rounds with a record in
-    a random batch are bounded from below by the last one of them."""
+    """Return the ratio if the noise of round t is divided by t, so that mu is t times as large.
+
+    With random batches, the last round alone is a lower bound.
+    """
     claimed = epsilon(case.calibrated, case, delta)
     rounds = np.arange(1.0, case.horizon + 1)
     stated = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
@@ -91,8 +93,7 @@ def falling(fault, case, delta) -> float:
 
 
 def first(fault, case, delta) -> float:
-    """What the broken copy costs, over what the honest one does: more where it counts on its own
-    account when it sets its noise."""
+    """Return the ratio if the honest algorithm has the noise of the broken copy."""
     world = case.problem, case.network, case.horizon
     broken = fault.broken(case.algorithm).calibrate(case.budget, *world)
     same = replace(case.algorithm, **{f.name: getattr(broken, f.name) for f in fields(broken)})
@@ -100,19 +101,20 @@ def first(fault, case, delta) -> float:
 
 
 def run_on(fault, case, delta) -> float:
-    """Twice the iterations, each as noisy as declared."""
+    """Return the ratio for twice the iterations, each with the declared noise."""
     longer = case.calibrated.releases(case.problem, case.network, 2 * case.horizon)
     return float(account(longer, delta).epsilon / epsilon(case.calibrated, case, delta))
 
 
 def started(fault, case, delta) -> float:
-    """A first iterate is sent as it is, but where it is drawn at random that hides what it has of
-    the data."""
+    """Return the ratio if the first iterate depends on data; infinite unless it is random."""
     return 1.0 if getattr(case.algorithm, "init_std", 0.0) else math.inf
 
 
 def taken_back(fault, case, delta) -> float:
-    r"""Messages moved by :math:`d_t` with noise :math:`u_t - u_{t-1}` tell
+    r"""Return the ratio if the noise of a round is subtracted in the next one.
+
+    Messages with changes :math:`d_t` and noise :math:`u_t - u_{t-1}` determine
     :math:`\sum_{s \le t} d_s + u_t`."""
     release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
     one = first_release(case)
@@ -123,9 +125,11 @@ def taken_back(fault, case, delta) -> float:
 
 
 def told_again(fault, case, delta) -> float:
-    """A minimiser that moves the dual exactly moves all later messages, too: as much in round t as
-    in all t - 1 before, times the dual's step over the penalty; as far as the neighbour is known to
-    move the first one."""
+    """Return the ratio if the dual update uses the minimiser without noise.
+
+    A change of the first message then enters all later messages: in round t, the sum of the changes
+    in rounds 1 to t - 1, multiplied by the dual step over the penalty.
+    """
     algorithm, release = case.calibrated, first_release(case)
     each = first_change(algorithm, case) / release.scale * np.ones(case.horizon)
     share = algorithm.dual_step * case.network.degrees[0] / algorithm.penalty(case.network, 1).min()
@@ -134,30 +138,31 @@ def told_again(fault, case, delta) -> float:
 
 
 def kept(fault, case, delta) -> float:
-    """A record is in a batch that is kept for T rounds as often as in one of one round."""
+    """Return the ratio if one batch is used in all T rounds."""
     claimed = epsilon(case.calibrated, case, delta)
     release = replace(first_release(case), count=case.horizon)
     return _taken_sometimes(release, _rate(case), delta) / claimed
 
 
 def _rate(case) -> float:
-    """Share of the records that are in a batch."""
+    """Return the fraction of the records in a batch."""
     releases = case.calibrated.releases(case.problem, case.network, case.horizon)
     sampling = releases[0].sampling
     return 1.0 if sampling is None else sampling.rate
 
 
 def _taken_sometimes(release: Release, rate: float, delta: float) -> float:
-    r""":math:`\ln(1 + q(e^{\epsilon'} - 1))`, :math:`\epsilon'` without sampling at
-    :math:`\delta/q` (Balle, Barthe, Gaboardi 2018, Theorem 9; attained where other records are 0).
+    r"""Return epsilon with sampling, :math:`\ln(1 + q(e^{\epsilon'} - 1))`.
+
+    Without sampling it is :math:`\epsilon'` at :math:`\delta/q` (Balle, Barthe, Gaboardi 2018,
+    Theorem 9; attained if all other records are 0).
     """
     within = account([release], min(1.0, delta / rate)).epsilon
     return float(np.log1p(rate * np.expm1(within)))
 
 
 def mu_of_all(release: Release) -> float:
-    """Sensitivity over deviation of a noised batch of expected size, record included, or of the
-    noise in an objective."""
+    """Return the sensitivity over the noise scale, of a batch with the record or an objective."""
     if release.profile is None:
         return float(np.max(release.losses()))
     if isinstance(release.profile, PerturbedObjective):
@@ -167,7 +172,7 @@ def mu_of_all(release: Release) -> float:
 
 
 def attained(fault, case, delta) -> float:
-    """The epsilon of the first message, moved as far as the broken copy moves it."""
+    """Return the ratio from the change of the first message of the broken copy alone."""
     further = first_change(fault.broken(case.calibrated), case) / first_change(
         case.calibrated, case
     )
@@ -178,7 +183,7 @@ def attained(fault, case, delta) -> float:
 
 
 def first_release(case) -> Release:
-    """One message as one mechanism, record included."""
+    """Return one message as one release without sampling."""
     release = case.calibrated.releases(case.problem, case.network, case.horizon)[0]
     if release.mechanism == "pure":
         moved, scales, _ = case.calibrated.losses(case.problem, case.network, case.horizon)
@@ -190,7 +195,7 @@ def first_release(case) -> Release:
 
 
 class Silent(Streams):
-    """Streams whose noise is 0."""
+    """Random streams whose noise is 0."""
 
     def draw(self, purpose, law, shape, name=""):
         return super().draw(purpose, law, shape, name) * (purpose != "noise")
@@ -201,8 +206,7 @@ class Silent(Streams):
 
 
 def first_change(algorithm, case) -> float:
-    """How far the neighbour moves the first message that it moves, when nothing is noised; the
-    largest of some batches."""
+    """Return the largest change, over some batches, of the first differing noiseless message."""
     one, other = (
         quietly(algorithm, problem, case.network) for problem in (case.problem, case.neighbour)
     )
@@ -227,6 +231,6 @@ def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
 
 
 def epsilon(algorithm, case, delta: float) -> float:
-    """By the accountant, at a delta of its own."""
+    """Return epsilon of an algorithm by the accountant."""
     releases = algorithm.releases(case.problem, case.network, case.horizon)
     return float(account(releases, delta).epsilon)
