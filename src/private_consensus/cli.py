@@ -350,9 +350,9 @@ def _emit(options, contents: Mapping[str, Any], *output: str | Table) -> None:
     options : Namespace
         Options of the command; ``json`` selects JSON.
     contents : mapping
-        The result for JSON.
+        The result as values for JSON.
     *output : str or Table
-        The result for a reader.
+        The result as lines and tables.
     """
     if options.json:
         print(to_json(contents))
@@ -506,7 +506,7 @@ def _run(options) -> None:
 def _run_output(
     setting: tuple, mean_values: pl.DataFrame, contents: Mapping[str, Any]
 ) -> list[str | Table]:
-    """Return setting, measurements and privacy of a run for a reader."""
+    """Return setting, measurements and privacy of a run as lines and tables."""
     metric, epsilon = contents["metric"], contents["epsilon"]
     rows = mean_values[_log_spaced(mean_values.height, 12)]
     measurements = _table(

@@ -117,7 +117,7 @@ class Advice(Strict):
 
 
 def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]:
-    """Return the sentences of a file.
+    """Read questions and their tests from a file.
 
     Parameters
     ----------

@@ -61,7 +61,7 @@ class CellConditions:
 
 @dataclass(frozen=True)
 class Cell:
-    """Environment and budget.
+    """Cell of the comparison: conditions of the agents, and privacy budget.
 
     Parameters
     ----------

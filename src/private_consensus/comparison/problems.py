@@ -197,7 +197,7 @@ class Pool(ABC):
 
     @property
     def start(self) -> np.ndarray | None:
-        """Starting point that depends on no record; None for 0."""
+        """Starting point that depends on no record; None for the zero vector."""
         return None
 
     @property
@@ -503,7 +503,7 @@ def _blocks(models: int, records: int) -> list[slice]:
 def shared_out(
     pool: Pool, parameters: Mapping[str, Any], agents: int, streams: Streams
 ) -> np.ndarray:
-    """Return the rows of each agent in each run, [runs, agents, max_records].
+    """Partition the records of a pool among the agents, separately in each run.
 
     Parameters
     ----------
@@ -520,7 +520,7 @@ def shared_out(
     Returns
     -------
     ndarray of int, shape (runs, agents, max_records)
-        Padded with ``UNUSED``.
+        Rows of each agent, padded with ``UNUSED``.
     """
     labels = pool.labels
     generators = streams.generators("data", "partition")

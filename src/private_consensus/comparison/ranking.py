@@ -321,7 +321,7 @@ def observer_of(table: pl.DataFrame, methods: Sequence[str]) -> str:
 
 
 def standings(table: pl.DataFrame, observer: str) -> tuple[Ranking, list[Standing]]:
-    """Return mean ranks for an observer with counted tuning, and the standing of each method.
+    """Rank the methods for an observer, with tuning counted in the budget.
 
     Cells whose budget is too small for the data are omitted (:mod:`.baselines`).
 

@@ -197,7 +197,7 @@ def submission(path: str | Path, design: ComparisonDesign) -> Submission:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Read a manifest, and require the bytes that :func:`write_submission` writes."""
+    """Read a manifest, and refuse one that differs from what :func:`write_submission` writes."""
     with readable(path):
         content = path.read_bytes()
         try:

@@ -436,7 +436,7 @@ def _sum_of_losses(laws, step: float, spare: float) -> tuple[int, np.ndarray, fl
 
 
 def _span(laws, step: float, spare: float) -> tuple[int, int]:
-    """Return multiples of ``step`` that enclose a sum of losses.
+    """Return the smallest and largest multiple of ``step`` for a sum of losses.
 
     On either side the sum lies outside with probability ``spare`` at most: Chernoff's bound,
     minimised over some exponents.

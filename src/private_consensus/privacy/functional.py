@@ -69,12 +69,12 @@ class Sensitivity:
 
     @property
     def l1(self) -> float:
-        r"""Twice the l1 norm of the largest record, :math:`2(\|v\|_1\sqrt d + d/8)`."""
+        r"""l1 sensitivity of all coefficients, :math:`2(\|v\|_1\sqrt d + d/8)`."""
         return self._linear_l1(self.dim) + 2 * self.dim / 8
 
     @property
     def l2(self) -> float:
-        r"""Largest l2 change, attained for ordered coefficients.
+        r"""l2 sensitivity of all coefficients; it is attained for ordered coefficients.
 
         .. math:: \Delta_2^2 = \max_{v,v'} |v|^2 + |v'|^2 + \tfrac{\kappa}{32}
             + \max_{0 \le u \le 1} \bigl(-2 v \cdot v'\,u - \tfrac{\kappa}{32} u^2\bigr)

@@ -137,7 +137,7 @@ class RandomCount:
         return self.mu
 
     def attained(self) -> tuple[tuple[float, float, float], ...]:
-        r"""Return the loss distribution: K releases are one of :math:`\sqrt K\mu`."""
+        r"""Return the loss distribution; K releases are one release with :math:`\sqrt K\mu`."""
         counted = enumerate(self.probabilities)
         return tuple((p, 1.0, float(np.sqrt(k)) * self.mu) for k, p in counted if p > 0)
 

@@ -588,7 +588,7 @@ def zhu_wang(order: int, rate: Any, mu: Any) -> np.ndarray:
 
 
 def _power(j, mu: float):
-    """Return (j-1) epsilon(j) of zCDP noise."""
+    """Return (j - 1) epsilon(j), with the Renyi divergence epsilon(j) of mu^2/2-zCDP noise."""
     return (j - 1) * j * mu**2 / 2
 
 

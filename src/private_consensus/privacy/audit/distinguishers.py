@@ -43,7 +43,7 @@ _MAX_FITTED_RUNS = 1_500  # largest number of runs for fitting, per data set
 def fit_distinguishers(
     features_one: np.ndarray, features_other: np.ndarray, seed: int
 ) -> dict[str, Scorer]:
-    """Fit scores of runs that distinguish the two data sets.
+    """Fit discriminants and classifiers that distinguish runs on D from runs on its neighbour D'.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def fit_distinguishers(
     Returns
     -------
     dict of str to callable
-        By name, from features [runs, features] to scores [runs].
+        Map from features [runs, features] to scores [runs], by name.
     """
     features_one, features_other = (
         features_one[:_MAX_FITTED_RUNS],

@@ -48,7 +48,7 @@ class Changes(ABC):
 
     @abstractmethod
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+        r"""Return a lower and an upper bound on :math:`\mu^2` over all allowed changes.
 
         Parameters
         ----------
@@ -74,7 +74,7 @@ class Constant(Changes):
         return per_round(self.size, horizon, "changes.size")[:, None].copy()
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+        r"""Return a lower and an upper bound on :math:`\mu^2` over all allowed changes.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class Once(Changes):
         return list(self.basis(horizon))
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+        r"""Return a lower and an upper bound on :math:`\mu^2` over all allowed changes.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Free(Changes):
     """
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+        r"""Return a lower and an upper bound on :math:`\mu^2` over all allowed changes.
 
         Parameters
         ----------
@@ -168,7 +168,7 @@ class Cyclic(Changes):
         return [np.where(phases == s, sizes, 0.0) for s in range(min(self.period, horizon))]
 
     def maximum(self, matrix: np.ndarray, radius: float) -> tuple[float, float]:
-        r"""Return bounds on the largest :math:`\mu^2` from below and above.
+        r"""Return a lower and an upper bound on :math:`\mu^2` over all allowed changes.
 
         Parameters
         ----------

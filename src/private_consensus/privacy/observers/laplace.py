@@ -148,7 +148,7 @@ def _smallest_eigenvalue(view: LinearView) -> float:
 def _shifted(
     noise: np.ndarray, view: LinearView, smallest: float, index: int, change: int
 ) -> float:
-    """Return the feasible value of the program for one basis change of one target agent."""
+    """Return the cost of a shift of the noise that hides one change of one target agent."""
     response, size = view.response[:, index, change], view.response_magnitude[:, index, change]
     return _program(noise, response, size, view.relative_error, smallest)
 

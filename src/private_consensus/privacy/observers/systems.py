@@ -33,7 +33,7 @@ SPARSE_FROM = 200
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """Round of a linear algorithm of N agents.
+    """Round of a linear algorithm of N agents: update of states, messages and their receivers.
 
     Parameters
     ----------
