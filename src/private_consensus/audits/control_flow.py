@@ -71,10 +71,10 @@ def _failed(
     streams = AuditStreams.labelled("replay", 2, seed)
     try:
         run_traced(algorithm, attack.pair[1], attack.network, streams, horizon, attack.agent)
-    except Exception as own:  # code from outside may raise anything
+    except Exception as exception:  # code from outside may raise anything
         text = (
             f"the execution ends with an error on one of two data sets that differ in a record of "
-            f"agent {attack.agent} ({type(own).__name__}: {own})"
+            f"agent {attack.agent} ({type(exception).__name__}: {exception})"
         )
         return CheckReport((Finding(DIFFERS, text),), sites=(SITE,))
     reason = f"the execution with equal messages failed ({error})"

@@ -27,7 +27,7 @@ from private_consensus.privacy import Budget
 AGENTS, HORIZON, RECORDS = 3, 3, 20
 PURE, APPROXIMATE, TWO_POINT = Budget(4.0), Budget(2.0, 1e-4), Budget(0.9, 1e-2)
 ROUNDS = {"a0": 1.0, "e0": 1.0, "eta": 1e-4, "grid": "open"}
-"""Steps below 1, and a grid that is fine beside the noise."""
+"""Settings with step sizes below 1 and a grid that is fine compared with the noise."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def examples(*names: str) -> list[Example]:
     Raises
     ------
     InvalidInput
-        For an algorithm without one: it is not private, claims nothing, or names no problem.
+        For an algorithm without an example: it is not private, or its module names no problem.
     """
     return [_maker(name)(name) for name in names or _EXAMPLES]
 
@@ -75,7 +75,7 @@ def _stated(name: str, example: Any) -> Maker:
     Raises
     ------
     InvalidInput
-        Names the key of the example and what it has to be.
+        For a wrong key or value of the example.
     """
     stated = {"problem": example} if isinstance(example, str) else example
     if not isinstance(stated, Mapping) or stated.get("problem") not in PROBLEMS:

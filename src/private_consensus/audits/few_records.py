@@ -28,8 +28,17 @@ EXACT = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class FewRecords(LogisticRegression):
-    """Features [agents, distinct, dim]; ``counts[distinct]`` copies of each, ``total`` records in
-    all, of which those that are not counted are rows of zeros."""
+    """Logistic regression with repeated records that are stored once.
+
+    Parameters
+    ----------
+    features, labels : ndarray, shape (agents, distinct, dim) and (agents, distinct)
+        Distinct records of each agent.
+    counts : ndarray, shape (distinct,)
+        Number of copies of each distinct record.
+    total : int
+        Number of records per agent; records that are not counted are rows of zeros.
+    """
 
     counts: np.ndarray = field(default_factory=lambda: np.ones(1))
     total: int = 1
@@ -153,7 +162,9 @@ class FewRecords(LogisticRegression):
         start: np.ndarray,
         tolerance: np.ndarray | float | None = None,
     ) -> np.ndarray:
-        """Newton's method in the coefficients s, each step halved until the objective falls.
+        """Compute proximal points by Newton's method in the coefficients s.
+
+        Each step is halved until the objective decreases.
 
         Parameters
         ----------
@@ -177,12 +188,12 @@ class FewRecords(LogisticRegression):
 
     @cached_property
     def _holders(self) -> int:
-        """Return the agents up to the last one with a non-empty record; the others stay at b."""
+        """Number of agents up to the last one with a non-empty record; the others stay at b."""
         return 1 + int(np.flatnonzero(self._signed.any((-2, -1))).max(initial=0))
 
     @cached_property
     def _gram(self) -> np.ndarray:
-        """Return the Gram matrices of the agents' records, for agents with non-empty records."""
+        """Gram matrices of the agents' records, for agents with non-empty records."""
         rows = self._signed[: self._holders]
         return np.einsum("nkd,nld->nkl", rows, rows)
 

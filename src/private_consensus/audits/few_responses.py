@@ -1,8 +1,8 @@
 """Lasso in which one record of one agent is not empty.
 
-Records without features and responses have no gradient at any point: the sums over records have
-one summand, and are the same numbers. The agents without a record have a minimiser that one step
-finds.
+Records without features and responses have no gradient at any point. Sums over records therefore
+have one term, and equal the sums over all records. One step finds the minimisers of agents without
+a record.
 """
 
 from __future__ import annotations
@@ -16,8 +16,17 @@ from private_consensus.core.problems.lasso import Lasso
 
 @dataclass(frozen=True)
 class FewResponses(Lasso):
-    """Features [1, agents, 1, dim] and responses [1, agents, 1], not zero for ``agent`` only;
-    ``total`` records per agent."""
+    """Lasso whose only non-empty record is stored once.
+
+    Parameters
+    ----------
+    features, responses : ndarray, shape (1, agents, 1, dim) and (1, agents, 1)
+        Zero except for ``agent``.
+    total : int
+        Number of records per agent.
+    agent : int
+        Agent with the non-empty record.
+    """
 
     total: int = 1
     agent: int = 0

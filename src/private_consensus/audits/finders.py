@@ -33,9 +33,9 @@ SCALES = (0.0, 10.0)
 """Factors of the observed parameter in backgrounds of linear observations."""
 
 Background = tuple[np.ndarray, ...]
-"""Arrays of all agents' records; a universe says which."""
+"""Arrays of all agents' records, such as features and labels; they depend on the universe."""
 Record = tuple[Any, ...]
-"""One record in the parts of a background."""
+"""One record: one entry for each array of a background."""
 
 
 class Pair(NamedTuple):

@@ -45,15 +45,15 @@ MAX_UNITS = 4_000
 MAX_NUMBERS = 16_000_000
 """Largest number of responses."""
 NUMBERS_AT_ONCE = 4_000_000
-"""Numbers in the messages of the runs that are executed simultaneously."""
+"""Largest number of message entries of the runs that are executed simultaneously."""
 MAX_EXCHANGES = 12
 """Exchanges per iteration that are recorded."""
 FAR = 8.0
-"""Largest draw, in units, up to which messages have to be affine."""
+"""Largest draw, in units of its scale, for which messages must be affine."""
 AFFINE = 1e-4
 """Relative error of the affine prediction; float32 arithmetic has 1e-6."""
 STEP_OF_NEWTON = 1e-2
-"""Difference of draws for the response of messages that are not affine."""
+"""Step of the difference quotient for messages that are not affine."""
 PRECISION = 1e-10
 """Relative accuracy of responses in float64."""
 NEWTON_STEPS, CHORD_STEPS = 8, 40
@@ -62,7 +62,7 @@ ROUGH, AVERAGED = 0.5, 300
 REMAINING, SIZES = 24, (1.0, FAR, 1e3)
 """Number of draws that test whether a message has noise, and their sizes in deviations."""
 LEAK = 1e-6
-"""Smallest difference that no noise explains, in deviations of the noise in its row."""
+"""Smallest reported difference without explaining noise, in deviations of the row's noise."""
 FINE = 1e-10
 """Difference at which Newton's method ends; in float32 it ends below :data:`CONVERGED`."""
 CONVERGED = 1e-5
@@ -74,8 +74,7 @@ CONTINUOUS = 0.9
 
 
 class Draws(NamedTuple):
-    """Array of standard random numbers: its distribution, shape and offset among all random
-    numbers.
+    """Array of unit draws: distribution, shape, and offset among all unit draws.
 
     ``iteration`` counts the arrays of one stream from 1.
     """
@@ -88,7 +87,7 @@ class Draws(NamedTuple):
 
 @dataclass
 class Layout:
-    """All arrays of unit draws that an execution takes, by stream and position in it."""
+    """All arrays of unit draws of an execution, by stream and position in the stream."""
 
     draws: dict[tuple[int, int], Draws] = field(default_factory=dict)
     uncontrolled: set[str] = field(default_factory=set)
@@ -586,7 +585,7 @@ class Shift(NamedTuple):
     Parameters
     ----------
     units : ndarray, shape (units,)
-        The shortest such draws.
+        Draws with the smallest norm.
     unexplained : ndarray, shape (rows,)
         Difference of the messages that no draws explain, in deviations of the row's noise; infinite
         where the row has no noise.
@@ -622,7 +621,7 @@ def shift(near: Response, change: np.ndarray) -> Shift:
     ----------
     near : Response
     change : ndarray, shape (rows,)
-        Wanted change of each message.
+        Required change of each message entry.
 
     Returns
     -------

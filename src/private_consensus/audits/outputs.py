@@ -236,7 +236,7 @@ def pairs_of_outputs(
 
 @np.errstate(divide="ignore", invalid="ignore")
 def output_changes(algorithm: Algorithm, attack: Attack, horizon: int) -> dict[str, float]:
-    """Return how far the outputs of two runs with equal draws differ, relative to their size.
+    """Return the differences of the outputs of two runs with equal draws, relative to their size.
 
     Parameters
     ----------

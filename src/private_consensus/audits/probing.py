@@ -255,7 +255,7 @@ def _located_pairs(
 
 
 Scored = tuple[float, Attack]
-"""A difference of messages, and the pair that causes it."""
+"""Difference of messages, and the pair of data sets that causes it."""
 
 
 def _ranked(score: Callable[[Attack], float], candidates: Iterable[Attack]) -> list[Scored]:
@@ -305,7 +305,7 @@ def _searched(
 
 @np.errstate(divide="ignore", invalid="ignore")
 def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> float:
-    """Return how far the messages of two runs with equal draws differ, relative to the noise.
+    """Return the difference of the messages of two runs with equal draws, over the noise scale.
 
     Parameters
     ----------
@@ -317,7 +317,8 @@ def coupled_difference(algorithm: Algorithm, attack: Attack, horizon: int) -> fl
     Returns
     -------
     float
-        Without noise, plus the same with equal noise; infinite if the numbers of messages differ.
+        Sum of the differences without noise and with equal noise; infinite if the numbers of
+        messages differ.
     """
     difference = 0.0
     for streams in (

@@ -30,19 +30,19 @@ from .streams import AuditStreams
 
 RELEASED, LINKS = "released", "links"
 MESSAGES = (RELEASED, LINKS)
-"""Outputs that are messages themselves."""
+"""Names of outputs that are messages."""
 LOUDNESS = 1e3
 """Factor of loud noise. A comparison with such noise is decided by the noise alone."""
 TINY = 1e-12
 RANDOM = ("noise", "sampling")
-"""Purposes of random numbers that may hide data."""
+"""Purposes of random numbers on which privacy relies."""
 MAX_NEWTON_DIM = 12
-"""Coordinates up to which noise that enters a minimisation is computed by Newton's method."""
+"""Largest dimension for which noise in a minimisation is computed by Newton's method."""
 NEWTON_STEPS = 12
 UNEVEN = 8.0
 """Largest change of noise with which it is tested whether messages are affine in the noise."""
 MAX_JOINT = 24
-"""Noise vectors up to which the noise of all agents is solved for jointly."""
+"""Largest number of noise vectors for which the noise of all agents is solved for jointly."""
 LEAST_EFFECT = 1e-6
 """Relative effect of a record that is attributed to the record and not to rounding."""
 CLOSE = 1e-7
@@ -214,9 +214,9 @@ class Trace:
     lines : dict
         By iteration, the executed lines of the algorithm's own modules.
     shifts : dict
-        By iteration, by how much the unit noise of the agent had to change, [runs, dim].
+        By iteration, the required change of the agent's unit noise, [runs, dim].
     calls : list
-        Iterations of which the algorithm showed something, in order.
+        Iterations for which the algorithm returned observables, in order.
     """
 
     outputs: dict[tuple[str, Any], np.ndarray] = field(default_factory=dict)
@@ -233,7 +233,7 @@ class Trace:
     is_weak: bool = False
 
     def sampled_release(self, t: int) -> np.ndarray | None:
-        """Return what is released in iteration ``t`` with the sampled noise."""
+        """Return the message of iteration ``t`` with the sampled noise."""
         return self.bare.get(t, self.outputs.get((RELEASED, t)))
 
     @property
@@ -248,11 +248,11 @@ class _TraceRecorder:
     Parameters
     ----------
     rows : int or slice
-        The agents whose messages are replayed.
+        Agents whose messages are replayed.
     exchanges : Exchanges
-        Those of the network.
+        Values that pass through the network.
     source : Trace, optional
-        The execution whose messages are replayed.
+        Execution whose messages are replayed.
     """
 
     def __init__(self, rows: int | slice, exchanges: Exchanges, source: Trace | None = None):

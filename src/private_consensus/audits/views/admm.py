@@ -30,7 +30,7 @@ from private_consensus.privacy.observers.systems import Broadcast
 class _Update(NamedTuple):
     """Coefficients of x': matrix of x [N, N], and vectors [N] of dual, input and noise."""
 
-    own: np.ndarray
+    primal: np.ndarray
     dual: np.ndarray
     gain: np.ndarray
     noise: np.ndarray
@@ -82,7 +82,7 @@ def quadratic_system(
     for t in range(1, horizon + 1):
         update = _update(algorithm, curvature, network, t)
         from_dual = np.diag(update.dual)
-        moved = np.hstack([update.own + from_dual @ (zeta * lap), from_dual])
+        moved = np.hstack([update.primal + from_dual @ (zeta * lap), from_dual])
         transition = np.vstack([moved, np.hstack([zeta * lap, np.eye(n)])])
         inputs = np.vstack([np.diag(update.gain), none])
         noise = np.vstack([np.diag(update.noise), none])

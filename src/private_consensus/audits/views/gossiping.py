@@ -143,14 +143,14 @@ def pairwise_noise(
     -------
     LinearSystem
     """
-    own_noise_scale = float(algorithm.eta * algorithm.noise.scale)
-    pair = own_noise_scale * float(np.reshape(algorithm.pair_ratio(network), -1)[0])
+    agent_noise_scale = float(algorithm.eta * algorithm.noise.scale)
+    pair = agent_noise_scale * float(np.reshape(algorithm.pair_ratio(network), -1)[0])
     eta = float(algorithm.eta)
     return decor(
         network.mixing,
         horizon,
         gain=eta,
-        own_noise=own_noise_scale,
+        own_noise=agent_noise_scale,
         pair_noise=pair,
         kept=point_factor,
     )
