@@ -34,7 +34,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Gossip(Iterative):
-    """Values noised once, then averaged: the toy of the page on adding an algorithm."""
+    """Gossip averaging of values with noise added once, as in the page on adding an algorithm."""
 
     sigma: float = 0.0
 
@@ -66,7 +66,7 @@ def astuple(budget):
 
 @dataclass(frozen=True, kw_only=True)
 class HalfNoise(Gossip):
-    """Half of the noise that its releases declare."""
+    """Gossip with half of the declared noise."""
 
     def start(self, problem, network, streams, settings):
         return Gossip.start(
@@ -76,7 +76,7 @@ class HalfNoise(Gossip):
 
 @dataclass(frozen=True, kw_only=True)
 class Whispering(Gossip):
-    """The exact values are mixed beside the noised ones."""
+    """Gossip that also mixes the exact values."""
 
     def step(self, state, problem, network, draw, t):
         network.mix(np.array(problem.means)[None])
@@ -85,7 +85,7 @@ class Whispering(Gossip):
 
 @dataclass(frozen=True, kw_only=True)
 class Seeded(Gossip):
-    """The same noise in every run and both worlds."""
+    """Gossip with equal noise in all runs and on both data sets."""
 
     def start(self, problem, network, streams, settings):
         unit = np.random.default_rng(0).standard_normal((problem.n_agents, problem.dim))
@@ -161,7 +161,7 @@ def test_what_cannot_be_audited_is_said_before_anything_runs(changes, key):
 
 
 def choosy_messages(scale):
-    """Noise at a site where messages are sent only if their noise is kind, [worlds, ...]."""
+    """Return noise of a site whose messages are sent for large noise only, [data sets, ...]."""
     random = generator(4, "choosy")
     noise = random.standard_normal((2, 300, 3, 3, 2))
     kind = noise.sum(-1, keepdims=True) > -0.5
@@ -170,7 +170,7 @@ def choosy_messages(scale):
 
 @pytest.mark.parametrize(("scale", "kind"), [(1.0, None), (0.5, "too small"), (2.0, "too large")])
 def test_noise_that_decides_what_is_sent_is_not_taken_for_all_noise(scale, kind):
-    """What is sent because its noise was kind has another law, and is no finding."""
+    """Noise that selects its own messages has another distribution, which is no finding."""
     site = NoiseSite("message", "gaussian", np.ones(()), "l2", np.ones(3), selected=True)
     none = np.zeros((300, 0))
     worlds = [
@@ -261,7 +261,7 @@ def rows(agents):
 
 @pytest.mark.parametrize(("sent", "flagged"), [(2, False), (3, True)])
 def test_more_messages_than_declared_are_a_finding(sent, flagged):
-    """Of four iterations two may be observed; they alone are compared with the releases."""
+    """Two of four iterations are observed, and only these are compared with the releases."""
     noise = np.ones((30, 4, 2, 3))
     noise[:, sent:] = np.nan
     none = np.zeros((30, 0))

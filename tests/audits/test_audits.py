@@ -36,7 +36,7 @@ def audit(**changes):
 
 
 def claim(**changes):
-    """An audit before the table decides it."""
+    """Return the row of an audit before the decision for the whole table."""
     values = {
         "confidence": 0.9999, "p_value": 1.0, "differs": False, "unproven": False, "testable": True,
         "findings": "", "refutation": "", "notes": "", "untested": "", "flagged": False,
@@ -91,7 +91,7 @@ def test_what_differs_from_its_declaration_is_no_longer_proven_and_says_why():
 
 
 def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code():
-    """Six settings of two variants, of which one was audited."""
+    """Return rows of six settings of two variants; one setting was audited."""
     settings = [
         setting(variant=variant, claimed=claimed, accounted=claimed)
         for variant in ("main", "other") for claimed in (1.0, 2.0, 4.0)
@@ -112,7 +112,7 @@ def test_settings_that_were_not_audited_inherit_a_difference_from_the_same_code(
 
 
 def test_the_table_of_audits_decides_at_its_own_level():
-    """Holm's method, on what the findings of all audits leave of the level."""
+    """Holm's method uses the error level that remains after the findings of all audits."""
     rows = [
         claim(p_value=1e-6, bound=2.0), claim(p_value=3e-3, bound=1.2, refutation="it needs 1.2"),
         *[claim() for _ in range(8)],
@@ -128,7 +128,7 @@ def test_the_table_of_audits_decides_at_its_own_level():
 
 
 def test_the_findings_of_all_audits_and_the_claims_share_the_level():
-    """p of 0.0095 is at most 0.01, and not at most 0.01 - 1e-3 of the findings."""
+    """A p-value of 0.0095 is above the remaining level, 0.01 minus 1e-3 for the findings."""
     assert decided([claim(p_value=9.5e-3, confidence=0.999)], 0.01)[0]["contradicted"] is False
     assert decided([claim(p_value=9.5e-3, confidence=0.9999)], 0.01)[0]["contradicted"] is True
     with pytest.raises(InvalidInput, match=r"audits\.confidence"):
@@ -177,7 +177,7 @@ def test_a_single_run_speaks_for_a_setting_of_an_audit_by_experiment():
 
 
 def test_a_row_of_canaries_states_the_level_and_delta_it_was_computed_at():
-    """Its experiment has no axis of delta; the budget's is in the result."""
+    """Without an axis of delta in the experiment, the result has the delta of the budget."""
     numbers = {
         "bound_gradients": 1.8, "formula": 1.5, "p_value_gradients": 2e-4, "bound_delta": 1e-5,
         "bound_confidence": 0.999,

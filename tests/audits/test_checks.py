@@ -13,13 +13,13 @@ RUNS, ROUNDS, AGENTS, DIM = 300, 4, 2, 5
 
 
 def world(noise):
-    """Nothing but noise that was recovered."""
+    """Return evidence that contains recovered noise only."""
     none = np.zeros((RUNS, 0))
     return Evidence(None, none, none, {}, {"message": noise}, None, None, ROUNDS, ROUNDS)
 
 
 def one_coordinate_each(seed, repeat):
-    """One coordinate of each vector has noise; with ``repeat`` round 3 has that of round 1."""
+    """Return noise in one coordinate per vector; with ``repeat``, round 3 repeats round 1."""
     random = generator(seed, "one coordinate")
     values = random.standard_normal((RUNS, ROUNDS, AGENTS, 1))
     if repeat:
@@ -40,7 +40,7 @@ def test_noise_of_one_coordinate_a_round_is_compared_between_rounds(repeat):
 @pytest.mark.parametrize("decisive", [False, True])
 @pytest.mark.parametrize("recovered", [2, ROUNDS])
 def test_iterations_whose_noise_was_not_recovered_are_listed(recovered, decisive):
-    """They decide the verdict if the exact costs do not cover all agents either."""
+    """Unrecovered noise decides the verdict unless the exact costs cover all agents."""
     site = NoiseSite("message", "gaussian", np.ones((ROUNDS, 1, 1)), "l2", np.ones(ROUNDS))
     exact = CheckReport(untested=(Untested("noise in the messages of agent 0", "", decisive),))
     noise = generator(3, "first rounds").standard_normal((RUNS, recovered, AGENTS, DIM))

@@ -18,7 +18,7 @@ OWN = np.random.default_rng(0)
 
 @dataclass(frozen=True, kw_only=True)
 class OwnNoise(LocalTraining):
-    """Its noise is of a generator of its own."""
+    """Algorithm whose noise comes from a generator without the given seed."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, OWN.standard_normal(draw.shape), t)
@@ -26,7 +26,7 @@ class OwnNoise(LocalTraining):
 
 @dataclass(frozen=True, kw_only=True)
 class MeanOverRuns(LocalTraining):
-    """Runs hear each other."""
+    """Algorithm whose runs depend on each other."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -35,7 +35,7 @@ class MeanOverRuns(LocalTraining):
 
 @dataclass(frozen=True, kw_only=True)
 class FirstOfBatch(LocalTraining):
-    """All settings take the step of the first."""
+    """Algorithm that uses the step size of the first setting for all settings."""
 
     def step(self, state, problem, network, draw, t):
         eta = np.full_like(self.eta, np.ravel(self.eta)[0])
@@ -44,7 +44,7 @@ class FirstOfBatch(LocalTraining):
 
 @dataclass(frozen=True, kw_only=True)
 class Silent(LocalTraining):
-    """It declares noise and adds none."""
+    """Algorithm that declares noise and adds none."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, 0.0 * draw, t)

@@ -21,7 +21,7 @@ from toys import NoisyRounds, calibrated, mean_attack, registry_attacks
 
 @dataclass(frozen=True, kw_only=True)
 class Capped(NoisyRounds):
-    """Declares at most ``limit`` releases and does not stop."""
+    """Algorithm that declares at most ``limit`` releases and does not stop."""
 
     limit: int = positive_integer(10)
 
@@ -32,7 +32,7 @@ class Capped(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Declared(NoisyRounds):
-    """Declares at most eight releases, by a helper."""
+    """Algorithm that declares at most eight releases, by a helper function."""
 
     def releases(self, problem, network, horizon):
         count = eight_at_most(horizon)
@@ -45,7 +45,7 @@ def eight_at_most(number):
 
 @dataclass(frozen=True, kw_only=True)
 class Quiet(NoisyRounds):
-    """Has no noise after iteration 5."""
+    """Algorithm without noise after iteration 5."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, draw if t <= 5 else 0.0 * draw, t)
@@ -53,7 +53,7 @@ class Quiet(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Periodic(NoisyRounds):
-    """Computes with data in every seventh iteration."""
+    """Algorithm that uses data in every seventh iteration."""
 
     every: int = positive_integer(7)
 
@@ -67,7 +67,7 @@ class Periodic(NoisyRounds):
 
 
 class Counted(NamedTuple):
-    """Messages, and how many an agent has sent."""
+    """Messages, and the number of messages that each agent has sent."""
 
     x: np.ndarray
     sent: np.ndarray
@@ -75,7 +75,7 @@ class Counted(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Counting(NoisyRounds):
-    """Stops after ``budget`` messages, which it counts in its state."""
+    """Algorithm that stops after ``budget`` messages, which it counts in its state."""
 
     budget: int = positive_integer(9)
 
@@ -122,7 +122,7 @@ def test_a_limit_that_is_not_reached_is_reported():
 
 @dataclass(frozen=True, kw_only=True)
 class Miscounting(Counting):
-    """Does not count its messages, so that it sends more of them than ``budget``."""
+    """Algorithm that does not count its messages and sends more than ``budget``."""
 
     def step(self, state, problem, network, draw, t):
         after = NoisyRounds.step(self, state, problem, network, draw, t).x

@@ -47,7 +47,7 @@ def mean_estimation():
 
 
 def worlds(name, budget=None, horizon=3, problem=None, runs=RUNS, **parameters):
-    """What is observed on both data sets, and the calibrated algorithm."""
+    """Return the evidence of both data sets, and the calibrated algorithm."""
     problem = problem or regression()
     budget = budget or Budget(np.inf, 0.0)
     algorithm = algorithms.load(name)(**parameters).calibrate(budget, problem, ring(), horizon)
@@ -259,7 +259,7 @@ def test_neighbours_differ_in_one_record_and_by_no_more_than_it_may():
 
 
 def test_two_rows_that_all_other_records_push_apart_move_more_than_a_label_does():
-    r"""A label moves the gradient by w at every point; two rows by up to 2w far out."""
+    r"""A label changes the gradient by w at every point; two rows change it by up to 2w."""
     problem = regression()
     changes = []
     for attack in attacks(problem, ring(), None, nearby=True):
@@ -342,7 +342,7 @@ def test_a_batch_that_is_taken_again_with_the_noise_that_was_found_sends_what_wa
 
 @pytest.mark.parametrize("name", ["a threshold on neighbours", "some coordinates"])
 def test_noise_of_the_first_runs_is_that_of_all_runs_cut(monkeypatch, name):
-    """They are explained alone, with what all runs drew for them."""
+    """The noise of the first runs is recovered with the draws of these runs."""
     algorithm, parameters = KNOWN[name]
     problem, runs = regression(), 120
     algorithm = algorithms.load(algorithm)(**parameters)

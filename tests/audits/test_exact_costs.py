@@ -25,7 +25,7 @@ BUDGET, DELTA = Budget(3.0, 1e-5), 1e-5
 
 
 class State(NamedTuple):
-    """Messages, and the noise of the iteration before, [settings, runs, agents, dim]."""
+    """Messages, and noise of the preceding iteration, [settings, runs, agents, dim]."""
 
     x: np.ndarray
     before: np.ndarray
@@ -82,7 +82,7 @@ def ring():
 
 
 def cost(algorithm, problem=None, network=None, horizon=HORIZON, most=None):
-    """The report of an algorithm, calibrated, on all pairs or on the first pairs of agent 0."""
+    """Return the report for a calibrated algorithm, on all pairs or on those of agent 0."""
     problem, network = problem or means(), network or ring()
     noisy = algorithm.calibrate(BUDGET, problem, network, horizon)
     releases = noisy.releases(problem, network, horizon)
@@ -112,7 +112,7 @@ class Scaled(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Reused(Descent):
-    """The noise of the iteration before in even iterations."""
+    """Descent that repeats the noise of the preceding iteration in even iterations."""
 
     def noise(self, draw, state, problem, t):
         return state.before if t % 2 == 0 else draw
@@ -120,7 +120,7 @@ class Reused(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Cancelled(Descent):
-    """Noise that the third message takes back from the second."""
+    """Descent whose third message subtracts the noise of the second."""
 
     def noise(self, draw, state, problem, t):
         return -state.before if t == 3 else draw
@@ -128,7 +128,7 @@ class Cancelled(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Common(Descent):
-    """One draw for all agents."""
+    """Descent with one draw for all agents."""
 
     def noise(self, draw, state, problem, t):
         return np.broadcast_to(draw[..., :1, :], draw.shape)
@@ -136,7 +136,7 @@ class Common(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoordinate(Descent):
-    """One draw for all coordinates."""
+    """Descent with one draw for all coordinates."""
 
     def noise(self, draw, state, problem, t):
         return draw[..., :1] * np.array([1.0, -1.0, 1.0])
@@ -144,7 +144,7 @@ class OneCoordinate(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Reporting(Descent):
-    """The exact gradient as an output."""
+    """Descent that returns the exact gradient as an output."""
 
     def observables(self, state, problem, t):
         return {"released": state.x, "slope": problem.gradient(state.x)}
@@ -152,7 +152,7 @@ class Reporting(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredReport(Reporting):
-    """The same, declared internal."""
+    """Descent that returns the exact gradient as an output that is declared internal."""
 
     internal_outputs = ("internal", "slope")
 
@@ -276,7 +276,7 @@ class OwnGenerators(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class SilentGenerators(OwnGenerators):
-    """The same, without noise for agent 2."""
+    """Descent with generators of the runs, without noise for agent 2."""
 
     def noise(self, draw, state, problem, t):
         return draw * (np.arange(AGENTS) != 2)[:, None]
@@ -547,7 +547,7 @@ class Sampled(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRobin(Sampled):
-    """Every fifth record, in turn."""
+    """Sampling of every fifth record in a cycle."""
 
     def taken(self, coins, t):
         return np.broadcast_to(np.arange(coins.shape[-1]) % 5 == (t - 1) % 5, coins.shape)
@@ -555,7 +555,7 @@ class RoundRobin(Sampled):
 
 @dataclass(frozen=True, kw_only=True)
 class CommonCoin(Sampled):
-    """One coin for all records."""
+    """Sampling that includes all records or none."""
 
     def taken(self, coins, t):
         return np.broadcast_to(coins[..., :1] < self.rate, coins.shape)
@@ -704,7 +704,7 @@ def test_the_shift_of_a_clipped_value_is_that_of_the_value():
 
 
 def test_an_execution_up_to_an_iteration_takes_no_later_step():
-    """Its messages are the first messages of a whole execution."""
+    """A shortened execution has the first messages of a whole execution."""
     steps = []
 
     @dataclass(frozen=True, kw_only=True)
@@ -763,13 +763,13 @@ class ExactAfterThreshold(Thresholded):
 
 
 def test_exact_messages_after_a_threshold_do_not_pass():
-    """No draw of noise enters them, and no shift of the noise explains them."""
+    """Exact gradient steps contain no noise, so that no shift of the noise explains them."""
     report = cost(ExactAfterThreshold(), logistic(), horizon=2, most=1)
     assert report.findings or any(part.decisive for part in report.untested)
 
 
 def test_a_shift_below_declared_laplace_releases_needs_no_accountant():
-    """Of each iteration the l1 length counts, in any order of iterations."""
+    """The l1 lengths of the iterations are compared, in any order of iterations."""
     layout = Layout()
     for position in range(2):
         layout.at(0, position, "laplace", (2,))

@@ -52,7 +52,7 @@ def test_stated_shares_are_reached_by_executed_attacks(name):
 
 @dataclass(frozen=True, kw_only=True)
 class Stating(NoisyRounds):
-    """States that all of its sensitivity is attained, which is true."""
+    """Algorithm that correctly states that its whole sensitivity is attained."""
 
     lower_bound_because = "opposite corners move each mean by the sensitivity"
 
@@ -62,7 +62,7 @@ class Stating(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Clipping(Stating):
-    """States the same, but clips its means to a tenth of the box."""
+    """Algorithm with the same statement that clips means to a tenth of the box."""
 
     lower_bound_because = "inherited without a look"
 

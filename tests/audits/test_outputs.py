@@ -138,7 +138,7 @@ def test_no_algorithm_of_the_registry_is_accused(name):
 
 @dataclass(frozen=True, kw_only=True)
 class ShowsLength(NoisyRounds):
-    """Shows how long an agent's mean is, which opposite records do not change."""
+    """Algorithm with the norm of a mean as output, which opposite records do not change."""
 
     def observables(self, state, problem, t):
         length = np.linalg.norm(problem.means[..., 1, :], axis=-1) + np.zeros(state.x.shape[:2])

@@ -11,18 +11,18 @@ SHAPE = ROUNDS, RUNS, AGENTS, RECORDS
 
 
 def fixed(size, seed=0):
-    """Uniform batches of one size."""
+    """Return uniform batches of one size."""
     uniform = np.random.default_rng(seed).random(SHAPE)
     return uniform.argsort(-1).argsort(-1) < size
 
 
 def poisson(rate, seed=0):
-    """Each record by itself."""
+    """Return batches in which each record is sampled independently."""
     return np.random.default_rng(seed).random(SHAPE) < rate
 
 
 def found(taken, kind, rate):
-    """Kinds of tests that a batch fails, as an audit judges them."""
+    """Return the texts of the tests that batches fail at the level of an audit."""
     results = list(_tested(taken, Sampling(kind, rate)))
     return {text.split(" at the rate")[0] for text, p in results if p * len(results) <= 5e-4}
 

@@ -86,7 +86,7 @@ def test_audits_that_use_the_whole_level_are_refused_before_they_run():
 
 
 def test_a_smaller_scale_audits_the_first_settings_that_are_named():
-    """And says so in what it asks; a scale without a number audits all, and asks as it did."""
+    """A scale with a number of audits selects that many; a scale without one audits all."""
     columns = [{"epsilon": value} for value in (0.5, 1.0, 2.0)]
     settings = [{"columns": c, "variant": v} for v in ("main", "other") for c in columns]
     cell = {"experiment": "a", "algorithm": "dvp", "settings": settings}
