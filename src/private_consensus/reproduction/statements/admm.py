@@ -117,15 +117,11 @@ def theorem_2() -> StatementResult:
     pairs = []
     for T, period, rate in rows:
         periods = T // period
-        published_sum = period * (1 - rate**periods) / (rate ** (periods - 1) - rate**periods) - 1
-        exact_sum = (rate ** -(np.arange(T) // period).astype(float)).sum()
+        published = period * (1 - rate**periods) / (rate ** (periods - 1) - rate**periods) - 1
+        exact = (rate ** -(np.arange(T) // period).astype(float)).sum()
         rho = 0.01  # zCDP cost of the first message
-        stated = (
-            zcdp_epsilon(rho * published_sum, 1e-4, conversion="safe")
-            if published_sum > 1e-9
-            else 0.0
-        )
-        pairs.append((stated, gaussian_epsilon(math.sqrt(2 * rho * exact_sum), 1e-4)))
+        stated = zcdp_epsilon(rho * published, 1e-4, conversion="safe") if published > 1e-9 else 0.0
+        pairs.append((stated, gaussian_epsilon(math.sqrt(2 * rho * exact), 1e-4)))
     return conclude(bound("epsilon", *np.array(pairs).T))
 
 
@@ -165,20 +161,18 @@ def proposition_1() -> StatementResult:
         noises = rng.choice([0.0, 0.1, 1.0]) * rng.normal(size=(12, agents))
         noises[0] = 0
         xs = _run(agents, eta, h, targets, np.zeros(agents), noises)
-        summed_deviations = np.cumsum((xs + noises) @ Q, axis=0)
+        sums = np.cumsum((xs + noises) @ Q, axis=0)
         r = rng.normal(size=agents) * rng.choice([0.0, 1.0])
 
         deviations = xs - minimiser
-        distance = eta * ((summed_deviations - r) ** 2).sum(1) + eta / 2 * (
+        distance = eta * ((sums - r) ** 2).sum(1) + eta / 2 * (
             (deviations @ plus) * deviations
         ).sum(1)
         for t in range(11):
-            objective_gap = (
-                h / 2 * (((xs[t + 1] - targets) ** 2).sum() - ((minimiser - targets) ** 2).sum())
-            )
-            left_side = objective_gap / eta + 2 * r @ Q @ xs[t + 1]
+            gap = h / 2 * (((xs[t + 1] - targets) ** 2).sum() - ((minimiser - targets) ** 2).sum())
+            left_side = gap / eta + 2 * r @ Q @ xs[t + 1]
             right_side = (distance[t] - distance[t + 1]) / eta + tau * (noises[t] ** 2).sum()
-            right_side += 2 * noises[t + 1] @ Q @ (summed_deviations[t + 1] - r)
+            right_side += 2 * noises[t + 1] @ Q @ (sums[t + 1] - r)
             offset = abs(left_side) + abs(right_side) + 1.0  # both sides may be negative
             pairs.append((right_side + offset, left_side + offset))
     return conclude(bound("left side (both shifted by the same)", *np.array(pairs).T))
@@ -214,13 +208,11 @@ def excess_of_run(
     plus, minus = _path_laplacians(agents)
     rng = np.random.default_rng(3)
     t = np.arange(T)
-    variance_factors = (
-        rate**t if schedule == "periodic" else 1 / (rate * np.maximum(t * (t + 1), 1 / rate))
-    )
+    factors = rate**t if schedule == "periodic" else 1 / (rate * np.maximum(t * (t + 1), 1 / rate))
     start, targets = np.zeros((agents, runs)), np.ones((agents, runs))
     noises = (
         sigma
-        * np.sqrt(np.append(0, variance_factors))[:, None, None]
+        * np.sqrt(np.append(0, factors))[:, None, None]
         * rng.standard_normal((T + 1, agents, runs))
     )
     xs = _run(agents, eta, h, targets, start, noises)
@@ -231,9 +223,9 @@ def excess_of_run(
     deviations = (
         np.linalg.norm(np.einsum("ij,tjr->tir", _matrix_root(minus / 2), xs), axis=1).sum(0).max()
     )
-    noise_terms = eta / T * (2 * deviations**2 + tau * agents * sigma**2 * variance_sum)
+    noise_term = eta / T * (2 * deviations**2 + tau * agents * sigma**2 * variance_sum)
     published, corrected = (
-        float(noise_terms + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus)
+        float(noise_term + eta / T * 0.5 * matrix.sum()) for matrix in (minus, plus)
     )
     return float(mean_excess), published, corrected
 
@@ -284,10 +276,8 @@ def _perturbed_divergence(share: float, order: float, records: int, penalty: flo
         logs.append(-(b**2) / (2 * sigma**2) + np.log(curvature + penalty))
     p, q = (log - np.log(np.trapezoid(np.exp(log - log.max()), x)) - log.max() for log in logs)
     log_integrand = order * p + (1 - order) * q
-    log_maximum = log_integrand.max()
-    divergence = (math.log(np.trapezoid(np.exp(log_integrand - log_maximum), x)) + log_maximum) / (
-        order - 1
-    )
+    peak = log_integrand.max()
+    divergence = (math.log(np.trapezoid(np.exp(log_integrand - peak), x)) + peak) / (order - 1)
     return divergence / (order * epsilon**2 / (4 * math.log(1 / delta)))
 
 
@@ -366,7 +356,7 @@ def below_given_threshold(
 
 
 def _below(query: float, tests: int, threshold: float, noise: float) -> float:
-    """Return the log-probability that all tests are below thresholds sampled for each test."""
+    """Return the log-probability that a query is below a new random threshold in each test."""
     weight, below = below_given_threshold(query, threshold, noise, 20_001)
     return tests * math.log(weight @ below / weight.sum())
 

@@ -155,7 +155,7 @@ def sentence_2() -> StatementResult:
     return conclude(
         at_least("probability of an output that the neighbour excludes, no output noise", delta,
                  leaks[1::2]),
-        bound("delta at the sum of both epsilon, printed output noise", 2 * delta, deltas),
+        bound("delta at the sum of both epsilon, published output noise", 2 * delta, deltas),
         description=(
             "One dimension, curvature 2 = 2 eta |V_i| of the penalty. A record moves the curvature "
             "by 1/4 and the gradient by 2 over the number of records. Epsilon is 0.1 and delta "
@@ -164,7 +164,7 @@ def sentence_2() -> StatementResult:
             "so that outputs occur for one data set only, with probability "
             + "; ".join(leak_texts)
             + ". No finite epsilon holds at a smaller delta. Long steps stop early and leak "
-            "least. Data of equal curvature leak nothing. The printed noise on the output "
+            "least. Data of equal curvature leak nothing. The published noise on the output "
             "repairs the example; in general it needs twice the scale (errata E4.4)."
         ),
     )  # fmt: skip
@@ -287,13 +287,14 @@ def sentence_3() -> StatementResult:
         at_least("variance by the analysis of [63] over that of Gaussian noise", 2.0,
                  max(analysed)),
         at_least("exact variance at an equal budget over that of Gaussian noise", 2.0, exact),
-        description="One release on a grid, delta = 1e-5, epsilon 0.5 to 4, a sensitivity of 1 and "
-        "8 steps; large is twice the variance. Binomial noise excludes outputs for a neighbour, so "
-        "that its Renyi divergence is infinite and a moments accountant has nothing to add. With "
-        f"the analysis of [63] its variance is {min(analysed):.2g} to {max(analysed):.3g} times "
-        f"that of Gaussian noise. The exact delta needs {min(exact):.3g} to {max(exact[:-2]):.3g} "
-        f"times up to epsilon 1, and {exact[-2]:.2g} times where epsilon 4 and a sensitivity of "
-        "one step leave few outcomes. The analysis of the noise costs more than the noise.",
+        description="One release on a grid, delta = 1e-5, epsilon 0.5 to 4, a sensitivity of 1 "
+        "and 8 steps; a variance twice as large counts as large. Binomial noise excludes outputs "
+        "for a neighbour, so that its Renyi divergence is infinite and a moments accountant "
+        f"gives no guarantee. With the analysis of [63] its variance is {min(analysed):.2g} to "
+        f"{max(analysed):.3g} times that of Gaussian noise. The exact delta needs "
+        f"{min(exact):.3g} to {max(exact[:-2]):.3g} times up to epsilon 1, and {exact[-2]:.2g} "
+        "times where epsilon 4 and a sensitivity of one step leave few outcomes. The analysis "
+        "requires more variance than the noise itself.",
         compound=True,
     )  # fmt: skip
 

@@ -342,6 +342,7 @@ def geometric(
 def _at_worst(
     quantity: str, stated: np.ndarray, measured: np.ndarray, ratio: np.ndarray, slack: float
 ) -> Part:
+    """Return the inequality at the point with the smallest ratio."""
     stated, measured, ratio = (np.ravel(array) for array in (stated, measured, ratio))
     ratio = np.where(np.isnan(ratio), -np.inf, ratio)
     worst = int(np.argmin(ratio))

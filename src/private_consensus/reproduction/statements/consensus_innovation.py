@@ -118,22 +118,18 @@ def theorem_4_5() -> StatementResult:
 def lemma_4_9() -> StatementResult:
     """Test that the smallest eigenvalue of the coupling matrix L x I + H H^T is positive."""
     rng = np.random.default_rng(4)
-    smallest_eigenvalues = [
-        np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)
-    ]
+    eigenvalues = [np.linalg.eigvalsh(_coupling(EXAMPLE, _example_rows(t)))[0] for t in range(400)]
     for _ in range(500):
         rows = rng.normal(size=(5, 2)) * (rng.random((5, 1)) < 0.6)
         if np.linalg.eigvalsh(rows.T @ rows)[0] > 1e-3:
-            smallest_eigenvalues.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
+            eigenvalues.append(np.linalg.eigvalsh(_coupling(EXAMPLE, rows))[0])
     return conclude(
         bound(
-            "cases whose smallest eigenvalue is not positive",
-            0.0,
-            np.array(smallest_eigenvalues) < 1e-12,
+            "cases whose smallest eigenvalue is not positive", 0.0, np.array(eigenvalues) < 1e-12
         ),
-        description=f"400 times of the example and {len(smallest_eigenvalues) - 400} random sets "
-        "of rows that observe together: the smallest eigenvalue is "
-        f"{min(smallest_eigenvalues):.2g}, above 0.",
+        description=f"400 times of the example and {len(eigenvalues) - 400} random sets "
+        "of rows that are jointly observable: the smallest eigenvalue is "
+        f"{min(eigenvalues):.2g}, above 0.",
     )
 
 
@@ -166,7 +162,7 @@ def theorem_4_11() -> StatementResult:
     """
     T = 100_000
     t = np.arange(1, T + 1)
-    time_indices = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
+    index = np.unique(np.geomspace(100, T, 30).astype(int)) - 1
 
     def error(h2, gamma):
         r"""Return the exact :math:`E\,V(t)`, shape (T,).
@@ -183,19 +179,17 @@ def theorem_4_11() -> StatementResult:
         ndarray, shape (T,)
         """
         eigenvalues = np.array([h2, 5.0 + h2])  # the complete graph of five agents
-        shifted_times = t + 20.0  # skip the first steps, which exceed 1 / lambda
+        times = t + 20.0  # skip the first steps, which exceed 1 / lambda
         start = np.array([3.0, 2.0])
-        return _moments(
-            eigenvalues, start, shifted_times**-gamma, 0.01 * (shifted_times - 1) ** -gamma
-        )
+        return _moments(eigenvalues, start, times**-gamma, 0.01 * (times - 1) ** -gamma)
 
     inequalities = [
-        falls_as(f"gamma = {g:g}: exponent", t[time_indices] + 20, error(0.5, g)[time_indices], g)
+        falls_as(f"gamma = {g:g}: exponent", t[index] + 20, error(0.5, g)[index], g)
         for g in (0.5, 0.8)
     ]
-    gamma_one_error = error(0.3, 1.0)[time_indices]
+    gamma_one_error = error(0.3, 1.0)[index]
     inequalities += [
-        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[time_indices] + 20, gamma_one_error, stated)
+        falls_as(f"gamma = 1, b_0 = {b_0}: exponent", t[index] + 20, gamma_one_error, stated)
         for b_0, stated in (("0.3 < 1", 0.3), ("1.5 > 1 (eta_0 = 1.5)", 1.0))
     ]
     return conclude(

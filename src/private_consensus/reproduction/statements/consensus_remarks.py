@@ -98,7 +98,7 @@ def remark_4_1() -> StatementResult:
     determine the measurement between them up to rounding, so that no finite epsilon holds.
     """
     rng = np.random.default_rng(2)
-    x, reconstruction_errors = np.tile([0.0, 0.4], (5, 1)), []
+    x, errors = np.tile([0.0, 0.4], (5, 1)), []
     for t in range(50):
         rows, step = _example_rows(t), 2.0 / (t + 2)
         y = rows @ np.array([-1.0, 1.0]) + rng.uniform(-0.2, 0.2, 5)
@@ -107,20 +107,14 @@ def remark_4_1() -> StatementResult:
         # An eavesdropper knows x(t), x(t+1) and the matrices.
         innovation = (next_x - x + step * laplacian(EXAMPLE) @ x) / step
         squares = (rows**2).sum(1)
-        is_measured = squares > 1e-6
-        residual_estimate = (innovation * rows).sum(1)[is_measured] / squares[is_measured]
-        reconstruction_errors.append(
-            np.abs(residual_estimate + (rows * x).sum(1)[is_measured] - y[is_measured]).max()
-        )
+        nonzero = squares > 1e-6
+        residual = (innovation * rows).sum(1)[nonzero] / squares[nonzero]
+        errors.append(np.abs(residual + (rows * x).sum(1)[nonzero] - y[nonzero]).max())
         x = next_x
     rows = np.array([_example_rows(t)[3] for t in range(50)])
     losses = [loss_of_a_run(rows, np.where(np.arange(50) == t, DELTA, 0.0), 0.8) for t in range(50)]
     return conclude(
-        bound(
-            "error of a measurement computed from messages without noise",
-            1e-9,
-            reconstruction_errors,
-        ),
+        bound("error of a measurement computed from messages without noise", 1e-9, errors),
         bound("epsilon of a measurement with noise", 0.8, losses),
     )
 
@@ -164,16 +158,16 @@ def remark_4_6() -> StatementResult:
     early_times = np.arange(1.0, 401)
     noise_scale, step_sizes = c * q**early_times, c * q**early_times  # alpha(t-1) = c q^t
     losses = step_sizes * DELTA * LARGEST_ROW / noise_scale
-    exponential_errors = _modes(c * q ** (early_times + 1), noise_scale)
+    geometric_errors = _modes(c * q ** (early_times + 1), noise_scale)
     return conclude(
         equal("epsilon of a message, sigma_t = alpha(t-1) = c q^t", DELTA * LARGEST_ROW, losses),
         bound("error at t = 100,000 against half of that at 1,000, sigma_t = t^-gamma",
               *np.array(pairs).T),
         at_least("error at t = 400 over that at t = 50, sigma_t = c q^t", 1.0,
-                 exponential_errors[399] / exponential_errors[49]),
+                 geometric_errors[399] / geometric_errors[49]),
         description="gamma = 0.6, 0.8 and 1, epsilon 0.8; c = 0.6 and q = 0.4 as in the "
         "simulation. Steps in proportion to such noise keep the epsilon of each message. Powers "
-        f"converge; exponential steps leave a squared error of {exponential_errors[399]:.2g}. "
+        f"converge; exponential steps leave a squared error of {geometric_errors[399]:.2g}. "
         "With steps 1/t and noise c q^t (4) fails.",
     )  # fmt: skip
 
@@ -231,15 +225,15 @@ def remark_4_7() -> StatementResult:
     losses = np.array(
         [loss_of_a_run(np.ones((1, 2)), np.array([DELTA]), 0.8) / factor for factor in factors]
     )
-    separate_error_ratio = separate / equality
+    ratio = separate / equality
     return conclude(
         equal("epsilon of a message times the factor of the noise", 0.8, losses * factors),
         at_least("error with noise 1.5 times as large", 1.0, larger / equality),
-        at_least("error with noise for the rows of each agent", 1.0, separate_error_ratio),
+        at_least("error with noise for the rows of each agent", 1.0, ratio),
         description="The example of section 5 after 400 iterations, epsilon from 0.1 to 3.2, "
         "exact moments. Equality in (4) is the least noise of one scale for all agents. Noise "
         "for S(H_i(t-1)) of agent i in place of the largest is as private for its measurement, "
-        f"and the error is {separate_error_ratio.min():.2f} to {separate_error_ratio.max():.2f} "
+        f"and the error is {ratio.min():.2f} to {ratio.max():.2f} "
         "times as large.",
         compound=True,
     )
@@ -253,15 +247,15 @@ def remark_4_8() -> StatementResult:
     it.
     """
     t = np.arange(1.0, 1_000_001)
-    time_indices = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
+    index = np.unique(np.geomspace(100, len(t), 20).astype(int)) - 1
     inequalities = []
     for gamma in (0.1, 0.5, 1.0):
         step_sizes = t**-gamma
         inequalities += [
             at_least(f"sum of the steps over ln(t + 1), gamma = {gamma:g}", 1.0,
-                     np.cumsum(step_sizes)[time_indices] / np.log(t[time_indices] + 1)),
-            falls_as(f"exponent of the step, gamma = {gamma:g}", t[time_indices],
-                     step_sizes[time_indices], gamma),
+                     np.cumsum(step_sizes)[index] / np.log(t[index] + 1)),
+            falls_as(f"exponent of the step, gamma = {gamma:g}", t[index],
+                     step_sizes[index], gamma),
             bound(f"alpha(t+1) over alpha(t), gamma = {gamma:g}", 1.0,
                   (step_sizes[1:] / step_sizes[:-1]).max()),
         ]  # fmt: skip
@@ -274,7 +268,7 @@ def remark_4_12() -> StatementResult:
     Steps t^-gamma, noise of (4), epsilon from 0.1 to 0.8, t from 10,000 to 100,000.
     """
     t = np.arange(1.0, 100_001) + 20
-    time_indices = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
+    index = np.unique(np.geomspace(10_000, len(t), 20).astype(int)) - 1
     epsilon, growth, slopes = np.array([0.1, 0.2, 0.4, 0.8]), [], []
     for gamma in (0.6, 0.8):
         step_sizes = np.minimum(t**-gamma, 0.19)
@@ -284,12 +278,7 @@ def remark_4_12() -> StatementResult:
             grows_as(f"exponent of 1/epsilon at t = 100,000, gamma = {gamma:g}", 1 / epsilon,
                      errors[:, -1], 2.0)
         )  # fmt: skip
-        slopes.append(
-            [
-                -np.polyfit(np.log(t[time_indices]), np.log(row[time_indices]), 1)[0]
-                for row in errors
-            ]
-        )
+        slopes.append([-np.polyfit(np.log(t[index]), np.log(row[index]), 1)[0] for row in errors])
     slopes = np.array(slopes)
     return conclude(
         *growth,

@@ -167,6 +167,7 @@ def run(
 
 
 def _convergence(first_order: bool) -> StatementResult:
+    """Test that runs of (12) or (13) converge to the solution at a linear rate."""
     relative_distances, violations, log_distances = [], [], []
     for seed in range(5):
         problem = sample_problem(seed)

@@ -125,19 +125,17 @@ def sentence_4() -> StatementResult:
     algorithm_1 = _left_without_noise(steps_1)[run_lengths - 1]
     budgets = (0.1, 0.5, 1.0, 4.0, 10.0, 100.0)
     errors = np.array([error_of_algorithm_1(epsilon, 1e-3, 1000) for epsilon in budgets])
-    slow_decay_errors = np.array(
-        [best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets]
-    )
+    slow_errors = np.array([best_predecessor(epsilon, (0.5, 0.7, 0.9)) for epsilon in budgets])
     tuned_errors = np.array(
         [best_predecessor(epsilon, (0.1, 0.2, 0.3, 0.5)) for epsilon in budgets]
     )
-    tuned_ratio, slow_decay_ratio = errors / tuned_errors, errors / slow_decay_errors
+    tuned_ratio, slow_ratio = errors / tuned_errors, errors / slow_errors
     return conclude(
         equal("predecessor without noise, error at T = 4,000 over error at 2,000", 1.0,
               [late / early for early, late in predecessors], 1e-6),
         falls_as("Algorithm 1 without noise, exponent of T", run_lengths, algorithm_1, 1.0),
         bound("error at epsilon 0.5 to 10, predecessor with decay 0.5 or more",
-              slow_decay_errors[1:-1], errors[1:-1]),
+              slow_errors[1:-1], errors[1:-1]),
         bound("error at epsilon 0.1 to 100, predecessor with tuned decay", tuned_errors, errors),
         description="Without noise: one agent with L = 20 mu, along the direction of curvature "
         "mu. Steps q^t/L sum to a finite number, so that the predecessor stops short of the "
@@ -145,7 +143,7 @@ def sentence_4() -> StatementResult:
         "do not. With noise: the paper's mean, T = 1,000, delta = 0.001 for Algorithm 1 and 0 "
         "for the predecessor, exact sums. First step, decay and noise of the predecessor are "
         "tuned. At q of 0.5 or more Algorithm 1 has the smaller error at epsilon 0.5 to 10, and "
-        f"{slow_decay_ratio[0]:.2f} and {slow_decay_ratio[-1]:.2f} times the error at 0.1 and "
+        f"{slow_ratio[0]:.2f} and {slow_ratio[-1]:.2f} times the error at 0.1 and "
         "100. With smaller q the predecessor is nearly one step with Laplace noise, and "
         f"Algorithm 1 has {tuned_ratio[:-1].min():.2g} to {tuned_ratio[:-1].max():.2g} times its "
         f"error up to epsilon 10, {tuned_ratio[-1]:.2g} times at 100. For a mean, with L = mu, "

@@ -126,11 +126,12 @@ def _errors(
     dim: int = 2,
     runs: int = 400,
 ) -> tuple[np.ndarray, float]:
-    r"""Run Algorithm 1 on a ring; return the rows of errors and the second eigenvalue modulus beta.
+    r"""Simulate Algorithm 1 on a ring; return its errors and the second eigenvalue modulus beta.
 
-    A row has the squared error of the mean, the largest squared error of an agent, and |x(T)|^2.
-    The losses are :math:`f_i(x) = \frac h2\|x - a_i\|^2` on a box. The steps are
-    :math:`\eta_t = 1/t` times :math:`(\mu+L)/(2\mu L)` with :math:`\mu = L = h`.
+    There is one row of errors per horizon. It has the squared error of the mean, the largest
+    squared error of an agent, and |x(T)|^2. The losses are :math:`f_i(x) = \frac h2\|x - a_i\|^2`
+    on a box. The steps are :math:`\eta_t = 1/t` times :math:`(\mu+L)/(2\mu L)` with
+    :math:`\mu = L = h`.
     """
     rng = np.random.default_rng(3)
     targets = rng.uniform(-box / 4, box / 4, size=(agents, dim))
@@ -147,9 +148,9 @@ def _errors(
             z = np.clip(W @ messages, -box, box)
             x = np.clip(z - first_step / t * curvature * (z - targets), -box, box)
         minimiser = targets.mean(0)
-        mean_error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
+        error = ((x.mean(1) - minimiser) ** 2).sum(-1).mean()
         errors.append(
-            (mean_error, ((x - minimiser) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean())
+            (error, ((x - minimiser) ** 2).sum(-1).mean(0).max(), (x**2).sum((1, 2)).mean())
         )
     return np.array(errors), second_modulus(W)
 
@@ -160,9 +161,10 @@ def _gradients(curvature: float, box: float, dim: int = 2) -> float:
 
 
 def _simulated() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Simulate Algorithm 1 on a box; return its errors, and the bound of Theorem 2 with a term.
+    """Return simulated errors of Algorithm 1 on a box, and the bound of Theorem 2.
 
-    Errors have the columns of :func:`_errors`. The term is the one with the fourth root of T.
+    Errors have the columns of :func:`_errors`. The third array is the term of the bound that has
+    the fourth root of T.
     """
     epsilon, delta, box, dim = 40.0, 1e-3, 1.0, 2
     G = _gradients(1.0, box)
@@ -208,19 +210,19 @@ def theorem_2() -> StatementResult:
     """
     errors, stated, _ = _simulated()
     paper_error, _, paper_unit = _error_on_an_interval(4.0)
-    weak_privacy_error, weak_privacy_standard_error, weak_privacy_unit = _error_on_an_interval(40.0)
+    error, standard_error, unit = _error_on_an_interval(40.0)
     return conclude(
         bound("E|mean of x(T) - x*|^2, five agents, T = 10 to 300", stated, errors[:, 0]),
         bound("its limit with projection, epsilon 4", 2 * paper_unit, paper_error),
         bound("its limit with projection, epsilon 40, less five standard errors",
-              2 * weak_privacy_unit, weak_privacy_error - 5 * weak_privacy_standard_error),
-        bound("the same, last term of the proof", 4 * weak_privacy_unit, weak_privacy_error),
+              2 * unit, error - 5 * standard_error),
+        bound("the same, last term of the proof", 4 * unit, error),
         description="Five agents on a ring, quadratics on a box, epsilon = 40: the bound is far "
         "above. Its last term is what remains for large T: the proof's (31) has 4p/kappa, the "
         "theorem 2p/kappa. One agent with curvature mu, L = 20 mu, projected on [-1, 1], delta = "
         f"0.001: at epsilon 4, the paper's, the limit is {paper_error:.2f} and 2p/kappa allows "
-        f"{2 * paper_unit:.2f}; at epsilon 40 it is {weak_privacy_error:.3f} and 2p/kappa allows "
-        f"{2 * weak_privacy_unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is "
+        f"{2 * paper_unit:.2f}; at epsilon 40 it is {error:.3f} and 2p/kappa allows "
+        f"{2 * unit:.3f} (errata E0.7). 4p/kappa is right: the sum of 1/sqrt(t) is "
         "at most twice sqrt(T).",
         compound=True,
     )  # fmt: skip
@@ -255,7 +257,7 @@ def _rounds(
     W = lazy_ring_mixing(agents, rng.uniform(0.1, 0.9))
     noise_scale, G = rng.choice([0.01, 0.3, 3.0]), rng.choice([0.1, 1.0])
     slopes = vectors_of_norm(rng, G, (agents, dim))
-    x, noises, unprojected_distances, projected_distances, step_lengths = (
+    x, noises, average_gaps, projected_gaps, step_lengths = (
         np.zeros((agents, dim)),
         [],
         [],
@@ -268,13 +270,13 @@ def _rounds(
         z = np.clip(unprojected, -box, box)
         x = np.clip(z - slopes / t, -box, box)
         noises.append(np.linalg.norm(noise))
-        unprojected_distances.append(np.linalg.norm(unprojected - unprojected.mean(0)))
-        projected_distances.append(np.linalg.norm(z - z.mean(0)))
+        average_gaps.append(np.linalg.norm(unprojected - unprojected.mean(0)))
+        projected_gaps.append(np.linalg.norm(z - z.mean(0)))
         step_lengths.append(G / t)
     return (
         W,
         second_modulus(W),
-        *map(np.array, (noises, unprojected_distances, projected_distances, step_lengths)),
+        *map(np.array, (noises, average_gaps, projected_gaps, step_lengths)),
         x,
     )
 
@@ -295,13 +297,10 @@ def lemma_1() -> StatementResult:
     """
     stage_two_bounds, stage_two_distances, pairs = [], [], []
     for seed in range(100):
-        W, beta, noises, _, projected_distances, step_lengths, x = _rounds(seed)
+        W, beta, noises, _, projected_gaps, step_lengths, x = _rounds(seed)
         for t in range(2, 9):
             pairs.append(
-                (
-                    noises[t - 1] + _right_side(beta, noises, step_lengths, t),
-                    projected_distances[t - 1],
-                )
+                (noises[t - 1] + _right_side(beta, noises, step_lengths, t), projected_gaps[t - 1])
             )
         mixed = x
         for k in range(1, 6):
@@ -373,7 +372,7 @@ def lemma_5() -> StatementResult:
     """
     pairs = []
     for seed in range(100):
-        _, beta, noises, unprojected_distances, _, step_lengths, _ = _rounds(seed)
+        _, beta, noises, average_gaps, _, step_lengths, _ = _rounds(seed)
         for t in range(2, 9):
-            pairs.append((_right_side(beta, noises, step_lengths, t), unprojected_distances[t - 1]))
+            pairs.append((_right_side(beta, noises, step_lengths, t), average_gaps[t - 1]))
     return conclude(bound("distance of z hat, (53)", *np.array(pairs).T))

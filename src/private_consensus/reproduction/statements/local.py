@@ -26,16 +26,13 @@ def _views(values: tuple[int, int], p: int, colluders: int) -> Counter:
     counts: Counter = Counter()
     for shares in product(range(p), repeat=2 * (colluders + 1)):
         # The last share goes to the other honest agent.
-        sent_shares_of_both = shares[: colluders + 1], shares[colluders + 1 :]
-        kept_shares = [
-            (value - sum(sent_shares)) % p
-            for value, sent_shares in zip(values, sent_shares_of_both, strict=True)
+        sent = shares[: colluders + 1], shares[colluders + 1 :]
+        retained = [
+            (value - sum(agent_shares)) % p
+            for value, agent_shares in zip(values, sent, strict=True)
         ]
-        broadcasts = (
-            (kept_shares[0] + sent_shares_of_both[1][-1]) % p,
-            (kept_shares[1] + sent_shares_of_both[0][-1]) % p,
-        )
-        counts[*sent_shares_of_both[0][:-1], *sent_shares_of_both[1][:-1], *broadcasts] += 1
+        broadcasts = (retained[0] + sent[1][-1]) % p, (retained[1] + sent[0][-1]) % p
+        counts[*sent[0][:-1], *sent[1][:-1], *broadcasts] += 1
     return counts
 
 
@@ -134,35 +131,35 @@ def _stopped(epsilon: float, rounds: int, delta: float) -> tuple[float, float]:
     """
     heads = np.arange(rounds + 1)
     mass = np.append(1.0, np.zeros(rounds))
-    exceeding_probability = required_delta = 0.0
+    exceeding = required = 0.0
     for n in range(1, rounds + 1):
         mass = mass * (1 - expit(epsilon)) + np.append(0.0, mass[:-1]) * expit(epsilon)
         excess = epsilon * (2.0 * heads - n) - _by_footnote(epsilon, n, delta)
         is_stopped = excess > 0
-        exceeding_probability += mass[is_stopped].sum()
-        required_delta += (mass[is_stopped] * -np.expm1(-excess[is_stopped])).sum()
+        exceeding += mass[is_stopped].sum()
+        required += (mass[is_stopped] * -np.expm1(-excess[is_stopped])).sum()
         mass = np.where(is_stopped, 0.0, mass)
-    return float(exceeding_probability), float(required_delta)
+    return float(exceeding), float(required)
 
 
 def footnote_1() -> StatementResult:
     """Test the composition of footnote 1 for fixed and for output-dependent losses."""
-    fixed_ratios, stopped_ratios = [], []
+    fixed, stopped = [], []
     for epsilon, delta in product((0.1, 0.2, 0.5), (0.1, 0.01)):
         for rounds in (1, 30, 300):
             losses, weight = _coin_losses(epsilon, rounds)
             excess = losses - _by_footnote(epsilon, rounds, delta)
-            fixed_ratios.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
-        stopped_ratios.append(np.array(_stopped(epsilon, 300, delta)) / delta)
-    exceeding_ratios, required_ratios = np.array(stopped_ratios).T
+            fixed.append(float((weight * -np.expm1(-excess.clip(0))).sum()) / delta)
+        stopped.append(np.array(_stopped(epsilon, 300, delta)) / delta)
+    exceeding, required = np.array(stopped).T
     return conclude(
-        bound("needed delta over delta, fixed losses", 1.0, fixed_ratios),
-        bound("needed delta over delta, losses that depend on outputs", 1.0, required_ratios),
+        bound("needed delta over delta, fixed losses", 1.0, fixed),
+        bound("needed delta over delta, losses that depend on outputs", 1.0, required),
         description="Randomised response, exactly. The cited theorem is for losses fixed in "
-        "advance, those of (10) depend on earlier outputs. An agent that tells no more coins "
-        f"once its loss has passed the bound passes it with up to {exceeding_ratios.max():.2g} "
-        "delta, so that a tail of delta is no proof; of what (epsilon, delta) needs no case "
-        "above delta was found (errata E1.4).",
+        "advance, those of (10) depend on earlier outputs. If an agent stops once its loss "
+        f"exceeds the bound, it exceeds it with probability up to {exceeding.max():.2g} "
+        "delta, so that a tail of delta is no proof. No case was found in which (epsilon, "
+        "delta)-DP requires more than delta (errata E1.4).",
         proven=False,
     )
 
@@ -196,11 +193,11 @@ class QuadraticSetting(NamedTuple):
     agents: int = 3
 
 
-PROOF_SETTING = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
+PROOF = QuadraticSetting(m=10.0, rho=2.0, spread=0.1, D=3.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy condition (43) in the form that the proof uses."""
-PUBLISHED_SETTING = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
+PUBLISHED = QuadraticSetting(m=0.1, rho=2.0, spread=0.0, D=0.01, zeta=1.0, alpha=1000.0)
 """Parameters that satisfy Theorem 3.1; its rho_max is the largest deviation from rho_0, here 0."""
-FIRST_ORDER_SETTING = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
+FIRST_ORDER = QuadraticSetting(m=40.0, rho=2.0, spread=0.1, D=1700.0, zeta=1.0, alpha=1.37)
 """Parameters that satisfy (48), with M the square of the smoothness."""
 
 
@@ -217,12 +214,10 @@ def _distances(
     c = np.array([1.0, -0.5])
     multiplier = s.m * (c - targets.sum(0)) / s.agents
     solution = targets + multiplier / s.m
-    x, dual, squared_norms = np.zeros_like(targets), np.zeros(2), []
+    x, dual, norms = np.zeros_like(targets), np.zeros(2), []
     for k in range(rounds):
-        squared_norm = ((x - solution) ** 2).sum() * s.D + (
-            (dual - multiplier) ** 2
-        ).sum() * dual_weight
-        squared_norms.append(squared_norm)
+        norm = ((x - solution) ** 2).sum() * s.D + ((dual - multiplier) ** 2).sum() * dual_weight
+        norms.append(norm)
         rho = s.rho * (1 + s.spread * rng.uniform(-1, 1, size=(s.agents, 1)))
         others_sum = x.sum(0) - x
         pull = dual - rho * (others_sum - c) + (s.D - rho) * x
@@ -233,7 +228,7 @@ def _distances(
         if noise is not None:
             x = x + noise(k) * rng.laplace(size=x.shape)
         dual = dual - s.zeta * (x.sum(0) - c)
-    return np.array(squared_norms)
+    return np.array(norms)
 
 
 def _contraction_rate(s: QuadraticSetting, first_order: bool) -> float:
@@ -254,31 +249,21 @@ def _contraction_rate(s: QuadraticSetting, first_order: bool) -> float:
 
 def _contraction(quantity: str, s: QuadraticSetting, first_order: bool, dual_weight: float) -> Part:
     """Test that each iteration reduces the squared G-norm by the factor 1 + p."""
-    squared_norms = _distances(s, first_order, 60, dual_weight)
-    above_rounding = squared_norms[1:] > 1e-20
+    norms = _distances(s, first_order, 60, dual_weight)
+    above_rounding = norms[1:] > 1e-20
     p = max(_contraction_rate(s, first_order), 0.0)
-    return bound(
-        quantity, squared_norms[:-1][above_rounding] / (1 + p), squared_norms[1:][above_rounding]
-    )
+    return bound(quantity, norms[:-1][above_rounding] / (1 + p), norms[1:][above_rounding])
 
 
 def theorem_3_1() -> StatementResult:
     """Test the contraction by 1 + p of (42), for the condition of the proof and as published."""
     return conclude(
+        _contraction("distance after an iteration, as (43) has it", PROOF, False, 1 / PROOF.zeta),
         _contraction(
-            "distance after an iteration, as (43) has it",
-            PROOF_SETTING,
-            False,
-            1 / PROOF_SETTING.zeta,
-        ),
-        _contraction(
-            "the same, rho_max as the theorem defines it",
-            PUBLISHED_SETTING,
-            False,
-            1 / PUBLISHED_SETTING.zeta,
+            "the same, rho_max as the theorem defines it", PUBLISHED, False, 1 / PUBLISHED.zeta
         ),
         description="Three agents with sum x_i = c, random penalties; p = "
-        f"{_contraction_rate(PROOF_SETTING, False):.2g} by (42). The proof's rho_max is the "
+        f"{_contraction_rate(PROOF, False):.2g} by (42). The proof's rho_max is the "
         "largest penalty, the theorem's the largest deviation from rho_0: with equal penalties "
         "the latter is 0, any D_i > 0 passes, and it diverges.",
         compound=True,
@@ -287,12 +272,12 @@ def theorem_3_1() -> StatementResult:
 
 def theorem_3_2() -> StatementResult:
     """Test that the first-order version (13) contracts by 1 + p of (47), at a linear rate."""
-    s = FIRST_ORDER_SETTING
-    squared_norms = _distances(s, True, 1200, 1 / s.zeta)[400:]
-    k = np.arange(len(squared_norms))
+    s = FIRST_ORDER
+    norms = _distances(s, True, 1200, 1 / s.zeta)[400:]
+    k = np.arange(len(norms))
     return conclude(
         _contraction("distance after an iteration", s, True, 1 / s.zeta),
-        geometric("decline of ln distance, late against early", k, squared_norms),
+        geometric("decline of ln distance, late against early", k, norms),
         description="Three agents with sum x_i = c within (48); p = "
         f"{_contraction_rate(s, True):.2g} by (47).",
     )
@@ -309,7 +294,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
     noise for the l2 change sqrt(d) B_inf, divided by D. The mean is over the second half of the
     iterations.
     """
-    s, rng, runs = FIRST_ORDER_SETTING, np.random.default_rng(7), 2400 // dim
+    s, rng, runs = FIRST_ORDER, np.random.default_rng(7), 2400 // dim
     if relaxed:
         multiplier = gaussian_noise_multiplier(Budget(epsilon, 1e-5), LENGTH)
         noise_scale, sample = multiplier * math.sqrt(dim) / s.D, rng.standard_normal
@@ -329,7 +314,7 @@ def _residual(dim: int, epsilon: float, relaxed: bool) -> float:
 
 def theorem_3_3() -> StatementResult:
     """Test that noise leaves a residual error, and its exponents in d and epsilon."""
-    s, K = FIRST_ORDER_SETTING, 1000
+    s, K = FIRST_ORDER, 1000
     noiseless = _distances(s, True, K, 1 / s.zeta)
     fading_noise = _distances(s, True, K, 1 / s.zeta, noise=lambda k: 0.05 * 0.98**k)
     dims, budgets = np.array([2, 4, 8, 16, 32]), np.array([0.1, 0.3, 1.0, 3.0])

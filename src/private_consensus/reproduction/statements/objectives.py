@@ -35,20 +35,16 @@ def remark_1() -> StatementResult:
     """
     inequalities = []
     for schedule in ("periodic", "iteration"):
-        fixed_variance_excess = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
-        inequalities.append(
-            falls_as(f"exponent of T, {schedule}", HORIZONS, fixed_variance_excess, 1.0)
-        )
+        excess = [excess_of_run(schedule, T, 2.0)[0] for T in HORIZONS]
+        inequalities.append(falls_as(f"exponent of T, {schedule}", HORIZONS, excess, 1.0))
     for schedule in ("periodic", "iteration"):
-        first_factor = _first_variance(schedule, int(HORIZONS[0]))
-        fixed_budget_excess = [
-            excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / first_factor))[
-                0
-            ]
+        first = _first_variance(schedule, int(HORIZONS[0]))
+        private_excess = [
+            excess_of_run(schedule, T, math.sqrt(_first_variance(schedule, int(T)) / first))[0]
             for T in HORIZONS
         ]
         quantity = f"exponent of T, {schedule}, at a fixed budget"
-        inequalities.append(falls_as(quantity, HORIZONS, fixed_budget_excess, 1.0))
+        inequalities.append(falls_as(quantity, HORIZONS, private_excess, 1.0))
     return conclude(*inequalities, compound=True)
 
 
@@ -78,12 +74,10 @@ def remark_2() -> StatementResult:
     """
     gap, reference = _cases()
     largest_tolerance = gap**2 / (4 * reference**2)  # beyond it no number suffices
-    sample_sizes = [
-        _samples(gap, reference, fraction * largest_tolerance) for fraction in (0.0, 0.3, 0.9)
-    ]
+    sizes = [_samples(gap, reference, fraction * largest_tolerance) for fraction in (0.0, 0.3, 0.9)]
     return conclude(
-        equal("samples at beta = 0", 2 * reference**2 / gap**2, sample_sizes[0]),
-        bound("samples at a smaller beta", sample_sizes[1:], sample_sizes[:-1]),
+        equal("samples at beta = 0", 2 * reference**2 / gap**2, sizes[0]),
+        bound("samples at a smaller beta", sizes[1:], sizes[:-1]),
     )
 
 
@@ -114,11 +108,11 @@ def remark_3() -> StatementResult:
         return sigma * gap * root / reference**2 + 2 * sigma**2 * d * math.log(1 / xi)
 
     sigma = 1e-4
-    sample_sizes = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
+    sizes = [_samples(gap, reference, beta, noise(d, sigma)) for d in (1, 10, 40)]
     return conclude(
         equal("samples without noise", _samples(gap, reference, beta),
               _samples(gap, reference, beta, noise(40, 0.0))),
-        bound("samples at a smaller dimension", sample_sizes[1:], sample_sizes[:-1]),
+        bound("samples at a smaller dimension", sizes[1:], sizes[:-1]),
     )  # fmt: skip
 
 
@@ -129,20 +123,15 @@ def gaussian_against_gamma() -> StatementResult:
     :math:`E\|b\| = \sigma\sqrt2\,\Gamma((d+1)/2)/\Gamma(d/2)`.
     """
     d = np.array([1, 2, 10, 41, 104, 1000])
-    gaussian_norms = np.sqrt(2) * np.exp([math.lgamma((n + 1) / 2) - math.lgamma(n / 2) for n in d])
+    norms = np.sqrt(2) * np.exp([math.lgamma((n + 1) / 2) - math.lgamma(n / 2) for n in d])
     delta, epsilons = 1e-4, (0.5, 1.0, 10.0)
     sigmas = [gaussian_noise_multiplier(Budget(epsilon, delta), 1) for epsilon in epsilons]
-    one_release_ratios = [
-        d / epsilon / (sigma * gaussian_norms)
-        for epsilon, sigma in zip(epsilons, sigmas, strict=True)
+    ratios = [
+        d / epsilon / (sigma * norms) for epsilon, sigma in zip(epsilons, sigmas, strict=True)
     ]
     return conclude(
-        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / gaussian_norms),
-        at_least(
-            "improvement, one release of epsilon 0.5, 1 and 10",
-            np.sqrt(d),
-            np.array(one_release_ratios),
-        ),
+        at_least("improvement, T releases of equal loss in zCDP", np.sqrt(d), d / norms),
+        at_least("improvement, one release of epsilon 0.5, 1 and 10", np.sqrt(d), np.array(ratios)),
         description="An improvement is the quotient of expected norms, d from 1 to 1,000. In zCDP "
         "a pure epsilon_0 costs what sigma = Delta / epsilon_0 costs, and the quotient is above "
         "sqrt d. A single release with delta = 1e-4 needs a sigma of "

@@ -156,10 +156,10 @@ def decor_2() -> StatementResult:
     """Test the loss of DECOR to a curious neighbour, on graphs with and without a cycle."""
     path, ring = _graph("path", 5), _graph("ring", 5)
     options = {"own_noise": 1.0, "pair_noise": 50.0}
-    path_end_loss = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
+    path_loss = mu(decor(path.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
     ring_loss = mu(decor(ring.mixing, 2, **options), Coalition((1,)), 0, Constant()).upper ** 2
     return conclude(
-        equal("end of a path to its neighbour, two rounds", 2.0, path_end_loss, CERTIFIED),
+        equal("end of a path to its neighbour, two rounds", 2.0, path_loss, CERTIFIED),
         bound("ring, to one neighbour, two rounds", 2.0 / 4 * (1 + 1e-2), ring_loss),
         description=f"{SOURCES['decor']}. s_ind = 1, s_pair = 50: without its neighbour the end of "
         "a path has its own noise only; on a ring four agents remain and share their noise.",

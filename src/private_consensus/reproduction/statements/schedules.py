@@ -69,12 +69,13 @@ def rate_of_stage_two() -> StatementResult:
 
 
 def scales_of_noise() -> StatementResult:
-    """Compare the noise scales of Theorem 2 with others that satisfy (15) with equality."""
+    """Compare the error at the noise scales of Theorem 2 with that at others of equal budget."""
     T = 1000
     t = np.arange(1.0, T + 1)
     stated_squares = t**-1.5
 
     def at_equal_budget(squares: np.ndarray) -> np.ndarray:
+        """Scale squared noise scales so that (15) is an equality."""
         return squares * (1 / (t**2 * squares)).sum()
 
     rng = np.random.default_rng(2)
@@ -89,10 +90,10 @@ def scales_of_noise() -> StatementResult:
                  np.array(second_terms[1:]) / second_terms[0]),
         at_least("error of the mean, scales M_t = 1/t over the stated", 1.0,
                  mean_errors[1] / mean_errors[0]),
-        description="T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the term of the "
-        "bound is least as stated. The error of the mean itself is "
-        f"{mean_errors[1] / mean_errors[0]:.3f} of theirs where M_t falls as 1/t (mu = L, no "
-        "projection): (30) bounds its weight s^2/T^2 by s/T.",
+        description="T = 1,000, equal sums of eta_t^2 / M_t^2, 63 other scales: the stated "
+        "scales minimise the term of the bound. The error of the mean itself at scales M_t = 1/t "
+        f"(mu = L, no projection) is {mean_errors[1] / mean_errors[0]:.3f} of that at the stated "
+        "scales: (30) bounds its weight s^2/T^2 by s/T.",
         compound=True,
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ def theorem_15() -> StatementResult:
 
 
 def _neighbour_weights(vectors: np.ndarray) -> np.ndarray:
-    """Return the squared norm of the weights with which each mode receives noise of neighbours."""
+    """Return the factor of the neighbours' noise variance in each mode."""
     off_diagonal = RING - np.diag(np.diag(RING))
     return (vectors.T @ off_diagonal @ off_diagonal.T @ vectors).diagonal()
 
@@ -94,9 +94,8 @@ def mean_square_error(
     float
     """
     is_consensus_mode = EIGENVALUES > 1 - 1e-12
-    values = np.where(
-        is_consensus_mode, 1.0, EIGENVALUES
-    )  # rounding would act as a spectral gap at large T
+    # Rounding would act as a spectral gap at large T.
+    values = np.where(is_consensus_mode, 1.0, EIGENVALUES)
     pull = TARGET_MODES
     decay = averaging * (1 - values) + alpha * averaging * CURVATURE
     limits = alpha * averaging * CURVATURE * pull / decay
@@ -104,12 +103,10 @@ def mean_square_error(
     quantised, private = sizes
     neighbour_weights = _neighbour_weights(EIGENVECTORS)
     if noise_in_state:  # Q-DPSGD-1: noise of the gradient enters with alpha epsilon
-        added_variance = (
-            averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
-        )
+        added = averaging**2 * quantised**2 * neighbour_weights + (alpha * averaging * private) ** 2
     else:  # Q-DPSGD-2: noise of the message enters with epsilon
-        added_variance = averaging**2 * (quantised**2 + private**2) * neighbour_weights
-    variance = added_variance * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
+        added = averaging**2 * (quantised**2 + private**2) * neighbour_weights
+    variance = added * -np.expm1(2 * T * np.log1p(-decay)) / (decay * (2 - decay))
     # By modes: x* has a single mode.
     bias = np.where(is_consensus_mode, -pull * decayed, limits * (1 - decayed))
     return float((bias**2).mean() + variance.mean())
@@ -149,14 +146,13 @@ def _stationary(noise_in_state: bool) -> StatementResult:
         log = np.log1p(-decay)
         sum_1, sum_2 = (-np.expm1(k * T * log) / -np.expm1(k * log) for k in (1, 2))
         noise = 0.01 + (0.0 if noise_in_state else 0.25)
-        added_variance = averaging**2 * noise * neighbour_weights
-        added_variance = added_variance + (alpha * averaging * 0.5) ** 2 * noise_in_state
-        variance = added_variance / (decay * (2 - decay)) * (1 - sum_2 / T)
+        added = averaging**2 * noise * neighbour_weights
+        added = added + (alpha * averaging * 0.5) ** 2 * noise_in_state
+        variance = added / (decay * (2 - decay)) * (1 - sum_2 / T)
         squared_bias = limits**2 * (1 - 2 * sum_1 / T + sum_2 / T)
-        off_optimum = (limits[0] - pull[0]) ** 2 + 2 * (pull[0] - limits[0]) * limits[0] * sum_1[
-            0
-        ] / T
-        off_optimum += limits[0] ** 2 * sum_2[0] / T
+        limit, target = limits[0], pull[0]
+        off_optimum = (limit - target) ** 2 + 2 * (target - limit) * limit * sum_1[0] / T
+        off_optimum += limit**2 * sum_2[0] / T
         gradients.append(CURVATURE**2 * (off_optimum + variance[0]) / AGENTS)
         disagreements.append((squared_bias[1:] + variance[1:]).sum() / AGENTS)
     return conclude(
@@ -186,26 +182,18 @@ def lemma_15() -> StatementResult:
     0.4, it holds.
     """
     gamma, mean, m, n = 1.3, 10.0, 50, 10
-    speeds, deadline_variances = np.linspace(10, 90, 80_001), []
+    speeds, variances = np.linspace(10, 90, 80_001), []
     for deadline in (0.4, 0.05):
         sizes = np.floor(speeds * deadline)
         batch_variance = np.where(sizes > 0, gamma**2 / np.maximum(sizes, 1), mean**2).mean()
         claimed = 2 * gamma**2 * max((1 / speeds).mean() / deadline, 1 / m)
-        deadline_variances.append((claimed, batch_variance + gamma**2 / m))
-    exact_variances = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
+        variances.append((claimed, batch_variance + gamma**2 / m))
+    exact = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m - 1 / (n * m)])
     stated = gamma**2 * np.array([1 / m, 1 / (n * m), 1 / m + 1 / (n * m)])
     return conclude(
-        bound("variance, items (ii) to (iv)", stated, exact_variances),
-        bound(
-            "variance of a batch, item (vi), deadline 0.4",
-            deadline_variances[0][0],
-            deadline_variances[0][1],
-        ),
-        bound(
-            "variance of a batch, item (vi), deadline 0.05",
-            deadline_variances[1][0],
-            deadline_variances[1][1],
-        ),
+        bound("variance, items (ii) to (iv)", stated, exact),
+        bound("variance of a batch, item (vi), deadline 0.4", variances[0][0], variances[0][1]),
+        bound("variance of a batch, item (vi), deadline 0.05", variances[1][0], variances[1][1]),
         compound=True,
     )
 
@@ -231,14 +219,15 @@ def lemma_17() -> StatementResult:
 def _deviation(noise_in_state: bool, factor: float) -> StatementResult:
     """Test the rate of the variance around the penalised minimiser."""
 
-    def spread(T: float) -> float:
-        sizes = (0.1, 0.5)
-        return _modes(T, noise_in_state, sizes, factor) - _modes(
-            T, noise_in_state, (0.0, 0.0), factor
+    def variance(T: float) -> float:
+        """Return the error with noise less that without noise."""
+        noisy, noiseless = (
+            _modes(T, noise_in_state, sizes, factor) for sizes in ((0.1, 0.5), (0.0, 0.0))
         )
+        return noisy - noiseless
 
     return conclude(
-        falls_as("exponent of T", HORIZONS, [spread(T) for T in HORIZONS], RATE),
+        falls_as("exponent of T", HORIZONS, [variance(T) for T in HORIZONS], RATE),
         description="The variance about the penalised minimiser, of four agents on a ring, exact "
         "moments.",
     )
@@ -281,14 +270,9 @@ def lemma_19() -> StatementResult:
         slopes = vectors_of_norm(rng, K, (2, p))
         x = rng.normal(size=p)
         first_model, second_model = (x - step * slope / batch for slope in slopes)
-        rounded_down = eta * np.floor(first_model / eta)
-        rounded_up = eta * np.ceil(second_model / eta)
-        pairs.append(
-            (
-                2 * K * step / batch + 2 * eta * math.sqrt(p),
-                np.linalg.norm(rounded_down - rounded_up),
-            )
-        )
+        lower = eta * np.floor(first_model / eta)
+        upper = eta * np.ceil(second_model / eta)
+        pairs.append((2 * K * step / batch + 2 * eta * math.sqrt(p), np.linalg.norm(lower - upper)))
     return conclude(
         bound("change of Q(x)", *np.array(pairs).T),
         description="1,000 pairs of gradients of norm K, the roundings as far apart as they can "

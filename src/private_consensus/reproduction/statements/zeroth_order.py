@@ -35,18 +35,16 @@ def _inner(
     :math:`u_1 = 1/t`, :math:`u_2 = 1/(Pt)^2`.
     """
     rng = np.random.default_rng(seed)
-    beta, summed_variance = np.zeros((runs, P)), 0.0
+    beta, variance = np.zeros((runs, P)), 0.0
     for t, step in enumerate(_steps(first), 1):
         nu_1, nu_2 = rng.standard_normal((2, runs, J, P))
         slope = curvature * (beta[:, None] - minimiser + nu_1 / t)
-        directional_derivative = (slope * nu_2).sum(-1, keepdims=True)
-        directional_derivative += curvature / (2 * (P * t) ** 2) * (nu_2**2).sum(-1, keepdims=True)
-        gradient_estimates = directional_derivative * nu_2
-        summed_variance += (
-            step**2 * float(gradient_estimates.var(axis=1, ddof=1).sum(-1).mean()) / (J * P)
-        )
-        beta = beta - step * gradient_estimates.mean(1)
-    return beta, summed_variance
+        derivative = (slope * nu_2).sum(-1, keepdims=True)
+        derivative += curvature / (2 * (P * t) ** 2) * (nu_2**2).sum(-1, keepdims=True)
+        estimates = derivative * nu_2
+        variance += step**2 * float(estimates.var(axis=1, ddof=1).sum(-1).mean()) / (J * P)
+        beta = beta - step * estimates.mean(1)
+    return beta, variance
 
 
 CURVATURE = 24.0
@@ -156,9 +154,9 @@ def lemma_3() -> StatementResult:
         slopes *= c_1 / np.linalg.norm(slopes, axis=1, keepdims=True) * rng.choice([1, 1, 0.3])
         if rng.random() < 0.2:
             slopes[1] = -slopes[0]
-        minimisers = -slopes / records / (2 * rho * neighbours + curvature)
+        solutions = -slopes / records / (2 * rho * neighbours + curvature)
         pairs.append(
-            (c_1 / (rho * neighbours * records), np.linalg.norm(minimisers[0] - minimisers[1]))
+            (c_1 / (rho * neighbours * records), np.linalg.norm(solutions[0] - solutions[1]))
         )
     return conclude(bound("change of the minimiser", *np.array(pairs).T))
 

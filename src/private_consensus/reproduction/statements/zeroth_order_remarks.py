@@ -111,31 +111,26 @@ def _fewest_iterations(coordinator: bool, linearised: bool) -> float:
 def sentence_1() -> StatementResult:
     """Compare the convergence of D-ZOA and DP-ADMM with and without a coordinator."""
     with np.errstate(over="ignore", invalid="ignore"):
-        d_zoa_iterations = np.mean(
-            [iterations_of_admm(s, RHO, coordinator=False) for s in range(3)]
-        )
-        coordinated_d_zoa_iterations = np.mean(
+        d_zoa = np.mean([iterations_of_admm(s, RHO, coordinator=False) for s in range(3)])
+        coordinated_d_zoa = np.mean(
             [iterations_of_admm(s, RHO, coordinator=True) for s in range(3)]
         )
-        dp_admm_iterations, dp_admm_without_coordinator = (
-            _fewest_iterations(True, True),
-            _fewest_iterations(False, True),
-        )
-        tuned_d_zoa_iterations = _fewest_iterations(False, False)
-    half_of_quotient = math.sqrt(d_zoa_iterations / dp_admm_iterations)
+        dp_admm, local_dp_admm = (_fewest_iterations(True, True), _fewest_iterations(False, True))
+        tuned_d_zoa = _fewest_iterations(False, False)
+    half = math.sqrt(d_zoa / dp_admm)
     return conclude(
-        at_least("iterations of D-ZOA without over with a coordinator, rho = 4", half_of_quotient,
-                 d_zoa_iterations / coordinated_d_zoa_iterations),
-        at_least("iterations of DP-ADMM without over with a coordinator", half_of_quotient,
-                 dp_admm_without_coordinator / dp_admm_iterations),
+        at_least("iterations of D-ZOA without over with a coordinator, rho = 4", half,
+                 d_zoa / coordinated_d_zoa),
+        at_least("iterations of DP-ADMM without over with a coordinator", half,
+                 local_dp_admm / dp_admm),
         description="No noise, least squares, mean over three data sets of the iterations until "
         "the squared error stays below a hundredth of its start. D-ZOA at rho = 4 needs "
-        f"{d_zoa_iterations:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm_iterations:.1f}. The "
+        f"{d_zoa:.1f}, DP-ADMM with tuned rho and eta_0 {dp_admm:.1f}. The "
         "coordinator is the main cause if it accounts for half of the logarithm of this "
-        f"quotient. D-ZOA with a coordinator needs {coordinated_d_zoa_iterations:.1f}, since the "
+        f"quotient. D-ZOA with a coordinator needs {coordinated_d_zoa:.1f}, since the "
         "penalty is rho in place of 2 rho |N_k|. DP-ADMM without a coordinator needs "
-        f"{dp_admm_without_coordinator:.1f}, and D-ZOA without one and with a tuned rho "
-        f"{tuned_d_zoa_iterations:.1f}: tuning, which only DP-ADMM has, explains more.",
+        f"{local_dp_admm:.1f}, and D-ZOA without one and with a tuned rho "
+        f"{tuned_d_zoa:.1f}: tuning, which only DP-ADMM has, explains more.",
         compound=True,
     )  # fmt: skip
 

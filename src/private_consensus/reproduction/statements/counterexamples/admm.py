@@ -65,17 +65,17 @@ def dropped_records() -> ErratumResult:
 def missing_term() -> ErratumResult:
     """Sum the privacy losses of all iterations; the closed form of Theorem 2 omits one term."""
     rate, horizon = 0.925, 50
-    exact_sum = float(np.sum(rate ** -np.arange(horizon)))
-    published_sum = exact_sum - 1
+    exact = float(np.sum(rate ** -np.arange(horizon)))
+    published = exact - 1
     description = (
-        f"T = {horizon}, R = {rate:g}, T_p = 1: {exact_sum:.1f}; with '-1' {published_sum:.1f}. "
+        f"T = {horizon}, R = {rate:g}, T_p = 1: {exact:.1f}; with '-1' {published:.1f}. "
         "For T = T_p = 1 the published sum is 0: one release would be free."
     )
     return finding(
         "sum of the losses",
-        published_sum,
-        exact_sum,
-        bool(np.isclose(exact_sum, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
+        published,
+        exact,
+        bool(np.isclose(exact, (1 - rate**horizon) / (rate ** (horizon - 1) - rate**horizon))),
         description,
     )
 
@@ -95,17 +95,17 @@ def no_zcdp() -> ErratumResult:
         f"above 1 is infinite; Theorem 6 says rho = {claimed:.4f}. Its noise for {horizon} "
         f"iterations at epsilon {epsilon:g} is proven to cost, of a generalised linear model, "
         f"{proven_epsilons[0.9]:.2f} with epsilon_3 = 0.9 epsilon_1, {proven_epsilons[0.99]:.2f} "
-        "with 0.99: the shift turns with the output the less, the more curvature is added."
+        "with 0.99: the more curvature is added, the less the shift depends on the output."
     )
     return finding("rho", claimed, math.inf, is_within_delta and neighbour[1] == 0, description)
 
 
-def _by_renyi_bound(epsilon: float, gaussian_fraction: float, horizon: int) -> float:
+def _by_renyi_bound(epsilon: float, fraction: float, horizon: int) -> float:
     """Return epsilon of exact perturbed solutions with the noise and ridge of Theorem 6."""
     rho = zcdp_rho(epsilon, DELTA, conversion="safe") / horizon
     first_epsilon = zcdp_epsilon(rho, DELTA, conversion="safe")
-    mu = gaussian_fraction * first_epsilon / math.sqrt(2 * math.log(1.25 / DELTA))
-    profile = PerturbedObjective(mu, (1 - gaussian_fraction) * first_epsilon / 2.8, one_sign=True)
+    mu = fraction * first_epsilon / math.sqrt(2 * math.log(1.25 / DELTA))
+    profile = PerturbedObjective(mu, (1 - fraction) * first_epsilon / 2.8, one_sign=True)
     return float(account([Release("profile", profile=profile, count=horizon)], DELTA).epsilon)
 
 
@@ -195,13 +195,10 @@ def coin() -> ErratumResult:
     count, bound, tests, records = 15, 2.0, 20, 7000
     published_svt = SparseVector.split(1.0, sensitivity=2 * bound, count=count)
     send_probability = 1 - _below(0.01, published_svt, 1, True)
-    single_release_svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
+    single_svt = SparseVector.split(1.0, sensitivity=1.0, count=1, equal=True)
     loss = {
         fresh: abs(
-            math.log(
-                _below(1.0, single_release_svt, tests, fresh)
-                / _below(0.0, single_release_svt, tests, fresh)
-            )
+            math.log(_below(1.0, single_svt, tests, fresh) / _below(0.0, single_svt, tests, fresh))
         )
         for fresh in (False, True)
     }
@@ -211,15 +208,15 @@ def coin() -> ErratumResult:
         f"c = {count}, C_loss = {bound:g}: a gain of 0.01 over the threshold is sent with "
         f"probability {send_probability:.4f}. {tests} tests answered 'below': loss "
         f"{loss[True]:.2f} if the threshold is sampled again each time, {loss[False]:.2f} if once; "
-        f"{single_release_svt.epsilon:g} is claimed. 'Abort if count > c' sends {sent_count} "
+        f"{single_svt.epsilon:g} is claimed. 'Abort if count > c' sends {sent_count} "
         f"messages where c = {count} are counted. For fixed models a record of {records} moves the "
         f"query by {fixed_model_change:.2g}, where {2 * bound:g} is published."
     )
     return finding(
         "epsilon of the tests",
-        single_release_svt.epsilon,
+        single_svt.epsilon,
         loss[True],
-        loss[True] > single_release_svt.epsilon >= loss[False]
+        loss[True] > single_svt.epsilon >= loss[False]
         and abs(send_probability - 0.5) < 0.01
         and sent_count == count + 1,
         description,

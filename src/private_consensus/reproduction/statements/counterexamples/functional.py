@@ -78,30 +78,28 @@ def moving_mean() -> ErratumResult:
 def l2_share() -> ErratumResult:
     """Compute the loss by the coefficients of w_s, which have more than 1/d of Delta_2."""
     split = 50.0
-    block_norm, sensitivity = (
-        math.sqrt(9 + (2 * DIM - 1) / 16),
-        paper_sensitivity("l2", DIM, fair=True),
-    )
+    block_norm = math.sqrt(9 + (2 * DIM - 1) / 16)
+    sensitivity = paper_sensitivity("l2", DIM, fair=True)
     tight = Sensitivity(DIM, "penal", MEAN).l2
     change = math.sqrt(2.0)  # of the pair of E4.9a, all of it in w_s
     claimed = split / DIM + (DIM - 1) / DIM
     loss, loss_tight = split * change / sensitivity, split * change / tight
-    signed_break, separate_break, absolute_break = (
+    signed, separate, absolute = (
         min(
             _breaks_at(Sensitivity(DIM, form, mean).same_row_l2, sensitivity)
             for mean in PUBLIC_MEANS
         )
         for form in ("plus", "penal", "perrec")
     )
-    small_mean_break = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, sensitivity)
+    near_zero = _breaks_at(Sensitivity(DIM, "perrec", 0.01).same_row_l2, sensitivity)
     description = (
         f"d = {DIM}: the block has {block_norm / sensitivity:.3f} of the bound in the unit box, "
         f"not {1 / DIM:.3f}. eps_s = {split:g} eps_n, one pair: {loss:.1f} with the published "
         f"Delta_2, {loss_tight:.1f} with a tight one; claimed {claimed:.1f}. By the exact delta "
         "(eps_n = 0.01, delta = 1e-5, the experiments' public means 0.48 and 0.67) the published "
-        f"Delta_2 keeps the claim until eps_s = {signed_break:.0f} eps_n where the covariance has "
-        f"one sign, {separate_break:.0f} eps_n where it is a block of its own, and always as a sum "
-        f"of absolute values; that one breaks at {small_mean_break:.0f} eps_n where the mean is "
+        f"Delta_2 keeps the claim until eps_s = {signed:.0f} eps_n where the covariance has "
+        f"one sign, {separate:.0f} eps_n where it is a block of its own, and always as a sum "
+        f"of absolute values; that one breaks at {near_zero:.0f} eps_n where the mean is "
         "0.01."
     )
     return finding(
@@ -110,7 +108,7 @@ def l2_share() -> ErratumResult:
         loss_tight,
         block_norm / sensitivity > 1 / DIM
         and loss_tight > claimed
-        and signed_break < separate_break < math.inf == absolute_break,
+        and signed < separate < math.inf == absolute,
         description,
         partly=True,
     )
@@ -119,7 +117,7 @@ def l2_share() -> ErratumResult:
 def _breaks_at(
     change: float, sensitivity: float, eps_n: float = 0.01, delta: float = 1e-5
 ) -> float:
-    """Return the smallest eps_s over eps_n at which a change in w_s alone exceeds the delta."""
+    """Return the smallest eps_s over eps_n at which a change in w_s violates the claimed delta."""
     for split in np.geomspace(1.0, 3000.0, 300):
         eps_s = split * eps_n
         mu = change / (sensitivity * extended_gaussian_scale(Budget(eps_s, delta)))

@@ -132,7 +132,7 @@ def dual_sign() -> ErratumResult:
     targets = np.array([1.0, -1.0, 2.0, 0.0, 0.5])
     agents = len(targets)
     distances = []
-    for sign in (-1.0, 1.0):  # as printed, and reversed
+    for sign in (-1.0, 1.0):  # as published, and reversed
         x, dual = np.zeros(agents), np.zeros(agents)
         for _ in range(rounds):
             mean = (x.sum() - x) / (agents - 1)
