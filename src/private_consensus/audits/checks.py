@@ -83,10 +83,10 @@ def noise_found(
 
 def _selected(site: NoiseSite, noise_pair: Sequence[np.ndarray], level: float) -> NoiseFound:
     """Test noise that determines which of its values are visible; its scale stays unknown."""
-    both = np.concatenate(noise_pair)
+    all_noise = np.concatenate(noise_pair)
     tests = ()
-    if np.isfinite(both).all(-1).any():
-        tests = selected_noise_test(both, law=site.law, confidence=1.0 - level)
+    if np.isfinite(all_noise).all(-1).any():
+        tests = selected_noise_test(all_noise, law=site.law, confidence=1.0 - level)
     return NoiseFound(site.name, math.nan, math.nan, math.nan, tuple(map(_text, tests)))
 
 
@@ -217,21 +217,21 @@ def silent_messages(
     CheckReport
     """
     streams = AuditStreams.labelled("messages without noise", SILENT_RUNS, seed)
-    again = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
+    noise_streams = [streams.with_groups(noise=f"repetition {k}") for k in range(REPETITIONS)]
     first_setting, second_setting = ((problem, attack.network) for problem in attack.pair)
     first = execute(algorithm, *first_setting, streams, horizon).sent
     changed = execute(algorithm, *second_setting, streams, horizon).sent
-    repeated = [execute(algorithm, *first_setting, group, horizon).sent for group in again]
+    repeated = [execute(algorithm, *first_setting, group, horizon).sent for group in noise_streams]
     if any(sent.shape != first.shape for sent in (changed, *repeated)):
         return CheckReport()
-    size = 1e-9 * np.abs(first).max(initial=0.0)
-    equal = np.all([np.abs(sent - first) <= size for sent in repeated], axis=0)
+    tolerance = 1e-9 * np.abs(first).max(initial=0.0)
+    equal = np.all([np.abs(sent - first) <= tolerance for sent in repeated], axis=0)
     ordered = np.sort(np.stack([first, *repeated]), axis=0)
-    distinct = (np.diff(ordered, axis=0) > size).all(0)
-    silent = equal & (np.abs(changed - first) > size)
-    loud = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
+    distinct = (np.diff(ordered, axis=0) > tolerance).all(0)
+    silent = equal & (np.abs(changed - first) > tolerance)
+    is_continuous = distinct.sum(0) >= CONTINUOUS * np.maximum(1, (~equal).sum(0))
     never = equal.all(0) & (distinct.mean() >= CONTINUOUS * (~equal).mean())
-    faulty = silent.any(0) & (loud & distinct.any(0) | never)
+    faulty = silent.any(0) & (is_continuous & distinct.any(0) | never)
     findings = []
     for t, agent in np.argwhere(faulty.any(-1))[:1]:
         runs = float(silent[:, t, agent].any(-1).mean())

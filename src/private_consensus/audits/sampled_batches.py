@@ -132,9 +132,9 @@ def _inclusion(
     batch on that holds the record. A second record must be sampled independently of the first.
     """
     pairs = [attack.pair]
-    moved = _second_record(attack)
-    if moved is not None:
-        pairs.append(moved)
+    exchanged_pair = _second_record(attack)
+    if exchanged_pair is not None:
+        pairs.append(exchanged_pair)
     firsts = [_first_changes(algorithm, pair, attack, horizon, seed) for pair in pairs]
     first_changes = [first for first in firsts if first is not None]
     begin = min((int(first.min()) for first in first_changes), default=horizon)
@@ -205,8 +205,8 @@ def _first_changes(
     )
     if first_sent.shape != second_sent.shape:
         return None
-    size = 1e-9 * (1.0 + np.abs(first_sent).max())
-    differs = (np.abs(first_sent - second_sent) > size).any(-1)
+    tolerance = 1e-9 * (1.0 + np.abs(first_sent).max())
+    differs = (np.abs(first_sent - second_sent) > tolerance).any(-1)
     return np.where(differs.any(1), differs.argmax(1), horizon)
 
 
@@ -364,10 +364,13 @@ def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, floa
     """Yield defects of batches [rounds, runs, agents, records] with the p-values of their tests."""
     sizes, records = batches.sum(-1), batches.shape[-1]
     rate = sizes.mean() / records
-    spread = sizes.std() / records / np.sqrt(sizes.size)
+    standard_error = sizes.std() / records / np.sqrt(sizes.size)
     if declared.kind == "poisson":
-        spread = np.sqrt(declared.rate * (1 - declared.rate) / batches.size)
-    yield f"records are taken at the rate {rate:.3g}", _two_sided(rate - declared.rate, spread)
+        standard_error = np.sqrt(declared.rate * (1 - declared.rate) / batches.size)
+    yield (
+        f"records are taken at the rate {rate:.3g}",
+        _two_sided(rate - declared.rate, standard_error),
+    )
     if declared.kind == "poisson":
         expected = records * declared.rate * (1 - declared.rate)
         error = expected * np.sqrt(2 / sizes.size + 1 / (expected * sizes.size))
@@ -381,12 +384,12 @@ def _tested(batches: np.ndarray, declared: Sampling) -> Iterator[tuple[str, floa
     yield "some records are taken more often", min(1.0, float(p_values.min()) * p_values.size)
     if len(batches) < 2:
         return
-    both = (batches[:-1] & batches[1:]).sum(-1)
+    overlap = (batches[:-1] & batches[1:]).sum(-1)
     earlier, later = sizes[:-1], sizes[1:]
     mean = earlier * later / records
     variance = mean * (records - earlier) * (records - later) / (records * (records - 1))
     error = np.sqrt(variance.sum())
-    yield "a batch is like the one before it", _two_sided((both - mean).sum(), error)
+    yield "a batch is like the one before it", _two_sided((overlap - mean).sum(), error)
 
 
 def _two_sided(gap: Any, error: Any) -> Any:
