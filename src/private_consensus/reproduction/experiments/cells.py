@@ -171,7 +171,9 @@ def compute_cell(
     labels = _labels(cell)
     order = ["member", "quantity", "metric", "t", "run"]
     runs = labels.join(pl.concat(measured), on="member").sort(order)
-    privacy = labels.join(pl.DataFrame(private), on="member").sort("member", maintain_order=True)
+    privacy = labels.join(pl.DataFrame(private), on="member", suffix="_of_guarantee").sort(
+        "member", maintain_order=True
+    )
     return CellResults(runs.drop("member"), privacy.drop("member"), pl.concat(exchanged_rows))
 
 

@@ -37,6 +37,7 @@ RENAMED = {
         "lower_because": "bound_gap_reason",
         "oracles": "unaccounted_data_use",
         "epsilon_if_assumed": "epsilon_under_assumption",
+        "delta_right": "delta_of_guarantee",
     },
     "theorems": {"says": "statement", "lines": "description"},
     "errata": {
