@@ -54,7 +54,7 @@ class SeriesEntry(FileEntry):
     experiment: str | Names | None = None
     """Experiment whose measurements are tested."""
     method: Reference | References | None = None
-    """An algorithm.variant, or an algorithm with the key `variant`."""
+    """Tested method: algorithm.variant, or an algorithm together with the key `variant`."""
     variant: str | Names | None = None
     """Variant of the algorithm, if `method` names an algorithm only."""
     measure: Measure | Annotated[list[Measure], Field(min_length=1)] | None = None
@@ -84,8 +84,9 @@ class TestFields(FileEntry):
     best_at: Number | None = None
     """Value of x at which the mean is largest (kind: largest) or smallest (kind: smallest)."""
     quantifier: Quantifier = "each"
-    """Points for which the statement has to hold. each: every point is a part of the claim, which
-    may hold in part; universal: all points, one statement; most: more than half; some: one."""
+    """Points at which the statement has to hold. each: all points, and a claim that holds at some
+    of them holds in part; universal: all points, and one exception contradicts the claim; most:
+    more than half of the points; some: at least one point."""
     part: str = ""
     """Name of a part of a compound claim. With the quantifiers most and some, the points of all
     tests with the same name are counted together."""
@@ -96,7 +97,7 @@ class TestFields(FileEntry):
     expected: Number = 1.0
     """Factor, ratio or slope that the statement predicts; its meaning depends on `kind`."""
     tolerance: Number = Field(default=0.0, ge=0)
-    """Accepted deviation from the statement, relative except for slopes."""
+    """Accepted deviation from the statement: absolute for slopes, relative for all other kinds."""
     at_least: Number = -np.inf
     """Smallest accepted mean, difference or slope."""
     at_most: Number = np.inf
@@ -161,7 +162,7 @@ class TestEntry(TestFields, SeriesEntry):
     """Kind of the statement, such as decreasing (each mean along x is below the previous one),
     below (the mean is below that of `against`) or slope (of ln mean on ln x)."""
     grid: Grid = {}
-    """Values of axes; there is one test per combination."""
+    """Mapping from axes to lists of values; there is one test per combination of values."""
     goal: Number | Annotated[list[Number], Field(min_length=1)] | None = None
     """Value of the measure that both series have to reach (kind: reaches_earlier)."""
     series: SeriesEntry | None = None
@@ -190,7 +191,8 @@ class TestedVariantEntry(TestEntry):
     claim: str | None = None
     """Sentence that this variant tests, if it differs from the sentence of the claim."""
     interpretation: Interpretation | None = None
-    """literal (as the paper states it), resolved (default) or ablation."""
+    """literal (as the paper states it), resolved (corrected or completed; the default) or ablation
+    (one component changed)."""
     for_each_variant_of: Slug | None = None
     """Set in `claim_variants`. This variant is combined with each member; the combination is called
     <member>_<variant>."""
@@ -236,7 +238,7 @@ class ClaimEntry(ClaimFields):
     primary_variant: str | None = None
     """Variant whose result is the verdict of the claim; default: the first variant."""
     test: TestEntry | None = None
-    """Keys that all tests of the claim share; it is the only test if there are no `tests`."""
+    """Keys that all tests of the claim share. Without `tests`, it is the only test of the claim."""
     series: SeriesEntry | None = None
     """Series that all tests of the claim examine."""
     against: Against | None = None

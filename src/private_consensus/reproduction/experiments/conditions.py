@@ -189,9 +189,18 @@ def _statistics_text(curves: Sequence[CurveConditions]) -> list[str]:
     if not counts:
         return []
     runs = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
-    statistics = list(dict.fromkeys(curve.statistic for curve in curves if curve.statistic))
-    bands = list(dict.fromkeys(curve.band for curve in curves if curve.band))
+    statistics = dict.fromkeys(curve.statistic for curve in curves if curve.statistic)
     if counts == [1]:
-        return ["one run", *(f"band: {band}" for band in bands)]
-    text = f"{' or '.join(statistics)} of {runs} runs"
-    return [f"{text}, band: {' or '.join(bands)}" if bands else text]
+        return ["one run", *(f"band: {band}" for band in _bands(curves, ""))]
+    texts = []
+    for statistic in statistics:
+        bands = _bands(curves, statistic)
+        band = f", band: {' or '.join(bands)}{' (by curve)' * (len(bands) > 1)}" if bands else ""
+        texts.append(f"{statistic} of {runs} runs{band}")
+    return texts
+
+
+def _bands(curves: Sequence[CurveConditions], statistic: str) -> list[str]:
+    """Return the meanings of the bands of all curves with a statistic, or without one."""
+    matching = [curve for curve in curves if curve.statistic in (statistic, "")]
+    return list(dict.fromkeys(curve.band for curve in matching if curve.band))

@@ -223,14 +223,14 @@ class VariantEntry(Open):
     extends: Reference | None = None
     """Variant whose parameters this variant inherits and changes."""
     interpretation: Interpretation | None = None
-    """literal (as the paper states it), resolved (with corrections that make a claim testable) or
-    ablation. Default: resolved; ablation if the variant extends another."""
+    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
+    component changed). Default: resolved; ablation if the variant extends another."""
     because: str | None = None
     """Reason for the variant."""
     set: dict[str, Any] = {}
     """Values outside the algorithm by dotted path, such as {budget.epsilon: .inf}."""
     tuned: TuningEntry | None = None
-    """Selection of parameters by their error on a tuning grid."""
+    """Parameters that are selected by their error on a tuning grid."""
 
 
 class Variant(VariantEntry):
@@ -316,7 +316,7 @@ class ExperimentEntry(FileEntry):
     iterations: list[Whole | Span] | Literal["all"] = []
     """Iterations at which measures are recorded, in addition to the last iteration."""
     intermediate_measures: IntermediateMeasures | None = None
-    """Restriction of the measurements before the last iteration to some settings and measures."""
+    """Settings and measures that are recorded before the last iteration; default: all."""
     averages: list[Measure] = []
     """Measures of which the mean over all iterations is recorded, too."""
     divergence: Literal["raise", "record"] = "raise"
@@ -364,7 +364,8 @@ class CurveKeys(FileEntry):
     measure: Measure | None = None
     """Plotted measure, a quantity.metric such as released.test_error."""
     interpretation: Interpretation | None = None
-    """literal, resolved or ablation; replaces the interpretation of the variant."""
+    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
+    component changed); default: that of the variant."""
     last_iteration_only: Flag = False
     """True: plot measurements of the last iteration only."""
     interval: Literal["standard error", "standard deviation", "range"] = "standard error"
@@ -375,9 +376,9 @@ class MeasureParts(FileEntry):
     """Changes of a measure."""
 
     quantity: str | None = None
-    """Quantity that replaces the first half of the measure, for example released."""
+    """Replacement for the quantity in `measure`, such as released in released.test_error."""
     metric: str | None = None
-    """Metric that replaces the second half of the measure, for example test_error."""
+    """Replacement for the metric in `measure`, such as test_error in released.test_error."""
 
 
 class Curve(CurveKeys):
@@ -427,13 +428,15 @@ class CurveEntry(Curve, MeasureParts):
     measure: Measure | None = None
     """Plotted measure, a quantity.metric such as released.test_error."""
     interpretation: Interpretation | None = None
-    """literal, resolved or ablation; replaces the interpretation of the variant."""
+    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
+    component changed); default: that of the variant."""
     style: Slug | None = None
     """Name of the style in styles.yaml; default: the name of the variant."""
     measures: dict[str, str] = {}
-    """Several plotted measures, one curve each, with the text that each adds to the label."""
+    """Plotted measures, one curve each: a mapping from the measure to the text that is appended to
+    the label of its curve."""
     grid: Grid = {}
-    """Values of axes; one curve is drawn per combination."""
+    """Mapping from axes to lists of values; one curve is drawn per combination of values."""
 
     @field_validator("measures")
     @classmethod
@@ -602,7 +605,7 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
     experiments: dict[Algorithm, str] = {}
     """Experiment per algorithm, for algorithms whose measurements `experiment` does not have."""
     grid: Grid = {}
-    """Values of axes; one panel is drawn per combination."""
+    """Mapping from axes to lists of values; one panel is drawn per combination of values."""
     curves: str | list[str | CurveEntry] | CurveEntry = []
     """Curves: names of the file's sets of curves, algorithm.variant, or mappings."""
 
@@ -627,11 +630,11 @@ class FigureFields(FileEntry):
     title: str
     """Title: which quantity of which method is plotted against what."""
     caption: str
-    """Description of the figure that can be read without the paper."""
+    """Description of quantity, method, data and curves that is clear without the paper."""
     columns: Positive | None = None
     """Number of panels per row."""
     note: str = ""
-    """Remark on the data, drawn below the title."""
+    """Remark on the data, shown below the title."""
 
 
 class Figure(FigureFields):
@@ -675,11 +678,12 @@ class MethodEntry(FileEntry):
     label: str
     """Name of the method in the table."""
     method: Reference
-    """An algorithm.variant, or an algorithm with the key `variant`."""
+    """Tabulated method: algorithm.variant, or an algorithm together with the key `variant`."""
     variant: str | None = None
     """Variant of the algorithm, if `method` names an algorithm only."""
     interpretation: Interpretation | None = None
-    """literal, resolved or ablation; replaces the interpretation of the variant."""
+    """literal (as the paper states it), resolved (corrected or completed) or ablation (with one
+    component changed); default: that of the variant."""
     where: Selection = {}
     """Value of each further axis; other measurements are omitted."""
     published: list[tuple[Number, Number, Number]] = []
@@ -763,7 +767,7 @@ class PaperInfo(Strict):
     summary: str = ""
     """Subject of the paper, in one or two sentences."""
     short_title: str = ""
-    """Title in two to five words, for lists."""
+    """Title of two to five words, for navigation and lists."""
 
     @property
     def citation(self) -> str:
@@ -795,7 +799,7 @@ class File(FileEntry):
     titles: dict[str, str] = {}
     """Titles of horizontal axes and measures that figures use by default."""
     defaults: Defaults = Defaults()
-    """Default keys of all experiments and panels of the file."""
+    """Values of keys that the experiments and panels of the file do not set themselves."""
     axes: dict[Slug, AxisEntry] = {}
     """Axes by name: a varied parameter and its values, to which experiments refer."""
     unspecified_details: dict[str, UnspecifiedDetail] = {}
@@ -841,19 +845,19 @@ class Style(Strict):
     colour: str = Field(pattern=r"^#[0-9A-Fa-f]{6}$")
     """Colour of the curve, as #RRGGBB."""
     dash: list[Whole] = []
-    """Lengths of dashes and gaps in pixels, in turn; empty for a solid line."""
+    """Alternating lengths of dashes and gaps in pixels; empty for a solid line."""
 
 
 class DataConfig(Strict):
     """Sources of the data sets."""
 
     source: Literal["auto", "official", "surrogate"] = "auto"
-    """auto: cache, mirror, publisher, and last a surrogate; official: never a surrogate; surrogate:
-    synthetic records drawn from published marginals, without any download."""
+    """auto: the first available of cache, mirror, publisher and surrogate; official: the same, but
+    no surrogate; surrogate: synthetic records sampled from published marginals, not downloaded."""
     mirror: str | None = None
     """Folder or URL with copies of the publishers' files."""
     cache: str = Field(default=".cache/private-consensus", min_length=1)
-    """Folder in which downloaded files are kept."""
+    """Folder for downloaded files."""
     connection_timeout_s: Number = Field(default=5.0, gt=0, le=86400)
     """Seconds to wait for a host to connect, and for its next bytes."""
     surrogate_rows: Whole | None = Field(default=None, ge=1000, le=10_000_000)
@@ -864,13 +868,13 @@ class Config(Strict):
     """``config/config.yaml``; ``config/smoke.yaml`` changes the scale."""
 
     scale: Slug
-    """paper for the sizes of the papers, smoke for small sizes, or a scale that a study defines."""
+    """Sizes of the experiments: paper (as in the papers), smoke (small), or a scale of a study."""
     seed: Whole = Field(ge=0)
     """Seed from which all random streams are derived."""
     papers: list[Slug] = Field(min_length=1)
     """Keys of the papers to reproduce: names of files in config/papers."""
     runs: Positive | None = None
-    """Number of Monte-Carlo runs of every experiment; default: the number that it states itself."""
+    """Number of Monte-Carlo runs of every experiment; default: the key `runs` of the experiment."""
     data: DataConfig = DataConfig()
     """Sources of the data sets."""
 
