@@ -222,7 +222,9 @@ class Tuning(Strict):
     checked: list[str] = Field(
         default_factory=list, description="methods whose tuning is compared with a fine grid"
     )
-    checked_on: str = Field(default="", description="problem on which tuning is compared")
+    checked_on: str = Field(
+        default="", description="problem on which tuning is compared with a fine grid"
+    )
 
 
 class Unit(Strict):

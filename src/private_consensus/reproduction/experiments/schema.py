@@ -607,7 +607,8 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
     grid: Grid = {}
     """Mapping from axes to lists of values; one panel is drawn per combination of values."""
     curves: str | list[str | CurveEntry] | CurveEntry = []
-    """Curves: names of the file's sets of curves, algorithm.variant, or mappings."""
+    """Curves of the panel. Each is the name of a set in the file's `curves`, an algorithm.variant, or
+    a mapping with the keys of a curve."""
 
 
 class PanelEntry(PanelKeys):
@@ -782,9 +783,9 @@ class Defaults(FileEntry):
     """Default keys of all experiments and panels of a file."""
 
     experiment: ExperimentEntry | None = None
-    """Default keys of all experiments."""
+    """Values of keys that experiments do not set themselves."""
     panel: PanelKeys | None = None
-    """Default keys of all panels of figures."""
+    """Values of keys that panels of figures do not set themselves."""
 
 
 class File(FileEntry):
