@@ -262,7 +262,7 @@ class ComparisonDesign(Strict):
     partitions: dict[str, Titled] = Field(description="partitions of records to agents by name")
     problems: dict[str, ProblemDesign] = Field(description="problems by name")
     groups: dict[str, list[str]] = Field(
-        default_factory=dict, description="names of groups of problems, to which methods refer"
+        default_factory=dict, description="groups of problems by name, to which methods refer"
     )
     tuning: Tuning = Field(description="selection of the parameters of the methods")
     jobs: int = Field(

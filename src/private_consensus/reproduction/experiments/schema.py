@@ -607,8 +607,8 @@ class PanelKeys(PanelFields, CurveKeys, MeasureParts):
     grid: Grid = {}
     """Mapping from axes to lists of values; one panel is drawn per combination of values."""
     curves: str | list[str | CurveEntry] | CurveEntry = []
-    """Curves of the panel. Each is the name of a set in the file's `curves`, an algorithm.variant, or
-    a mapping with the keys of a curve."""
+    """Curves of the panel. Each is the name of a set in the file's `curves`, an algorithm.variant,
+    or a mapping with the keys of a curve."""
 
 
 class PanelEntry(PanelKeys):
