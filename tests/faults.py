@@ -45,7 +45,9 @@ def main() -> int:
 
 
 def tried(tests: Iterable[str], cores: int) -> dict[str, list[str]]:
-    """What came of some tests, as :func:`outcomes` has it; nothing where pytest did not end.
+    """Run tests in a new process and return the outcomes of their cases.
+
+    The result is that of :func:`outcomes`, and empty if pytest did not end.
 
     In a process of its own: tests fork from one that has imported nothing of the project.
     """
@@ -69,7 +71,7 @@ def places(tests: Iterable[str]) -> list[str]:
 
 
 def outcomes(xml: str) -> dict[str, list[str]]:
-    """What came of each case of a test: nothing, or why it failed or was skipped."""
+    """Return the message of each case of each test: empty if it passed, or failure or skip."""
     found: dict[str, list[str]] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
         said = [f"{part.tag}: {part.get('message', '')}" for part in case
@@ -79,7 +81,7 @@ def outcomes(xml: str) -> dict[str, list[str]]:
 
 
 def judged(row: Mapping[str, str], found: Mapping[str, list[str]]) -> dict[str, str]:
-    """A row with its outcome: all of its cases passed, one failed, or one was not tried."""
+    """Return a row of the table with its outcome: passed, failed or not tried."""
     cases = found.get(row["test"], [])
     skipped = sorted({said for said in cases if said.startswith("skipped")})
     if any(said and not said.startswith("skipped") for said in cases):
@@ -91,7 +93,7 @@ def judged(row: Mapping[str, str], found: Mapping[str, list[str]]) -> dict[str, 
 
 
 def about() -> dict[str, str]:
-    """When, with what and on what kind of machine."""
+    """Return the commit, the date, the versions and the machine of this run."""
     return {
         "commit": described_commit(ROOT),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

@@ -10,7 +10,7 @@ from private_consensus.core.simulation import Environment, calibrate, simulate
 
 
 def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
-    """What one setting shows: iteration to quantity to values ``[1, runs, ...]``."""
+    """Run one setting and return iteration to quantity to values of shape (1, runs, ...)."""
     at: dict[int, dict] = {}
     algorithm.run(
         problem,

@@ -25,7 +25,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyRounds(Iterative):
-    """In each round an agent releases half of a mixture, half of its mean, and noise."""
+    """Algorithm whose agents release half of a mixture, half of their mean, and noise per round."""
 
     sigma: Noise = noise_field()
 

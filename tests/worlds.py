@@ -36,7 +36,7 @@ MORE = {
 
 
 def world(name: str) -> CalibratedRun:
-    """Of an algorithm by its name."""
+    """Return the calibrated run of an algorithm by its name."""
     if name not in MORE:
         return world_of(name)
     build, budget, horizon, options = MORE[name]

@@ -1,4 +1,4 @@
-"""One function audits everything: correct algorithms are spared and broken ones are not."""
+"""Test that the audit accepts correct algorithms and finds faults in broken ones."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -27,7 +27,7 @@ RUNS, CONFIDENCE, HORIZON = 1600, 0.99, 4
 
 
 class State(NamedTuple):
-    """Messages."""
+    """Iterates that the agents release as messages."""
 
     y: np.ndarray
 

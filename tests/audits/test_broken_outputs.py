@@ -16,7 +16,7 @@ RUNS = 60
 
 @pytest.fixture(autouse=True, scope="module")
 def package():
-    """The algorithms from outside, and the registry without them afterwards."""
+    """Install the outside algorithms for the tests of this module and uninstall them afterwards."""
     outsiders.install()
     yield
     outsiders.uninstall()

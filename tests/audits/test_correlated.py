@@ -40,7 +40,7 @@ def regression(records=6, dim=2):
 
 
 def audited(case, weigh=1.0, runs=RUNS):
-    """Both worlds of a method that is calibrated for records that weigh ``weigh`` times less."""
+    """Calibrate a method for records of ``1 / weigh`` times the weight and audit both data sets."""
     name, parameters, graph = CASES[case]
     problem = regression()
     network = networks.build(Streams(0, (0,)), graph, 4)

@@ -1,4 +1,4 @@
-"""Every erratum has a computation; what is written down of it is what that finds."""
+"""Test that every erratum has a computation and that the erratum states the computed numbers."""
 
 import math
 import re

@@ -1,5 +1,4 @@
-"""What is executed is what is recorded; likelihood ratios are what they are called; attackers' data
-are data that the guarantee is for."""
+"""Test recorded executions, likelihood ratios and the data sets of attacks."""
 
 from types import SimpleNamespace
 
@@ -75,7 +74,7 @@ KNOWN = {
 @pytest.mark.filterwarnings("ignore::private_consensus.common.errors.OutsideRange")
 @pytest.mark.parametrize(("name", "parameters"), KNOWN.values(), ids=KNOWN)
 def test_what_is_called_a_likelihood_ratio_is_one(name, parameters):
-    r"""Of any ratio :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`, and of no other statistic that moves.
+    r"""A log-likelihood ratio L satisfies :math:`E_{D'}[e^L] = E_D[e^{-L}] = 1`.
 
     Neighbours that differ in a label have the same Jacobian; only they are taken here.
     """

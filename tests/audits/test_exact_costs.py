@@ -753,7 +753,7 @@ def test_noise_that_depends_on_data_is_found_whichever_data_set_is_first(swapped
 
 @dataclass(frozen=True, kw_only=True)
 class ExactAfterThreshold(Thresholded):
-    """From iteration 2 on, messages are exact gradient steps."""
+    """Fault: from iteration 2 on, messages are exact gradient steps."""
 
     def step(self, state, problem, network, draw, t):
         if t == 1:

@@ -1,4 +1,4 @@
-"""Every theorem has a computation or a reason, and every computation can contradict."""
+"""Test that every theorem has a computation or a reason, and that each computation can fail."""
 
 import math
 import re

@@ -35,7 +35,7 @@ class Cells:
 
 
 def layout(cells: Cells, test: Test) -> list[np.ndarray]:
-    """The axis of each group that a test has at paper scale, by the configuration alone."""
+    """Return the x values of each group of a test at paper scale, from the configuration."""
     columns = axes(cells, test.series)
     levels = [columns[name] for name in test.other_axes]
     groups = len(list(product(*levels)))
@@ -67,7 +67,7 @@ def _kept(value: Any, wanted: Any) -> bool:
 
 
 def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = False) -> str:
-    """The verdict on a test from runs with these means, or exactly these."""
+    """Return the verdict on a test for runs with the specified means."""
     means = np.concatenate(means)
     noise = np.random.default_rng(0).normal(size=(len(means), RUNS))
     noise *= 0.0 if exact else SPREAD
@@ -97,7 +97,7 @@ def mutants(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
 
 
 def _pair(x: list[np.ndarray], value: float, kind: str) -> Means:
-    """The first series at a distance from the second: a ratio, or a difference."""
+    """Return means of two series with the specified ratio or difference."""
     second = [np.full(len(points), 2.0) for points in x]
     first = [v + value if kind == "difference" else v * value for v in second]
     return [*first, *second]
@@ -137,7 +137,7 @@ def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
 
 
 def _ordered(test: Test) -> bool:
-    """Whether a comparison says that one of the two is better: equal ones are not accepted."""
+    """Return True if a comparison orders the two series, so that equal series contradict it."""
     if test.kind == "difference":
         return test.at_most <= 0 or test.at_least >= 0
     return test.kind == "reaches_earlier" or (
@@ -157,7 +157,7 @@ def _along(test: Test, x: np.ndarray) -> np.ndarray:
 
 
 def _stated(test: Test) -> float:
-    """The slope that the claim states, or its bound on one side."""
+    """Return the slope that the claim states, or the mean of its finite bounds."""
     sides = [side for side in (test.at_least, test.at_most) if np.isfinite(side)]
     return test.expected if not sides else float(np.mean(sides))
 
@@ -190,7 +190,7 @@ def _line(x: np.ndarray, rate: float) -> np.ndarray:
 
 
 def _inside(test: Test) -> float:
-    """The rate of a curve that is well inside: beyond the bound where there is one."""
+    """Return a slope well inside the bounds of the claim."""
     stated = _stated(test)
     if np.isfinite(test.at_most) and np.isinf(test.at_least):
         return stated - abs(stated)
@@ -230,7 +230,7 @@ def _not_peaked(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _levels(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
-    """On the wrong side of each bound, by as much as the bound is from 0, or by 1."""
+    """Return curves that violate each bound, by the size of the bound, or by 1 if it is 0."""
     found = {}
     if np.isfinite(test.at_most):
         found["above"] = np.full(len(x), test.at_most + (abs(test.at_most) or 1.0))

@@ -1,4 +1,4 @@
-"""Every claim of the configuration by a test that can fail: on mutants, not on true curves."""
+"""Test every claim of the configuration on synthetic curves that contradict it."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_true_curves_leave_a_claim_held(name):
 
 
 def privacy(test, factor: float) -> pl.DataFrame:
-    """One row of an accountant that finds a multiple of what is claimed."""
+    """Return a row of ``privacy.parquet`` whose accounted epsilon is a multiple of the claim."""
     series = test.series
     return pl.DataFrame({
         "experiment": [series.experiment], "algorithm": [series.method],

@@ -18,13 +18,15 @@ WORSE = 1.5
 
 
 def smoke() -> ComparisonDesign:
-    """The repository's design at smoke scale."""
+    """Return the design of the repository at smoke scale."""
     return read_comparison(yamls.read(ROOT / "config" / "comparison.yaml")).at("smoke")
 
 
 def rows(design: ComparisonDesign, noise: float = 0.1, runs: int | None = None) -> pl.DataFrame:
-    """A row a cell, method, tuning, run and measure: losses fall with epsilon, methods are ordered
-    as in the design, apart from noise that differs by run."""
+    """Return synthetic results with one row per cell, method, tuning, run and measure.
+
+    Losses fall with epsilon. Methods are ordered as in the design, up to noise per run.
+    """
     rng = np.random.default_rng(0)
     found = []
     for cell in cells(design):

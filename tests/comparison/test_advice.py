@@ -157,7 +157,7 @@ def test_what_no_design_has_is_refused(tmp_path):
 
 
 def quiet(made):
-    """Without the noise that all methods share."""
+    """Subtract the noise per run that all methods share."""
     noise = {run: value for run, value in enumerate(NOISE)}
     return made.with_columns(value=pl.col("value") - pl.col("run").replace_strict(noise))
 

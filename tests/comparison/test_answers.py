@@ -1,4 +1,4 @@
-"""What the page is given: who is best in each cell, by how much, how sure; what stands apart."""
+"""Test the answers of the comparison: best methods per cell, margins and significance."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Why MAFALDA-SGD loses to independent noise of one account in the base cells.
+"""Test why MAFALDA-SGD is worse than independent noise of equal privacy loss in the base cells.
 
 Its C has the least error of all models of all rounds, without the gradient's pull back to the
 minimum. With gradients of all records, each takes part in every round, where C is diagonal:
@@ -20,7 +20,7 @@ HORIZON = 20
 
 @pytest.fixture(scope="module")
 def network():
-    """Of the base cells."""
+    """Return the network of the base cells."""
     streams = Streams(2026, (0,), {"graph": "comparison erdos_renyi 10"})
     given = {"weights": "metropolis", "probability": 0.46}
     return networks.build(streams, "erdos_renyi", 10, **given).of_run(0)
@@ -32,8 +32,11 @@ def factor(network):
 
 
 def variances(network, filtered, contraction):
-    r"""Of the noise in the models after each round, mean over agents: on quadratics of curvature h
-    a step is :math:`y_t = (1-a)Wy_{t-1} - a\sum_r F_{tr}n_r`, a the step times h."""
+    r"""Return the variance of the noise in the models after each round, averaged over agents.
+
+    On quadratics of curvature h, a step is :math:`y_t = (1-a)Wy_{t-1} - a\sum_r F_{tr}n_r`, where a
+    is the step size times h.
+    """
     found = np.zeros(HORIZON)
     for eigenvalue in np.linalg.eigvalsh(network.mixing):
         row = np.zeros(HORIZON)

@@ -20,7 +20,7 @@ DESIGN = (ROOT / "config" / "comparison.yaml").read_text()
 
 @pytest.fixture
 def newcomer(tmp_path, monkeypatch):
-    """A package of one's own, as if it were installed."""
+    """Create a package with a new algorithm and make it importable as if it were installed."""
     files = new_algorithm("toy_descent", tmp_path, package=True)
     monkeypatch.syspath_prepend(tmp_path)
     project = (tmp_path / "pyproject.toml").read_text()

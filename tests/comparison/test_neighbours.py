@@ -154,7 +154,7 @@ def test_what_no_proof_covers_is_refused_in_one_line(name):
 
 def test_a_class_that_inherits_is_not_taken_for_what_it_inherits_from():
     class Other(algorithms.load("muffliato_gd")):
-        """Sends anything."""
+        """Subclass of an algorithm, whose messages the observers cannot derive."""
 
     with pytest.raises(InvalidInput, match="partial views"):
         worst_pair(Other(noise=1.0), MEANS, RING, HORIZON)

@@ -1,4 +1,4 @@
-"""From the command line: a toy is written, run among others, ranked, handed in, ranked again."""
+"""Test the command line: create an algorithm, run it, rank it, submit it and rank it again."""
 
 import re
 import sys
@@ -24,7 +24,7 @@ RIVALS = ("local_training", "one_shot_averaging", "secure_aggregation")
 
 @pytest.fixture
 def design(tmp_path):
-    """One problem, two cells, three rivals."""
+    """Write a design with one problem, two cells and three competing methods."""
     methods = {name: RAW["methods"][name] for name in RIVALS}
     reduced = {**RAW, "methods": methods, "scales": {"smoke": SMALL}}
     path = tmp_path / "comparison.yaml"

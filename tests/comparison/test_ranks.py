@@ -163,7 +163,7 @@ def test_a_front_has_no_method_that_diverged_or_has_no_cost():
 
 
 def closed(method, local, central):
-    """The fraction of the gap that one method closes."""
+    """Return the fraction of the gap between local and central training that one method closes."""
     return closed_fractions(method[None], local, central)[0]
 
 

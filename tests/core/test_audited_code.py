@@ -1,4 +1,4 @@
-"""What audits are made by: modules that rules find by name, in this package and in others."""
+"""Test that the provenance of audits covers the modules that audits load by name."""
 
 import importlib
 from importlib.metadata import EntryPoint
@@ -20,7 +20,7 @@ CACHES = ("imported_modules", "_origin", "_syntax", "_direct_imports")
 
 @pytest.fixture
 def borrowed(tmp_path, monkeypatch):
-    """An algorithm that a package of somebody else adds; its helper is a module of its own."""
+    """Create an external package that adds an algorithm with a helper module."""
     package = tmp_path / "elsewhere"
     package.mkdir()
     (package / "__init__.py").write_text("")

@@ -20,7 +20,7 @@ def perceptron(inputs, hidden, loss="softmax", black=0.7):
 
 
 def exact(problem):
-    """The same in double precision, which is computed plainly."""
+    """Return the same problem in double precision, which the reference implementation computes."""
     return Perceptron(
         problem.features.astype(float), problem.labels, problem.agent_rows, problem.test,
         problem.hidden, problem.loss,

@@ -1,5 +1,7 @@
-"""Of every private algorithm, and every way to set its noise: the lower bound on epsilon is at most
-what the accountant says, at every delta, and neither grows with delta.
+"""Test that the lower bound on epsilon is at most the accounted epsilon, at every delta.
+
+The tests cover every private algorithm and every way to set its noise. Neither bound grows with
+delta.
 
 Losses are rounded to a grid that follows epsilon: a bound may rise by what that costs.
 """
@@ -104,6 +106,6 @@ def test_lower_bounds_are_at_most_what_the_accountant_says(name):
 
 
 def budget_of(budget: Budget, options) -> Budget:
-    """With a delta where the noise is Gaussian or a formula is in zCDP."""
+    """Return a budget with delta > 0 if the noise is Gaussian or the formula is in zCDP."""
     gaussian = {"gaussian"} & {options.get("law"), options.get("mechanism")}
     return APPROXIMATE if gaussian or "rho_conversion" in options else budget

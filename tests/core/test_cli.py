@@ -167,7 +167,7 @@ SUMMARY = import_module("private_consensus.reproduction.datasets.summary")
 
 
 def cards(out: str) -> dict[str, dict[str, str]]:
-    """What is said of each data set."""
+    """Parse the printed descriptions of data sets into one dictionary per data set."""
     found: dict[str, dict[str, str]] = {}
     for line in out.splitlines():
         if head := re.match(r"┃ (\S+) +┃ (.*?) *┃$", line):

@@ -1,4 +1,4 @@
-"""What a release is made of: every locked package once, with licence and checksums."""
+"""Test that the bill of materials lists every locked package with licence and checksums."""
 
 from importlib.metadata import distribution
 from pathlib import Path

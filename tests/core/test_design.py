@@ -120,7 +120,7 @@ def depth(kind: type) -> int:
 
 
 def files_above(kind: type) -> set[str]:
-    """Of the classes that a class inherits from, those of files of other algorithms."""
+    """Return the modules of other algorithms from which a class inherits."""
     modules = {base.__module__ for base in kind.__mro__[1:] if issubclass(base, Algorithm)}
     shared = (
         "private_consensus.core.algorithms.base",

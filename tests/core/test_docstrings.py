@@ -1,4 +1,4 @@
-"""What is exported says what it takes and gives, and what is public has types."""
+"""Test that exported objects have complete docstrings and that public functions have types."""
 
 import ast
 import inspect
@@ -29,7 +29,7 @@ ANNOTATED = (
 
 
 def sections(text: str) -> dict[str, str]:
-    """The underlined sections of a numpydoc docstring."""
+    """Return the underlined sections of a numpydoc docstring by title."""
     parts = re.split(r"^([A-Z]\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
@@ -48,7 +48,7 @@ def taken(found) -> list[str]:
 
 
 def missing(found) -> set[str]:
-    """What a docstring leaves out of what is taken, given back, or raised."""
+    """Return the parameters, results and exceptions that a docstring does not describe."""
     told = sections(found.__doc__ or "")
     left = set(taken(found)) - set(described(told.get("Parameters", "")))
     for base in getattr(found, "__mro__", ())[1:]:  # fields are described where they are declared
@@ -59,7 +59,7 @@ def missing(found) -> set[str]:
 
 
 def invented(found) -> set[str]:
-    """What a docstring describes and a call does not take."""
+    """Return the parameters that a docstring describes and the function does not have."""
     return set(described(sections(found.__doc__ or "").get("Parameters", ""))) - set(taken(found))
 
 

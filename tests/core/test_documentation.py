@@ -79,7 +79,7 @@ def test_links_between_pages_lead_somewhere(generated):
 
 @pytest.fixture(scope="module")
 def reference_pages():
-    """The module that generates pages."""
+    """Import the module that generates the reference pages."""
     sys.path.insert(0, str(DOCS))
     try:
         import reference_pages

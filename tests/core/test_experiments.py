@@ -114,7 +114,7 @@ def complete() -> dict:
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """A plan of a paper that is complete, instead of that of a file."""
+    """Return a function that plans a paper from a dictionary instead of a file."""
 
     def load(paper: dict, config: dict = ONE) -> planning.Plan:
         monkeypatch.setattr(planning, "read_paper", lambda path: paper)
@@ -125,7 +125,7 @@ def loaded(monkeypatch):
 
 @pytest.fixture
 def spoilt(loaded):
-    """What is said of a paper with another value somewhere."""
+    """Return a function that sets one value of a paper and returns the configuration error."""
 
     def spoil(path: str, value) -> ConfigurationError:
         target = paper = complete()
@@ -457,7 +457,7 @@ def test_an_infinite_epsilon_survives(plan):
 
 
 def spent(work) -> tuple[object, float]:
-    """What is made, and how many seconds it took of the processor."""
+    """Return the result of a function and its processor time in seconds."""
     start = time.process_time()
     return work(), time.process_time() - start
 
@@ -468,7 +468,10 @@ def plan_of_all():
 
 @pytest.fixture(scope="module")
 def whole():
-    """The whole configuration, and how long it took; modules are read once a process."""
+    """Return the plan of the whole configuration and the processor time of planning.
+
+    Modules are imported once per process, before the measurement.
+    """
     for name, package in (*product(algorithms.names(), [algorithms]),
                           *product(problems.names(), [problems])):  # fmt: skip
         package.load(name)

@@ -1,4 +1,4 @@
-"""What computes needs no extra; what an extra brings is named where it is missing."""
+"""Test that computations need no optional dependency, and that errors name a missing one."""
 
 import ast
 import os

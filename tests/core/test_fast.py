@@ -44,7 +44,10 @@ def filled(count, counter=0, key=KEY):
 
 
 def drawn(key, x, start, count, fill=fill_normals, kind=np.float32):
-    """What the compiled generator makes of ``count`` counters (x, start), (x, start + 1), ..."""
+    """Return the normals that the compiled generator computes for ``count`` counters.
+
+    The counters are (x, start), (x, start + 1), ...
+    """
     whole = -(-count // WIDE) * WIDE
     first, second = np.empty(whole, kind), np.empty(whole, kind)
     fill(*key, np.uint32(x), np.uint32(start), first, second)

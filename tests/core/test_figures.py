@@ -1,4 +1,4 @@
-"""Every figure of the configuration: names, symbols, one look a method, room for all names."""
+"""Test names, symbols, styles and legend sizes of every configured figure."""
 
 import re
 from importlib import import_module
@@ -28,7 +28,7 @@ def plan():
 
 @pytest.fixture(scope="module")
 def points(plan):
-    """Each figure of curves, as if every curve had been measured at two places."""
+    """Return synthetic points for each figure of curves, at two x values per curve."""
     return {name: made_up(plan, name) for name, figure in plan.figures.items()
             if figure.panels[0].curves and not drawn_by_its_paper(plan, name)}  # fmt: skip
 
@@ -112,7 +112,10 @@ def test_no_two_curves_of_a_panel_look_alike(plan, points):
 
 
 def names_fit(frame: pl.DataFrame) -> bool:
-    """Whether one legend serves all panels: a panel with names of its own has looks of its own."""
+    """Return True if the panels together have at most 16 curve names.
+
+    A panel with its own names has its own styles.
+    """
     return frame.select("algorithm", "variant", "series").n_unique() <= 16
 
 

@@ -1,4 +1,4 @@
-"""What every job imports: a small cell takes no longer than slow libraries that it does not use."""
+"""Test that jobs do not import slow libraries that they do not use."""
 
 import subprocess
 import sys

@@ -163,7 +163,7 @@ def test_buffers_of_draws_need_whole_vectors():
 
 
 def round_of(**changes):
-    """A step of three agents with five coordinates, with other arguments."""
+    """Run a compiled step of three agents with five coordinates, with changed arguments."""
     x, first, ones = np.zeros((3, 5), np.float32), np.zeros(1, int), np.ones((1, 3))
     whole = {"x": x, "base": x, "sent": x, "gradients": in_full(x), "first": first}
     steps = steps_of(weights=[np.eye(3)], keep=ones, scale=ones, step=[1])

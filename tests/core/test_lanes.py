@@ -59,7 +59,7 @@ def indicators():
 
 
 def whole(entries, shape):
-    """The matrix of entries."""
+    """Return the dense matrix of sparse entries."""
     out = np.zeros(shape)
     lines = np.repeat(np.arange(shape[0]), np.diff(entries.begin.astype(int)))
     out[lines, entries.offsets // logistic.LANES] = entries.values

@@ -17,7 +17,7 @@ BUDGET = pc.Budget(1.0, 1e-5)
 
 
 def means(streams):
-    """A mean an agent, other ones in every run."""
+    """Build a problem with one random mean per agent, which differs between runs."""
     return MeanEstimation(
         np.stack([g.uniform(-0.2, 0.2, (5, 3)) for g in streams.generators("data")]), 50, 1.0
     )

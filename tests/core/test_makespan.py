@@ -1,4 +1,4 @@
-"""How long a run takes on so many cores: cases whose answer is known."""
+"""Test the predicted duration of a run on several cores against known cases."""
 
 import itertools
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One-shot averaging: closed forms on quadratics, and privacy accounting."""
+"""Test one-shot averaging: closed forms on quadratics, and privacy accounting."""
 
 from dataclasses import replace
 

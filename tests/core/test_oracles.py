@@ -41,7 +41,7 @@ class Watched:
 
 
 def asked_for(name: str) -> tuple:
-    """What an algorithm asks a problem for until its last step, and the algorithm."""
+    """Return the attributes of a problem that an algorithm reads in a run, and the algorithm."""
     make, budget, options = WITH_DRAWS[name]
     watched = Watched(make(0.0))
     calibrated = algorithms.load(name)(**options).calibrate(budget, watched, NETWORK, HORIZON)

@@ -1,4 +1,4 @@
-"""What agents hold, as numbers of a figure and as a figure."""
+"""Test the numbers and the drawing of the figure of records and labels per agent."""
 
 import json
 from types import SimpleNamespace

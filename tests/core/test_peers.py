@@ -1,4 +1,4 @@
-"""What is measured of peers becomes a table; who is missing is named."""
+"""Test the table of measurements of other libraries, which names missing libraries."""
 
 import signal
 

@@ -29,7 +29,7 @@ def small(loss="softmax", precision="double", agents=3, records=32, runs=(0, 1),
 
 
 def loss_of(problem, x, row):
-    """Of one record, written down once more."""
+    """Return the loss of one record, computed independently of the problem class."""
     d, h = problem.inputs, problem.hidden
     W1, rest = x[: d * h].reshape(d, h), x[d * h :]
     b1, W2, b2 = rest[:h], rest[h : h + h * CLASSES].reshape(h, CLASSES), rest[h + h * CLASSES :]
@@ -49,7 +49,7 @@ def differences(problem, x, row, h):
 
 
 def one_record(problem, x, row):
-    """The gradient of one record alone."""
+    """Return the clipped gradient of one record."""
     sample = np.full((problem.n_agents, 1), row)
     everywhere = np.broadcast_to(x, (problem.n_agents, len(x))).copy()
     return problem.clipped_gradient(everywhere, sample, np.ones(problem.n_agents, int))[0]

@@ -56,7 +56,7 @@ def drawn(frame, **changes):
 
 
 def checked(made):
-    """A specification, held against the schema that it names."""
+    """Validate a Vega-Lite specification against its schema and return it."""
     assert made["$schema"] == alt.SCHEMA_URL
     validate_jsonschema(made, alt.load_schema())
     return made
@@ -314,7 +314,7 @@ def test_a_figure_for_print_is_as_wide_as_asked_and_has_text_of_eight_points(inc
 
 
 def named_figure(names, titles, **changes) -> dict:
-    """A curve for each name, in each panel."""
+    """Draw a figure with one curve per name in each panel."""
     frames = [
         numbers([1.0 + i, 2.0 + i], series=name).with_columns(panel=pl.lit(title))
         for title in titles

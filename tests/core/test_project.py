@@ -1,4 +1,4 @@
-"""What surrounds the code says the same as the code: versions, targets, supported Pythons."""
+"""Test that versions, Makefile targets and supported Python versions agree in all files."""
 
 import argparse
 import json
@@ -24,7 +24,7 @@ LATEST_TESTED = 13
 
 
 def targets() -> set[str]:
-    """Of the Makefile."""
+    """Return the targets of the Makefile."""
     return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
 
 

@@ -23,7 +23,7 @@ ALGORITHM = "private_consensus.core.algorithms.gradient_descent"
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A small package in place of ours: a imports b, c stands alone."""
+    """Create a small package in place of the project: a imports b, c imports nothing."""
     root = tmp_path / "small"
     (root / "sub").mkdir(parents=True)
     (root / "__init__.py").write_text("")
@@ -118,7 +118,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
 
 @pytest.fixture
 def foreign(package, monkeypatch):
-    """A package of somebody else: elsewhere.method imports its own helper and our c."""
+    """Create an external package whose module imports its own helper and module c."""
     root = package.parent / "others" / "elsewhere"
     (root / "part").mkdir(parents=True)
     (root / "__init__.py").write_text("")

@@ -1,4 +1,4 @@
-"""One pass for all settings of a run is byte-identical to one setting and operation at a time."""
+"""Test that a batch of settings is byte-identical to one setting and one operation at a time."""
 
 import warnings
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""One setting is one computation: a cell reads what another computes, and no number knows it."""
+"""Test that cells share results of equal settings without a change of any number."""
 
 import copy
 from pathlib import Path
@@ -54,7 +54,7 @@ CONSENSUS = ["consensus", "normalised_error"]
 
 @pytest.fixture(scope="module")
 def pair():
-    """The lender measures less, at other iterations, of more runs."""
+    """Return two cells; the second computes more runs, fewer metrics and other iterations."""
     return {
         BORROWER: cell(
             "narrow", (1.0, 5.0), runs=3, iterations=[1, 2], measures=[CONSENSUS, INTERNAL]
@@ -100,7 +100,7 @@ def test_only_runs_that_were_asked_for_are_measured_besides(pair):
 
 @pytest.fixture(scope="module")
 def courses(pair):
-    """The borrower measures one of its settings on the way, and there less than at the end."""
+    """Return the pair of cells, with one setting measured at the last iteration only."""
     changed = copy.deepcopy(pair)
     changed[BORROWER]["intermediate_measures"] = [CONSENSUS]
     changed[BORROWER]["settings"][0]["intermediate"] = False

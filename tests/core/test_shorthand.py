@@ -121,7 +121,7 @@ claims:
 
 
 def short(**changes) -> dict:
-    """The file of these tests with other sections."""
+    """Return the abbreviated paper file of these tests with replaced sections."""
     return yaml.safe_load(SHORT) | changes
 
 

@@ -91,7 +91,7 @@ GRATTON = ("papers", "gratton.yaml")
 
 @pytest.fixture
 def configuration(tmp_path):
-    """A folder of configuration whose paper 002 a test may change."""
+    """Return a copy of the configuration folder in which tests can change a paper."""
     folder = tmp_path / "config"
     shutil.copytree(CONFIG, folder)
     settings = {**read_yaml(folder / "config.yaml"), "papers": ["gratton"]}

@@ -41,7 +41,7 @@ PLACES = [(name, array) for name, arrays in ARRAYS.items() for array in arrays]
 
 
 def changed(name, array, at, value):
-    """A problem of which one entry, counted through the array, has another value."""
+    """Return a problem in which one entry of an array, by flat index, has another value."""
     problem = MAKERS[name]()
     values = np.array(getattr(problem, array))
     kind = values.dtype if values.dtype.kind == "f" or isinstance(value, int) else float

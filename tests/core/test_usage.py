@@ -1,4 +1,4 @@
-"""What a job took is counted, not sampled."""
+"""Test that the resource usage of a job is counted rather than sampled."""
 
 import subprocess
 import sys

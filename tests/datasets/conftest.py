@@ -84,7 +84,7 @@ class Publisher:
 
 @pytest.fixture
 def publisher():
-    """A :class:`Publisher` that answers on the loopback."""
+    """Start a local HTTP server in place of a publisher of data."""
     here = Publisher()
 
     class Handler(BaseHTTPRequestHandler):

@@ -46,7 +46,7 @@ def digits():
 
 
 def hosts(monkeypatch, dataset, urls, checksum, **options):
-    """The row of the table of sources with other hosts."""
+    """Replace the URLs and the checksum of the download sources of a data set."""
     about = entry(dataset)
     publishers = tuple(
         replace(p, url=url, checksum=checksum, options=options)

@@ -1,4 +1,4 @@
-"""What a reader is told that a data set needs is what its ways to the publishers ask for."""
+"""Test that the printed requirements of a data set are those of its download sources."""
 
 import re
 

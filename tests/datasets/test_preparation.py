@@ -1,4 +1,4 @@
-"""From a canonical table to arrays: encodings, scalings, labels, protected attributes, cards."""
+"""Test the conversion of canonical tables to arrays: encodings, scalings, labels and cards."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_credentials_are_hidden_in_a_path_that_was_made_of_a_url():
 
 @pytest.fixture
 def guarded(publisher, monkeypatch):
-    """A mirror that wants a user and a password, and is named with them."""
+    """Return a mirror that requires a user name and a password, which its URL contains."""
     token = base64.b64encode(f"user:{PASSWORD}".encode()).decode()
     publisher.authorization = f"Basic {token}"
     monkeypatch.setenv(MIRROR_VARIABLE, publisher.url.replace("http://", f"http://user:{QUOTED}@"))

@@ -156,7 +156,7 @@ def zipped(name: str, text: str) -> bytes:
 
 @pytest.fixture
 def bureau(publisher, monkeypatch):
-    """The Census Bureau on the loopback, with two states of the same five persons."""
+    """Start a local server with the data of the Census Bureau: two states, equal five persons."""
     about = entry("us")
     census = replace(
         about.publishers[1], url=publisher.url, options={"states": {"xx": "77", "yy": "78"}}

@@ -1,4 +1,4 @@
-"""How many cases there are, and how long one may take."""
+"""Number of generated cases of the fuzz tests, and their time limits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ ON_THE_CLOCK = 60.0
 
 
 def cases(of_200: int):
-    """So many of two hundred cases, the same in each run unless more are asked for."""
+    """Return hypothesis settings for ``of_200`` cases, scaled with the requested total.
+
+    The cases are equal in each run unless more than 200 are requested.
+    """
     return settings(
         max_examples=max(1, CASES * of_200 // 200),
         deadline=None,
@@ -26,8 +29,10 @@ def cases(of_200: int):
 
 @contextmanager
 def soon(seconds: float = SECONDS, on_the_clock: float = ON_THE_CLOCK):
-    """What has not ended after so many seconds of the processor is interrupted, and fails; so is
-    what waits for something that does not come. A slow disk, a busy machine are no failure."""
+    """Fail if the block exceeds a limit on processor time or on elapsed time, in seconds.
+
+    The limit on processor time is smaller, so that a slow disk or a busy machine is no failure.
+    """
 
     def late(number, _):
         took = f"{seconds} s of the processor" if number == signal.SIGPROF else f"{on_the_clock} s"

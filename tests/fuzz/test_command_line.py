@@ -63,7 +63,7 @@ COMMANDS = st.one_of(
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path, monkeypatch):
-    """What a command makes it makes in a folder that is thrown away, and it asks nobody."""
+    """Run commands in a temporary folder and without network access."""
 
     def unknown(*_, **__):
         raise socket.gaierror(socket.EAI_NONAME, "no network here")

@@ -112,7 +112,7 @@ OWN = [path for path in places(CONFIG) if path]
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    """What is wrong with a paper and a configuration, as lines; none if they can be planned."""
+    """Return a function that lists the errors of a paper and a configuration; empty if valid."""
     folder = tmp_path_factory.mktemp("config")
     (folder / "papers").mkdir()
     (folder / "styles.yaml").write_text(yaml.safe_dump(STYLES))

@@ -37,7 +37,7 @@ CARD = Card(
 
 @st.composite
 def damage(draw, size: int):
-    """A change of bytes: cut off, overwritten, doubled, emptied."""
+    """Draw a corruption of bytes: cut off, overwrite, insert or clear some bytes."""
     kind = draw(st.sampled_from(["cut", "bytes", "insert", "zeros"]))
     place = draw(st.integers(0, size))
     if kind == "cut":
@@ -60,7 +60,7 @@ def refused_or_read(read, path) -> object:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A small file of each kind."""
+    """Write a small valid file of each format."""
     folder = tmp_path_factory.mktemp("written")
     frame = pl.DataFrame({"a": [float(i) ** 0.5 for i in range(300)], "b": ["x", "yy", "z"] * 100})
     results.write(frame, folder / "result.parquet", results.stamp({}, "", ""))

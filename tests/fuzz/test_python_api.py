@@ -227,7 +227,7 @@ def test_any_argument_is_used_or_refused_by_name(call, data):
 
 
 def numbers_in(found) -> list[float]:
-    """The privacy losses and scales of a result, none of which is NaN."""
+    """Return the privacy losses and scales of a result, none of which may be NaN."""
     if isinstance(found, float):
         return [found]
     return [found.epsilon, found.delta] if isinstance(found, Guarantee | Budget) else []

@@ -52,7 +52,7 @@ JSON = st.recursive(
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A submission that is accepted."""
+    """Write a valid submission and return its path and bytes."""
     path = tmp_path_factory.mktemp("submission") / "mine.parquet"
     write_submission(TABLE, DESIGN, path)
     assert submission(path, DESIGN).table.height == TABLE.height

@@ -54,7 +54,7 @@ ITEMS = {
 
 
 class Asked(NamedTuple):
-    """One audit of the bench: of an algorithm with a fault, of a style, or from outside."""
+    """Request for one audit: of a fault, a correct variant or an outside algorithm."""
 
     algorithm: str
     fault: str

@@ -48,7 +48,7 @@ class Case(Example):
 
     @cached_property
     def calibrated(self) -> Algorithm:
-        """Calibrated algorithm."""
+        """Algorithm with calibrated noise."""
         return self.algorithm.calibrate(self.budget, self.problem, self.network, self.horizon)
 
 

@@ -371,5 +371,5 @@ UNCHANGED = Fault("none", "the same by the same machinery", _noise(draws.unchang
 
 
 def fault(name: str) -> Fault:
-    """The fault of a name."""
+    """Return the fault of a name."""
     return next(one for one in (*FAULTS, HARMLESS) if one.name == name)

@@ -70,7 +70,7 @@ def test_a_correct_copy_is_not_flagged(algorithm):
 
 @pytest.fixture(autouse=True, scope="module")
 def registry():
-    """The registry without the outside package afterwards."""
+    """Uninstall the outside algorithms after a test."""
     yield
     outsiders.uninstall()
 

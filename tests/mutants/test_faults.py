@@ -1,4 +1,4 @@
-"""Each fault changes what it says that it changes, and nothing of what is declared."""
+"""Test that each fault changes what it states, and nothing of what the algorithm declares."""
 
 from itertools import islice
 
@@ -49,7 +49,7 @@ class Heard(Network):
 
 
 def ran(algorithm, case, problem=None, streams=STREAMS):
-    """What is shown in each iteration, [runs, agents, dim] each, and what was exchanged."""
+    """Run an algorithm and return its observables per iteration and the exchanged values."""
     network, shown = Heard(case.network), []
 
     def kept(t, active, seen):
@@ -92,7 +92,7 @@ def test_a_broken_copy_does_something_else_and_declares_the_same(case):
 
 
 def alike(one, other) -> bool:
-    """Whether two executions showed and exchanged the same."""
+    """Return True if two executions released and exchanged equal values."""
     same = [len(a) == len(b) for a, b in zip(one, other, strict=True)]
     equal = [
         np.array_equal(a, b)
@@ -104,7 +104,7 @@ def alike(one, other) -> bool:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_the_machinery_alone_changes_nothing(case):
-    """Where noise is drawn anew by the machinery it has the same law."""
+    """Noise that the base classes of faults draw again has the same distribution."""
     honest, copy = case.calibrated, UNCHANGED.broken(case.calibrated)
     if not case.name.endswith(("dsgd", "dpsgd_1", "dpsgd_2")):
         assert alike(ran(honest, case), ran(copy, case))
@@ -208,8 +208,7 @@ def test_other_purposes_stay_as_they_are():
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_seeds_in_the_code_and_seeds_from_data(name):
-    """Whatever the streams of the world are, the first message is the same; with a hash of the data
-    it is another one for another data set."""
+    """The first message ignores the streams; it depends on the data only if the seed does."""
     case = case_of(name)
     worlds = [
         Streams(root, (0, 1, 2), {"noise": str(root), "sampling": "common"}) for root in (1, 2)
@@ -394,7 +393,7 @@ def test_noise_that_is_taken_back_costs_what_the_covariance_says():
 
 
 def test_a_record_that_is_taken_sometimes_costs_the_mixture():
-    """By brute force: the hockey-stick divergence of (1-q) N(0,1) + q N(mu,1) from N(0,1)."""
+    """The reference is the hockey-stick divergence of (1-q) N(0,1) + q N(mu,1) from N(0,1)."""
     q, mu, delta = 0.5, 2.0, 1e-2
     found = truth._taken_sometimes(Release("gaussian", mu, 1.0), q, delta)
     x = np.linspace(-12, 14, 400_001)
@@ -462,7 +461,7 @@ ADDITIVE = (
 
 
 def first_with(addition, case):
-    """The first message if steps add other noise, [runs, agents, dim]."""
+    """Return the first message if steps add other noise; shape (runs, agents, dim)."""
     mixins = steps.noise_added(addition), *own_noise(case.algorithm, in_step=True)
     algorithm = dressed(case.calibrated, type(case.calibrated), *mixins)
     return ran(algorithm, case)[0][0]
@@ -587,7 +586,7 @@ def test_an_output_is_exact_and_messages_stay(one):
 
 
 def replace_last(case):
-    """The problem with a record of the last agent moved."""
+    """Return the problem with one record of the last agent replaced."""
     rng = np.random.default_rng(0)
     pairs = special_data(case.problem, case.network, case.problem.n_agents - 1, rng)
     return next(iter(pairs)).pair[0]

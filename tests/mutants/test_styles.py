@@ -1,4 +1,4 @@
-"""The correct styles are as private as they say."""
+"""Test that the correct variants have the declared sensitivity and noise."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ how far the data move the first one."""
 
 @pytest.mark.parametrize("name", sorted(set(STYLES) - AFTERWARDS))
 def test_a_first_message_is_moved_as_far_as_is_said_and_noised_as_much(name):
-    """One extreme record against the opposite one attains the sensitivity that is stated."""
+    """Replacing an extreme record by the opposite one attains the declared sensitivity."""
     case = style(name)
     (release, *_) = case.calibrated.releases(case.problem, case.network, case.horizon)
     streams = Streams(5, tuple(range(4000)))

@@ -215,8 +215,10 @@ def first_change(algorithm, case) -> float:
 
 
 def quietly(algorithm, problem, network, runs: int = 8) -> np.ndarray:
-    """The first messages without noise, [iterations, runs, agents, dim]: two, since of Q-DPSGD-2
-    the first one is made of no data."""
+    """Return the first messages without noise; shape (iterations, runs, agents, dim).
+
+    There are two iterations because the first message of Q-DPSGD-2 does not depend on data.
+    """
     # Noise of compiled rounds comes from counters, all other from streams that are silent.
     quiet = stack([replace(algorithm, sigma=0.0) if hasattr(algorithm, "sigma") else algorithm])
     sent: list[np.ndarray] = []

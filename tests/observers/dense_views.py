@@ -80,7 +80,7 @@ def energy(seen_noise, seen_change):
 
 
 def descent_rows(weights, horizon, changes, victim, *, gains=None, noises=None, unknown=None):
-    """Each agent's message of each round as (noise coefficients, change), by running the loop.
+    """Return the noise coefficients and the change of each message, by running the loop.
 
     ``unknown`` agents have noise that counts. Indexed [t][agent].
     """

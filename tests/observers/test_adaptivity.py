@@ -1,4 +1,4 @@
-"""Where the formula is no guarantee: counter-examples, and the bounds that hold there."""
+"""Test cases in which the linear formula is no guarantee, and the bounds that hold there."""
 
 import numpy as np
 import pytest
@@ -87,8 +87,7 @@ def test_other_clipped_gradients_break_it_too(step, noise, truth):
 
 
 def path_views(step, runs: int, noise: float = 1.0):
-    """What the end of the path is sent by the middle in two rounds, of either gradient, [runs, 2]:
-    the agents' own loop."""
+    """Yield the two messages that the end of a path receives, for either gradient; (runs, 2)."""
     for sign, seed in ((1.0, 11), (-1.0, 12)):
         random = np.random.default_rng(seed)
         drawn = noise * random.standard_normal((2, runs, 3))

@@ -1,5 +1,8 @@
-"""What no paper asks: two agents, one round, agents alone, directed graphs, random systems
-against exact elimination, numbers at the ends of floating point, and what makes no sense."""
+"""Test edge cases of observers: two agents, one round, isolated agents and directed graphs.
+
+Random systems are compared with exact elimination. Further tests cover extreme floating-point
+numbers and invalid input.
+"""
 
 import tracemalloc
 from fractions import Fraction

@@ -50,7 +50,7 @@ def squares(system, observer, changes):
 
 
 def agrees(bracket, square):
-    """Both certificates contain the exact value and are 1e-9 apart."""
+    """Assert that both bounds enclose the exact value and differ by at most 1e-9 of it."""
     truth = np.sqrt(float(square))
     assert bracket.lower <= truth * (1 + 1e-15) and truth <= bracket.upper * (1 + 1e-15)
     assert bracket.upper - bracket.lower <= 1e-9 * truth
@@ -74,7 +74,7 @@ def test_agrees_with_exact_elimination(graph, sums):
 
 
 class SignedConstant(Constant):
-    """One change with a sign a round."""
+    """Change of constant size with one sign per round."""
 
     def __init__(self, signs):
         object.__setattr__(self, "size", np.array(signs, dtype=float))

@@ -111,13 +111,13 @@ def made(kind: str):
 
 
 def unit_noises(draw, problem) -> int:
-    """How many numbers a round's noise has."""
+    """Return the number of noise coordinates of one round."""
     noise = getattr(draw, "noise", draw)
     return sum(part[0].size for part in (noise if isinstance(noise, tuple) else (noise,)))
 
 
 def with_noise(draw, flat):
-    """The draw with the noise of one run replaced by numbers."""
+    """Return the draw with the noise of one run replaced by the numbers in ``flat``."""
     noise = getattr(draw, "noise", draw)
     parts, whole = noise if isinstance(noise, tuple) else (noise,), []
     for part in parts:
@@ -155,7 +155,7 @@ def all_sent(algorithm, state, problem, t: int) -> np.ndarray:
 
 
 def responses(algorithm, problem, kind: str) -> np.ndarray:
-    """What a unit of each agent's input does to all messages, [rows, agents, basis]."""
+    """Return the change of all messages per unit of each agent's input; [rows, agents, basis]."""
     base = sent(algorithm, problem)
     if kind in ("means", "first"):
         unit = 1.0 if kind == "first" else 1.0 / RECORDS
@@ -174,7 +174,7 @@ def responses(algorithm, problem, kind: str) -> np.ndarray:
 
 
 def covariance(system) -> np.ndarray:
-    """Of all messages, for unit noise."""
+    """Return the covariance of all messages for unit noise."""
     return linear_view(system, Eavesdropper(), np.ones((system.horizon, 1)), [0]).covariance
 
 

@@ -138,7 +138,7 @@ def test_admm_on_quadratics_costs_the_eavesdropper_its_gain():
 
 
 def zip_loop(W, noises, inputs):
-    """One agent's sending and receiving at a time; messages of each round by (sender, receiver)."""
+    """Run Zip-DL one agent at a time and return each round's messages by (sender, receiver)."""
     n, x, sent = len(W), np.zeros(len(W)), []
     for drawn, p in zip(noises, inputs, strict=True):
         x = x + p

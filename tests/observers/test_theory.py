@@ -44,7 +44,7 @@ def squares(system, observer, changes=None) -> dict[int, float]:
 
 
 def random_graphs(count: int, agents: int, degree: float, seed: int = 1):
-    """Connected ones."""
+    """Yield connected random graphs."""
     random = np.random.default_rng(seed)
     made = 0
     while made < count:
@@ -90,7 +90,7 @@ def test_noise_once_tells_as_many_numbers_as_the_span_of_what_is_heard(name):
 
 
 def rank(rows) -> int:
-    """Of rows of fractions."""
+    """Return the rank of a matrix of fractions."""
     rows, found = [list(row) for row in rows], 0
     for column in range(len(rows[0])):
         pivot = next((r for r in range(found, len(rows)) if rows[r][column]), None)

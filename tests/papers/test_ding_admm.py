@@ -24,7 +24,7 @@ AGENTS, RECORDS, ETA = 5, 200, 0.5
 
 @pytest.fixture(scope="module")
 def adult(tmp_path_factory):
-    """A surrogate of Adult, encoded as in section 3.5."""
+    """Prepare surrogate data for Adult, encoded as in section 3.5 of the paper."""
     asked = Acquisition(source="surrogate", surrogate_rows=3000, cache=tmp_path_factory.mktemp("c"))
     return prepare("adult-onehot41", *acquire("adult", asked))
 

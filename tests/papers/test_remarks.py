@@ -1,4 +1,4 @@
-"""What remarks and sentences of the papers say, computed a second time in another way."""
+"""Test statements in the text of the papers with a second, independent computation."""
 
 import math
 import re

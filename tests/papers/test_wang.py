@@ -429,7 +429,7 @@ def test_moments_are_the_sum_over_all_noises_that_went_in(problem, network, stre
 
 
 def shortened(cell, *, horizon, runs, louder=1.0):
-    """A cell of the configuration, cut short; ``louder`` multiplies the privacy noise.
+    """Return a cell with fewer iterations and runs; ``louder`` multiplies the privacy noise.
 
     A run's draws are its own, whatever the block: large blocks are fewer steps of small arrays.
     """
@@ -441,13 +441,13 @@ def shortened(cell, *, horizon, runs, louder=1.0):
 
 
 def resolved(cell):
-    """Without the other readings, which the moments are not compared for."""
+    """Return the cell without other interpretations of the paper."""
     return {**cell, "settings": [s for s in cell["settings"] if s["variant"] == "resolved"]}
 
 
 @pytest.fixture(scope="module")
 def exact_moments(plan):
-    """Of an experiment cut short; each is computed once."""
+    """Return a cached function that computes the exact moments of a shortened experiment."""
 
     @cache
     def moments(experiment, horizon):
@@ -545,7 +545,7 @@ def test_the_bound_of_theorem_4_16_is_the_printed_sum(problem, network, streams)
 
 @pytest.fixture(scope="module")
 def small(plan):
-    """Every cell with few runs and iterations."""
+    """Return every cell with few runs and iterations."""
     cells = {}
     for pair in plan.cells():
         cell = plan.cell(*pair)

@@ -144,7 +144,7 @@ def test_sampling_everything_is_no_sampling_and_sampling_nothing_costs_nothing(k
 
 
 def sampled_gaussian_delta(rate, scale, bound):
-    """Both directions of one Poisson-sampled release, in closed form."""
+    """Return delta of a Poisson-sampled Gaussian release in both directions, by integration."""
     mixed = lambda x: np.log1p(rate * np.expm1((x - 0.5) / scale**2))  # noqa: E731
     xs = np.linspace(-12 * scale, 12 * scale + 1, 400_001)
     base = np.exp(-((xs / scale) ** 2) / 2) / (scale * np.sqrt(2 * np.pi)) * (xs[1] - xs[0])

@@ -38,7 +38,7 @@ def drawn(law, rng, shape=SHAPE):
 
 
 def integers(rng, sigma, shape):
-    """A discrete Gaussian, by its probabilities."""
+    """Sample discrete Gaussian noise from its probabilities."""
     k = np.arange(-60, 61)
     mass = discrete_gaussian_pmf(k, sigma**2)
     return rng.choice(k.astype(float), size=shape, p=mass / mass.sum())
@@ -177,7 +177,7 @@ def test_the_law_itself_is_tested():
 
 
 def within(noise, law, share):
-    """Of what was drawn the shorter ones, over and over: a law whose tails are cut."""
+    """Return the noise with its tails cut: the shorter values, repeated to the same shape."""
     lengths = np.linalg.norm(noise, axis=-1) if law == "gamma_norm" else np.abs(noise)
     kept = noise[lengths <= np.quantile(lengths, share)]
     return np.resize(kept, noise.shape)

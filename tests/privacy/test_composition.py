@@ -31,7 +31,10 @@ RATES = (0.005, 0.02)
 
 
 def batch(rate, sigma):
-    """A Poisson-sampled Gaussian known by its privacy profile: fixed divisor, noise on the sum."""
+    """Return a Poisson-sampled Gaussian release that is known by its privacy profile.
+
+    The divisor is fixed and the noise is added to the sum.
+    """
     noise = noisy_sum(fixed_batches(round(1000 * rate)), 1000, sampling="poisson")
     return Release("profile", profile=noise.releases(float(sigma), 1)[0].profile)
 

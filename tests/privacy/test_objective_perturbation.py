@@ -19,8 +19,11 @@ ORDERS = np.array([1.25, 2.0, 4.0, 10.0])
 
 
 def log_density(o, data, curvature, sigma, weight):
-    r"""Of the minimiser of curvature/2 |x|^2 + weight sum ln(1 + exp(z'x)) + b'x at o [points, d]:
-    the noise that leads there, and the Jacobian of the way to it."""
+    r"""Return the log-density of the minimiser with objective perturbation at the points o.
+
+    The objective is curvature/2 |x|^2 + weight sum ln(1 + exp(z'x)) + b'x. The density is that of
+    the noise b with minimiser o, times the Jacobian of the map. The shape of o is [points, d].
+    """
     dim = o.shape[1]
     margins = o @ data.T
     slope = curvature * o + weight * expit(margins) @ data

@@ -1,4 +1,4 @@
-"""One function combines accountant, lower bound and audit; every verdict shown is its result."""
+"""Test that one function combines accountant, lower bound and audit into every verdict."""
 
 import math
 import re
@@ -34,7 +34,7 @@ KNOWN = list(product(EPSILONS, (True, False), (None, 0.0, *EPSILONS), (True, Fal
 
 
 def expected(accounted, proven, lower, broken, audit):
-    """The table of docs/explanation/verdicts.md, each line with its own condition in full."""
+    """Return the verdict by the table of docs/explanation/verdicts.md, one condition per line."""
     refuted = audit == "violated" or (lower is not None and lower > 1.1)
     differs = audit == "differs from its declaration" and not refuted
     above = not proven or accounted > 1.1 or audit == "not proven"

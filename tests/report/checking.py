@@ -167,7 +167,7 @@ def _too_long(name: str, screens: float, width: int, about: str = "") -> str:
 
 
 def accessible(tab: chromium.Tab) -> Iterator[str]:
-    """What the rules of axe find on the page that is open."""
+    """Yield the violations of the axe accessibility rules on the open page."""
     tab.value((files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8") + "; 0")
     with tab.patient(TIMEOUT_S):
         tab.value(RUN)
@@ -177,7 +177,7 @@ def accessible(tab: chromium.Tab) -> Iterator[str]:
 
 
 def readable(figure: Mapping[str, Any]) -> Iterator[str]:
-    """Of what :data:`IN_A_FIGURE` finds: texts that are small, cut or on each other; cut marks."""
+    """Yield the texts of a figure that are small, cut or overlapping, and the cut marks."""
     left, top, right, bottom = figure["frame"]
     texts = figure["texts"]
     for one in texts:
@@ -198,7 +198,7 @@ def readable(figure: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _overlap(one: Iterable[float], other: Iterable[float]) -> float:
-    """The smaller side of what two boxes have in common."""
+    """Return the smaller side of the intersection of two boxes."""
     (a, b, c, d), (e, f, g, h) = one, other
     return min(min(c, g) - max(a, e), min(d, h) - max(b, f))
 

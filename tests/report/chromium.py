@@ -26,13 +26,13 @@ PATIENCE = 120.0
 
 
 def find() -> str | None:
-    """The browser, if one is installed."""
+    """Return the path of an installed Chromium browser, or None."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return next(filter(None, map(shutil.which, names)), None)
 
 
 class Tab:
-    """One page: commands and the events that arrived meanwhile."""
+    """Browser page that receives commands over a websocket and records events."""
 
     def __init__(self, url: str):
         host, _, path = url.removeprefix("ws://").partition("/")
@@ -64,7 +64,7 @@ class Tab:
             self.events.append(message)
 
     def value(self, expression: str) -> Any:
-        """What an expression (or the promise it gives) comes to."""
+        """Return the value of a JavaScript expression, or of the promise that it returns."""
         found = self(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -90,7 +90,7 @@ class Tab:
             self._patience = PATIENCE
 
     def _now(self, expression: str) -> bool:
-        """Whether an expression is true; not while the page is being left for another."""
+        """Return True if a JavaScript expression is true; False while the page is navigating."""
         try:
             return self.value(expression)
         except AssertionError as error:
@@ -179,7 +179,7 @@ class Tab:
 
 @contextmanager
 def browser(profile: Path) -> Iterator[Tab]:
-    """A browser with one empty page, ended afterwards."""
+    """Start a browser with one empty page and end it afterwards."""
     command = [find(), *FLAGS, f"--user-data-dir={profile}", "about:blank"]
     with open(profile.parent / "chromium.log", "wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)

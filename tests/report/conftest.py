@@ -25,7 +25,7 @@ def variant(interpretation: str = "resolved") -> dict[str, Any]:
 
 
 def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
-    """A paper as the configuration's model dumps it."""
+    """Return a paper in the format of the validated configuration."""
     names = [f"{key}_fig{i + 1}" for i in range(figures)]
     curve = {"method": "descent", "variant": "repaired", "style": "released", "by": None}
     panel = {
@@ -58,7 +58,7 @@ def paper(key: str, number: str, figures: int = 2) -> dict[str, Any]:
 
 
 def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, Any]:
-    """A row of ``claims.parquet``."""
+    """Return a row of ``claims.parquet``."""
     return {
         "id": f"{key}_c0{position + 1}", "paper": key, "figure": f"{key}_fig{position % 2 + 1}",
         "claim": f"Claim {position + 1}: x < y", "location": "section 2", "variant": "released",
@@ -74,7 +74,7 @@ def claim(key: str, position: int, verdict: str, **changes: Any) -> dict[str, An
 
 
 def privacy_row(key: str, name: str, epsilon: float, found: float, **changes: Any) -> dict:
-    """A row of ``privacy.parquet``."""
+    """Return a row of ``privacy.parquet``."""
     return {
         "experiment": f"{key}_fig1", "algorithm": "descent", "variant": name,
         "interpretation": "resolved", "delta": 1e-5, "epsilon_claimed": epsilon,
@@ -200,7 +200,7 @@ def specification(source: str = DRAWN) -> dict[str, Any]:
 
 @cache
 def drawn(text: str) -> str:
-    """A specification as SVG."""
+    """Return a Vega-Lite specification as SVG."""
     import vl_convert as vlc
 
     return vlc.vegalite_to_svg(text)

@@ -1,4 +1,4 @@
-"""What tests ask of a page."""
+"""Queries of tests on the parsed HTML of a page."""
 
 from __future__ import annotations
 

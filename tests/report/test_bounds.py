@@ -1,4 +1,4 @@
-"""How closely epsilon is known: classes by their definition, sums, and the page."""
+"""Test the classes of bounds on epsilon: definition, totals and the page."""
 
 import math
 

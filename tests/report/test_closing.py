@@ -1,4 +1,4 @@
-"""What a run says when it ends."""
+"""Test the message at the end of a run."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Which algorithm: tables of the comparison, and its data for the script that shows a cell."""
+"""Test the comparison page: its tables and the data of its script."""
 
 import json
 import re

@@ -78,7 +78,7 @@ def test_a_result_that_is_not_there_is_stale(tmp_path):
 
 @pytest.fixture
 def drawn(tmp_path):
-    """A figure's numbers and picture, written by one job, and what is expected of them."""
+    """Write the numbers and the picture of a figure, and return their paths and provenance."""
     numbers, picture = tmp_path / "data" / "fig.parquet", tmp_path / "figures" / "fig.svg"
     picture.parent.mkdir()
     picture.write_text("<svg>a curve</svg>" * 100)

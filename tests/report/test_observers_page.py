@@ -1,4 +1,4 @@
-"""Who learns what about whom, as the report shows it: numbers in tables, data for the script."""
+"""Test the page on partial observers: numbers in tables, and the data of its script."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from . import checking, chromium
 
 
 def pair(v: int, u: int, value: float, kind: str = "agent", **changes):
-    """A row of a path of three agents."""
+    """Return a row of results for a pair of agents on a path of three agents."""
     members = "" if kind in ("eavesdropper", "mean of last models") else str(v)
     distance = abs(v - u) if members else None
     return {

@@ -1,4 +1,4 @@
-"""What stands on the page."""
+"""Test the contents of the report page."""
 
 from __future__ import annotations
 

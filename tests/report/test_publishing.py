@@ -48,7 +48,7 @@ def each_picture_is_made_once(monkeypatch):
 
 @pytest.fixture
 def run(results, made):
-    """A run at the scale of the papers, and its folder."""
+    """Write a run at the scale of the papers and return it with its folder."""
     found = replace(results, scale="paper")
     pl.DataFrame(found.claims).write_parquet(made / "claims.parquet")
     pl.DataFrame(found.privacy).write_parquet(made / "privacy.parquet")

@@ -65,7 +65,7 @@ def copy_to(folder: Path) -> Path:
 
 
 def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
-    """A call at smoke scale, of paper 000 alone."""
+    """Return the command line of Snakemake for one paper at smoke scale."""
     small = ["--configfile", "config/smoke.yaml", "--config", f"runs={runs}"]
     paper = "papers=[showkatbakhsh]"
     executor = ["--executor", "forks"]
@@ -73,7 +73,10 @@ def command(*arguments: str, runs: int = 2, cores: int = 1) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Without a path to the installed library: the copy uses its own."""
+    """Return the environment variables without the path to the installed library.
+
+    The copy uses its own library.
+    """
     kept = dict(os.environ)
     kept.pop("PYTHONPATH", None)
     return kept
@@ -135,7 +138,7 @@ def _called(
     said: Sequence[Connection],
     own_session: bool = False,
 ) -> None:
-    """In a process of its own, which has imported nothing of the project."""
+    """Run Snakemake in a new process that has not imported the project."""
     if own_session:
         os.setsid()
     assert not any(name.startswith("private_consensus") for name in sys.modules)
@@ -153,7 +156,7 @@ def _called(
 
 
 def _settled(folder: Path, variables: dict, said: Sequence[Connection]) -> None:
-    """In a folder, with variables and two streams of its own, which may be one."""
+    """Set the folder, the environment variables and the two output streams of this process."""
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(variables)
@@ -171,7 +174,7 @@ def _snakemake(arguments: list[str]) -> None:
 
 
 def make(folder: Path, *targets: str, runs: int = 2, cores: int = 1) -> subprocess.CompletedProcess:
-    """Make targets."""
+    """Run Snakemake for the targets."""
     return call(folder, command(*targets, runs=runs, cores=cores))
 
 
@@ -215,7 +218,7 @@ class Warm:
         self._process.join(PATIENCE)
 
     def call(self, folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
-        """As :func:`call` of Snakemake."""
+        """Run Snakemake in the prepared process."""
         self._ends.send((folder, arguments, environment()))
         if not self._ends.poll(PATIENCE):
             self._process.kill()
@@ -224,11 +227,11 @@ class Warm:
     def make(
         self, folder: Path, *targets: str, runs: int = 2, cores: int = 1
     ) -> subprocess.CompletedProcess:
-        """As :func:`make`."""
+        """Run Snakemake for the targets in the prepared process."""
         return self.call(folder, command(*targets, runs=runs, cores=cores))
 
     def planned(self, folder: Path, *targets: str) -> dict[str, int]:
-        """As :func:`planned`."""
+        """Return the number of planned jobs per rule, computed in the prepared process."""
         targets = targets or (FIGURE, OTHER)
         return _announced(self.make(folder, *targets, "--dry-run"), targets)
 
@@ -262,7 +265,7 @@ class _Forked:
 
 
 def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int, str, str]:
-    """What a fork ends with: its exit code, and what it said on its two streams.
+    """Run Snakemake in a fork and return its exit code and the text of its two streams.
 
     Its jobs are run by another fork: who has no imports to wait for.
     """
@@ -294,7 +297,7 @@ def _answered(folder: Path, arguments: list[str], variables: dict) -> tuple[int,
 
 @contextlib.contextmanager
 def _leaving() -> Iterator[None]:
-    """A fork ends here, as an interpreter would, and does not go on with what it is a copy of."""
+    """End the forked process after the block instead of returning to the caller."""
     code = 1
     try:
         yield
@@ -336,6 +339,6 @@ def edited_for_now(folder: Path, edits: Edits) -> Iterator[None]:
 
 
 def append(folder: Path, file: str, text: str) -> None:
-    """An edit."""
+    """Append text to a file."""
     path = folder / file
     path.write_text(path.read_text() + text)

@@ -47,7 +47,7 @@ def follow(folder) -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """A copy in which everything that the page adds is there."""
+    """Return a copy of the project with all files that the page asks the reader to add."""
     folder = copy_to(tmp_path_factory.mktemp("followed"))
     follow(folder)
     return folder

@@ -83,7 +83,7 @@ def warm(pristine) -> Iterator[Warm]:
 
 @pytest.fixture(scope="module")
 def undisturbed(warm, pristine, tmp_path_factory) -> Path:
-    """Where a call has ended well."""
+    """Return the folder of a run that ended without a fault."""
     folder = shutil.copytree(pristine, tmp_path_factory.mktemp("undisturbed") / "copy")
     assert warm.make(folder, FIGURE, runs=RUNS).returncode == 0
     return folder
@@ -91,13 +91,13 @@ def undisturbed(warm, pristine, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def reference(undisturbed) -> dict[str, bytes]:
-    """What an undisturbed call makes."""
+    """Return the files that a run without a fault writes."""
     return made_in(undisturbed)
 
 
 @pytest.fixture(scope="module")
 def terminated(pristine, tmp_path_factory) -> Path:
-    """Where a call was told politely to end, and did."""
+    """Return the folder of a run that ended after SIGTERM."""
     return stopped(shutil.copytree(pristine, tmp_path_factory.mktemp("terminated") / "copy"))
 
 
@@ -113,7 +113,7 @@ def made_in(folder: Path) -> dict[str, bytes]:
 
 
 def begun(folder: Path) -> Begun:
-    """A call whose cell is being computed, and goes on when it is let go."""
+    """Start a run and return it while its cell is being computed and waits."""
     (folder / "hold").touch()
     process = Begun(folder, command(FIGURE, runs=RUNS))
     log = folder / LOG
@@ -143,7 +143,7 @@ def let_go(folder: Path) -> None:
 
 
 def server_and_job(process: Begun) -> tuple[psutil.Process, psutil.Process]:
-    """The process that runs jobs, and its only job."""
+    """Return the process that runs jobs, and its only job."""
     [server] = psutil.Process(process.pid).children()
     [job] = server.children()
     return server, job
@@ -152,7 +152,7 @@ def server_and_job(process: Begun) -> tuple[psutil.Process, psutil.Process]:
 def finishes_like(
     warm: Warm, folder: Path, reference: dict[str, bytes], target: str = CELL
 ) -> None:
-    """The next call ends well with the undisturbed bytes."""
+    """Assert that the next run succeeds with byte-identical output."""
     done = warm.make(folder, target, runs=RUNS)
     assert done.returncode == 0, said(done)
     expected = {f: b for f, b in reference.items() if target == FIGURE or Path(f).name == CELL_FILE}

@@ -34,7 +34,7 @@ NOBODY = 65534
 
 @pytest.fixture(scope="module")
 def stages():
-    """What each stage writes, as functions of a path."""
+    """Return the functions by which each stage writes its file to a path."""
     raw, told = acquire("adult", Acquisition(source="surrogate", surrogate_rows=1000))
     prepared = prepare("adult-fair12", raw, told)
     frame = pl.DataFrame({"a": range(100)})
@@ -55,7 +55,7 @@ STAGES = ("raw.parquet", "raw.npz", "raw.provenance.json", "prepared.npz", "runs
 
 @contextmanager
 def no_room(_: int):
-    """What is written does not reach the disk."""
+    """Simulate a full disk for all writes."""
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -67,7 +67,7 @@ def no_room(_: int):
 
 @contextmanager
 def half_the_room(size: int):
-    """The kernel refuses what is written in its middle."""
+    """Limit the file size so that a write fails halfway."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, hard))
     try:
@@ -96,7 +96,7 @@ def test_a_folder_that_cannot_be_written_at_any_stage_is_named(stages, tmp_path,
 
 
 def in_child(task) -> bool:
-    """Whether a task succeeds in a process of its own, whose rights and limits it may change."""
+    """Return True if a task succeeds in a child process, whose rights and limits it may change."""
     child = os.fork()
     if not child:
         try:

@@ -70,7 +70,7 @@ def study(tmp_path):
 
 
 def paths(study: Path) -> list[str]:
-    """As ``reproduce`` has the study's package found, and the library of this test."""
+    """Return the module search path of ``reproduce`` for a study, with the library of this test."""
     own = reproduction.environment(study)["PYTHONPATH"].split(os.pathsep)[:2]
     return [*own, str(ROOT / "src")]
 

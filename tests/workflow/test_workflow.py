@@ -41,7 +41,10 @@ STUDY = (FIGURE, OTHER, AUDIT, CLAIMS)
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
-    """A copy in which a small study has been made: two cells, figures, an audit and a verdict."""
+    """Return a copy of the project with the results of a small study.
+
+    The study has two cells, figures, an audit and a verdict.
+    """
     folder = with_a_small_study(copy_to(tmp_path_factory.mktemp("made")))
     done = make(folder, *STUDY)
     assert done.returncode == 0, said(done)
@@ -66,12 +69,12 @@ def test_a_figure_is_a_target_by_name(made):
 
 @pytest.fixture
 def edited(made, tmp_path):
-    """A second copy with the results, to be edited."""
+    """Return a second copy with the results, which a test may edit."""
     return Path(shutil.copytree(made, tmp_path / "edited", copy_function=shutil.copy2))
 
 
 def with_a_small_study(folder: Path) -> Path:
-    """Of all audited settings the first, and of all claims the one, that ``FIGURE`` shows."""
+    """Reduce the configuration to one audited setting and one claim, those of ``FIGURE``."""
     file = folder / "config/audits.yaml"
     asked = yaml.safe_load(file.read_text())
     asked["settings"] = asked["settings"][:1]
@@ -206,7 +209,7 @@ def test_a_fresh_clone_makes_everything_anew(warm, tmp_path):
 
 
 def interrupted(folder: Path, *targets: str, runs: int) -> None:
-    """A call that is stopped politely once its first cell is there."""
+    """Start a run and terminate it after its first cell."""
     process = Begun(folder, command(*targets, runs=runs, cores=2))
     end = time.monotonic() + PATIENCE
     while not list((folder / "results/smoke/runs").rglob("[!.]*.parquet")):
@@ -218,7 +221,7 @@ def interrupted(folder: Path, *targets: str, runs: int) -> None:
 
 
 def results_in(folder: Path) -> dict[str, bytes]:
-    """What the study is made of; not the times, the logs and the figures' targets."""
+    """Return the result files of the study, without timings, logs and target files."""
     kinds = ("runs", "privacy", "claims", "audit", "data", "figures")
     files = [f for kind in kinds for f in (folder / "results/smoke" / kind).rglob("*.*")]
     return {str(f.relative_to(folder)): f.read_bytes() for f in files}

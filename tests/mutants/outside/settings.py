@@ -18,7 +18,7 @@ DIM = 5
 
 @dataclass(frozen=True)
 class Setting:
-    """One problem, network, budget and horizon.
+    """Problem, network, budget and horizon of one algorithm.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Setting:
 
     @property
     def budget(self):
-        """The claim as a budget."""
+        """Claimed epsilon and delta as a budget."""
         return Budget(self.epsilon, self.delta)
 
     def gaussian_ratio(self, factor):

@@ -15,7 +15,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class AcceptingDescent(RoundNoiseDescent):
-    """A choice between two public points by private data."""
+    """Noised gradient descent that accepts or rejects by the exact local gradient."""
 
     def step(self, state, problem, network, draw, t):
         if t % 2 == 1:

@@ -41,7 +41,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveClipDescent(Iterative):
-    r"""Clipped gradients and counts, both with noise.
+    r"""Gradient descent with a clip that follows a noised quantile.
 
     Parameters
     ----------

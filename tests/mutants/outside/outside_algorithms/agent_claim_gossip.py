@@ -1,4 +1,4 @@
-"""One-release gossip that claims to hide all records of an agent.
+"""One-release gossip that claims to hide an agent with the sensitivity of one record.
 
 Declares what one_release_gossip declares, for the relation that replaces all data of one agent.
 The sensitivity is that of one record.
@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class AgentClaimGossip(OneReleaseGossip):
-    """The sensitivity of a record under the relation of an agent."""
+    """One-release gossip that claims to hide an agent with the sensitivity of one record."""
 
     relation: ClassVar[Relation] = Relation("agent", "replace")
 

@@ -1,4 +1,4 @@
-r"""Noised gradient descent in which an agent takes part in every third round.
+r"""Noised gradient descent in which each agent participates in every third round.
 
 Agent i computes a gradient in the rounds t with :math:`t + i` divisible by 3. In all other rounds
 it sends the mixture of messages. Within T rounds an agent takes part at most :math:`\lceil
@@ -19,7 +19,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class AlternatingDescent(RoundNoiseDescent):
-    """Gradient steps in turn.
+    """Noised gradient descent in which each agent participates in every third round.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Noised gradient descent that negates its noise in every second round.
+"""Noised gradient descent that negates the noise of odd rounds in the next round.
 
 Declares what round_noise_descent declares: one Gaussian release per round. Rounds 2k-1 and 2k
 have opposite noise. The sum of the two noised gradients is exact.
@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class AntitheticDescent(RoundNoiseDescent):
-    """Pairs of rounds with opposite noise."""
+    """Noised gradient descent that negates the noise of odd rounds in the next round."""
 
     def draws(self, problem, streams):
         for unit in super().draws(problem, streams):

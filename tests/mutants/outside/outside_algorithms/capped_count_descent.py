@@ -1,4 +1,4 @@
-"""Noised gradient descent that counts at most ten rounds.
+"""Noised gradient descent whose privacy accounting counts at most ten rounds.
 
 Declares at most ten Gaussian releases, as if agents stopped after ten rounds. They do not stop.
 """
@@ -10,7 +10,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class CappedCountDescent(RoundNoiseDescent):
-    """A cap on contributions that is declared and not applied."""
+    """Noised gradient descent whose privacy accounting counts at most ten rounds."""
 
     def count(self, horizon):
         return min(horizon, 10)

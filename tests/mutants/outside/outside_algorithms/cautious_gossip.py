@@ -10,7 +10,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class CautiousGossip(OneReleaseGossip):
-    """More noise than the budget asks for."""
+    """One-release gossip with one and a half times the noise of the budget."""
 
     def calibrate(self, budget, problem, network, horizon):
         exact = super().calibrate(budget, problem, network, horizon)

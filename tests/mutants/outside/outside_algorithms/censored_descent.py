@@ -15,7 +15,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class CensoredDescent(RoundNoiseDescent):
-    """Messages that are sent only if the exact gradient is long."""
+    """Noised gradient descent that repeats its message if its gradient is short."""
 
     def step(self, state, problem, network, draw, t):
         stepped = super().step(state, problem, network, draw, t).x

@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedNoiseGossip(OneReleaseGossip):
-    """Noise in a bounded interval."""
+    """One-release gossip whose noise is clipped at one standard deviation."""
 
     def noise(self, draw, problem, network):
         return super().noise(np.clip(draw, -1.0, 1.0), problem, network)

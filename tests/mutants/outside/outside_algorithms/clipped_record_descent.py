@@ -18,7 +18,7 @@ from ._common import GaussianSeries, State, clipped, record_gradients
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedRecordDescent(GaussianSeries):
-    """Noised steps along means of clipped gradients.
+    """Gradient descent on means of clipped record gradients, with noise in every round.
 
     Parameters
     ----------

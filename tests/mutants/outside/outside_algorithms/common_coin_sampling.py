@@ -1,4 +1,4 @@
-"""Gradient descent that draws one coin for all records of an agent.
+"""Gradient descent that samples all records of an agent with one coin.
 
 Declares what poisson_descent declares: T Gaussian releases with Poisson sampling of rate q. All
 records of an agent are in the sample, or none. The many other records show which it is, so the
@@ -14,7 +14,7 @@ from .poisson_descent import PoissonDescent
 
 @dataclass(frozen=True, kw_only=True)
 class CommonCoinSampling(PoissonDescent):
-    """One coin per agent and round."""
+    """Gradient descent that samples all records of an agent with one coin."""
 
     def in_sample(self, coins, t):
         return super().in_sample(coins[..., :1] + np.zeros_like(coins), t)

@@ -1,4 +1,4 @@
-r"""Clipped gradient descent that clips in the maximum norm.
+r"""Gradient descent that clips gradients in the maximum norm and declares the l2 norm.
 
 Declares what clipped_record_descent declares: one Gaussian release per round. Gradients are
 clipped to maximum norm C, so their l2 norm is up to :math:`C\sqrt d`.
@@ -14,7 +14,7 @@ from .clipped_record_descent import ClippedRecordDescent
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateClipDescent(ClippedRecordDescent):
-    """Gradients that are clipped in another norm than the declared norm."""
+    """Gradient descent that clips gradients in the maximum norm and declares the l2 norm."""
 
     def mean_gradient(self, problem, z, t):
         gradients = clipped(record_gradients(problem, z), self.clip, np.inf)

@@ -11,7 +11,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class CoordinateSensitivityGossip(OneReleaseGossip):
-    """Sensitivity in the maximum norm in place of l2."""
+    """One-release gossip that takes the change of one coordinate for the l2 sensitivity."""
 
     def change(self, problem):
         return problem.record_change("linf") / problem.records

@@ -25,7 +25,7 @@ from ._common import State
 
 @dataclass(frozen=True, kw_only=True)
 class DiscreteGaussianGossip(Iterative):
-    """Discrete Gaussian noise on rounded means.
+    """Gossip that starts from rounded means with discrete Gaussian noise.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class DividedNoiseGossip(OneReleaseGossip):
-    """Noise of standard deviation sigma in norm instead of per coordinate."""
+    """One-release gossip that divides the noise by the root of the dimension."""
 
     def noise(self, draw, problem, network):
         return super().noise(draw, problem, network) / np.sqrt(problem.dim)

@@ -19,7 +19,7 @@ from private_consensus.core.algorithms.parameters import one_of
 
 @dataclass(frozen=True, kw_only=True)
 class DualNoiseADMM(ADMMFamily):
-    """ADMM with noise in the dual."""
+    """ADMM with Gaussian noise in the dual variable, for objectives whose Hessian is public."""
 
     law: str = one_of("gaussian", ("gaussian",))
 

@@ -13,7 +13,7 @@ from .row_average_gossip import RowAverageGossip
 
 @dataclass(frozen=True, kw_only=True)
 class DuplicateRowsAverage(RowAverageGossip):
-    """No noise for duplicates."""
+    """Gossip of row averages without noise if an agent has equal rows."""
 
     def noise(self, draw, problem):
         rows = problem.features

@@ -13,7 +13,7 @@ from .row_average_gossip import RowAverageGossip
 
 @dataclass(frozen=True, kw_only=True)
 class EqualLabelsAverage(RowAverageGossip):
-    """No noise for equal labels."""
+    """Gossip of row averages without noise if all labels of an agent are equal."""
 
     def noise(self, draw, problem):
         equal = (problem.labels == problem.labels[..., :1]).all(-1)[..., None]

@@ -1,4 +1,4 @@
-"""Noised gradient descent that reports how many records are misclassified.
+"""Noised gradient descent that also reports the exact number of misclassified records.
 
 Declares what round_noise_descent declares: one Gaussian release per round. The quantity
 ``errors`` counts the misclassified records of all agents exactly.
@@ -12,7 +12,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorCountReport(RoundNoiseDescent):
-    """An exact count per run next to the messages."""
+    """Noised gradient descent that also reports the exact number of misclassified records."""
 
     needs: ClassVar[tuple[str, ...]] = ("labels",)
     quantities: ClassVar[tuple[str, ...]] = ("released", "errors")

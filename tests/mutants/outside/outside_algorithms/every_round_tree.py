@@ -1,4 +1,4 @@
-r"""Tree noise for records that take part in every round.
+r"""Gradient descent with noise of a binary tree, for records that take part in every round.
 
 Declares what tree_noise_descent declares: each record is in at most :math:`1+\lfloor\log_2
 T\rfloor` nodes. Each record is used in all rounds, so it moves a node of k leaves by k times the
@@ -15,7 +15,7 @@ from .tree_noise_descent import TreeNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class EveryRoundTree(TreeNoiseDescent):
-    """Records in all leaves of the tree."""
+    """Gradient descent with noise of a binary tree, for records that take part in every round."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)

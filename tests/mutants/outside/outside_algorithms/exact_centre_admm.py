@@ -12,7 +12,7 @@ from .output_noise_admm import OutputNoiseADMM
 
 @dataclass(frozen=True, kw_only=True)
 class ExactCentreADMM(OutputNoiseADMM):
-    """A centre that is not a function of messages."""
+    """ADMM that continues from its exact minimiser."""
 
     def centre(self, state, network, draw):
         return super().centre(state._replace(x=state.minimiser), network, draw)

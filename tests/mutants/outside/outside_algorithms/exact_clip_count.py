@@ -11,7 +11,7 @@ from .adaptive_clip_descent import AdaptiveClipDescent
 
 @dataclass(frozen=True, kw_only=True)
 class ExactClipCount(AdaptiveClipDescent):
-    """A clip that follows an exact quantile."""
+    """Gradient descent with an adaptive clip whose count has no noise."""
 
     def count(self, below, noise):
         return below.sum(-1, keepdims=True).astype(float)

@@ -1,4 +1,4 @@
-"""Noised gradient descent that reports a cost of the exact gradients.
+"""Noised gradient descent that also reports a cost computed from exact gradients.
 
 Declares what round_noise_descent declares: one Gaussian release per round. The quantity ``cost``
 is the sum over agents of the squared length of the exact gradient, one number per run.
@@ -12,7 +12,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class ExactCostReport(RoundNoiseDescent):
-    """An exact number per run next to the messages."""
+    """Noised gradient descent that also reports a cost computed from exact gradients."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "cost")
 

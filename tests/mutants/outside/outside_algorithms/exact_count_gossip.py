@@ -1,4 +1,4 @@
-"""One-release gossip that reports a count of positive coordinates.
+"""One-release gossip that also reports the exact number of positive coordinates.
 
 Declares what one_release_gossip declares: one Gaussian release per agent. The quantity
 ``positive`` counts the positive coordinates of the exact means of all agents. For a pair of data
@@ -15,7 +15,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class ExactCountGossip(OneReleaseGossip):
-    """An exact count next to the messages."""
+    """One-release gossip that also reports the exact number of positive coordinates."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "positive")
 

@@ -1,4 +1,4 @@
-"""ADMM that updates its dual with exact minimisers and shows the dual.
+"""ADMM that updates its dual variable with exact minimisers and releases the dual.
 
 Declares what output_noise_admm declares: a minimiser with noise per round. The dual moves by the
 difference between the exact minimiser and the messages of neighbours, and the quantity ``dual``
@@ -13,7 +13,7 @@ from .output_noise_admm import OutputNoiseADMM
 
 @dataclass(frozen=True, kw_only=True)
 class ExactDualADMM(OutputNoiseADMM):
-    """A dual that contains exact minimisers."""
+    """ADMM that updates its dual variable with exact minimisers and releases the dual."""
 
     quantities: ClassVar[tuple[str, ...]] = ("internal", "released", "dual")
 

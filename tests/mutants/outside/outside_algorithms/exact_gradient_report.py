@@ -1,4 +1,4 @@
-"""Noised gradient descent that reports exact gradients.
+"""Noised gradient descent that also reports exact gradients.
 
 Declares what round_noise_descent declares: one Gaussian release per round. The quantity ``slope``
 is the exact local gradient at the message.
@@ -12,7 +12,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class ExactGradientReport(RoundNoiseDescent):
-    """An exact quantity per agent next to the messages."""
+    """Noised gradient descent that also reports exact gradients."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "slope")
 

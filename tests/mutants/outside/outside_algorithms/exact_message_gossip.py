@@ -1,4 +1,4 @@
-"""One-release gossip that shows the noised value and mixes the exact value.
+"""One-release gossip that releases the noised value and mixes the exact value.
 
 Declares what one_release_gossip declares: one Gaussian release per agent. Agents add noise to the
 value that they show in round 1. Their neighbours receive the exact means. All messages from round
@@ -24,7 +24,7 @@ class ExactState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactMessageGossip(OneReleaseGossip):
-    """Noise on the shown value only."""
+    """One-release gossip that releases the noised value and mixes the exact value."""
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)

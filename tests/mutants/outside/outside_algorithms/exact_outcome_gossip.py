@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class ExactOutcomeGossip(OneReleaseGossip):
-    """An exact outcome."""
+    """One-release gossip whose outcome is the exact average of the network."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "average")
 

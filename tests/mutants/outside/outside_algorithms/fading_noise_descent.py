@@ -1,4 +1,4 @@
-"""Noised gradient descent whose noise fades.
+"""Noised gradient descent whose noise falls geometrically and is declared as constant.
 
 Declares what round_noise_descent declares: one Gaussian release per round. The noise of round t
 is multiplied by :math:`0.7^t`.
@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class FadingNoiseDescent(RoundNoiseDescent):
-    """Noise that falls geometrically, declared as constant."""
+    """Noised gradient descent whose noise falls geometrically and is declared as constant."""
 
     def noise(self, draw, t):
         return 0.7**t * super().noise(draw, t)

@@ -1,4 +1,4 @@
-"""Gradient descent on fixed batches that are always the first records.
+"""Gradient descent on fixed-size batches that always contain the first records.
 
 Declares what fixed_batch_descent declares: uniform subsets of m records in each round. The batch
 consists of the first m records in all rounds.
@@ -13,7 +13,7 @@ from .fixed_batch_descent import FixedBatchDescent
 
 @dataclass(frozen=True, kw_only=True)
 class FirstRecordsBatch(FixedBatchDescent):
-    """Subsets without randomness."""
+    """Gradient descent on fixed-size batches that always contain the first records."""
 
     def draws(self, problem, streams):
         order = np.arange(problem.features.shape[-2]) / problem.features.shape[-2]

@@ -15,7 +15,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class FittedStartDescent(RoundNoiseDescent):
-    """A first iterate that is computed from data."""
+    """Noised gradient descent that starts at one exact gradient step."""
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)

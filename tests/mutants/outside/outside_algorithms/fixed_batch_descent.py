@@ -28,7 +28,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedBatchDescent(GaussianSeries):
-    """Noised means of clipped gradients of random subsets.
+    """Gradient descent on uniform subsets of records of fixed size.
 
     Parameters
     ----------

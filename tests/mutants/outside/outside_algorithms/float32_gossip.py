@@ -1,4 +1,4 @@
-"""One-release gossip whose messages are numbers of 32 bits.
+"""One-release gossip whose messages are float32 numbers.
 
 The noised message is rounded as a whole, which is a function of the message of
 one_release_gossip. Later messages are functions of rounded messages. The loss is that of one
@@ -15,7 +15,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class Float32Gossip(OneReleaseGossip):
-    """Messages in single precision."""
+    """One-release gossip whose messages are float32 numbers."""
 
     def step(self, state, problem, network, draw, t):
         sent = super().step(state, problem, network, draw, t).x

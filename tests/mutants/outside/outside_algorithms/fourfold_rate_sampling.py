@@ -11,7 +11,7 @@ from .poisson_descent import PoissonDescent
 
 @dataclass(frozen=True, kw_only=True)
 class FourfoldRateSampling(PoissonDescent):
-    """A rate that is four times the declared rate."""
+    """Gradient descent that samples four times as many records as it declares."""
 
     def in_sample(self, coins, t):
         return super().in_sample(coins / 4.0, t)

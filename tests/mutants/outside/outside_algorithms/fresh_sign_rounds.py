@@ -11,7 +11,7 @@ from .random_sign_gossip import RandomSignGossip
 
 @dataclass(frozen=True, kw_only=True)
 class FreshSignRounds(RandomSignGossip):
-    """Randomised response that is repeated."""
+    """Gossip of signs in which each round flips the exact signs again."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, draw, 1)

@@ -17,7 +17,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class GridMessageDescent(RoundNoiseDescent):
-    """Messages on a grid.
+    """Noised gradient descent whose messages are rounded to a public grid.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class HalfNoiseDescent(RoundNoiseDescent):
-    """Half of the declared noise."""
+    """Noised gradient descent that halves the noise inside the step."""
 
     def noise(self, draw, t):
         return 0.5 * super().noise(draw, t)

@@ -1,4 +1,4 @@
-r"""ADMM that declares the sensitivity of the agent of largest penalty.
+r"""ADMM that declares the sensitivity of the agent with the largest penalty for all agents.
 
 Declares noised minimisers of sensitivity :math:`\Delta_2/(\mu + \max_i D_i)`. Agents of smaller
 degree have smaller penalties, and their minimisers move by more.
@@ -11,7 +11,7 @@ from .output_noise_admm import OutputNoiseADMM
 
 @dataclass(frozen=True, kw_only=True)
 class HubPenaltyADMM(OutputNoiseADMM):
-    """The sensitivity of the agent that is protected best."""
+    """ADMM that declares the sensitivity of the agent with the largest penalty for all agents."""
 
     def releases(self, problem, network, horizon):
         penalties = self.penalties(network, horizon).reshape(horizon, -1).max(1)

@@ -13,7 +13,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class KeptNoiseDescent(RoundNoiseDescent):
-    """One draw for all rounds."""
+    """Noised gradient descent that draws its noise once and keeps it."""
 
     def draws(self, problem, streams):
         return repeat(next(super().draws(problem, streams)))

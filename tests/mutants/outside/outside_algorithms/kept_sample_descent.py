@@ -12,7 +12,7 @@ from .poisson_descent import PoissonDescent
 
 @dataclass(frozen=True, kw_only=True)
 class KeptSampleDescent(PoissonDescent):
-    """One sample for all rounds."""
+    """Gradient descent that samples its records once and keeps the sample."""
 
     def coins(self, problem, streams):
         return repeat(next(super().coins(problem, streams)))

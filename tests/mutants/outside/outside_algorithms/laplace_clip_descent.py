@@ -21,7 +21,7 @@ from ._common import State, clipped, record_gradients
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceClipDescent(Iterative):
-    """Laplace noise on means of clipped gradients.
+    """Gradient descent with record gradients clipped in l1 and Laplace noise.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from .laplace_clip_descent import LaplaceClipDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LaplaceL2ClipDescent(LaplaceClipDescent):
-    """Laplace noise that is scaled for an l2 sensitivity."""
+    """Laplace gradient descent whose gradients are clipped in l2."""
 
     order: ClassVar[float] = 2
 

@@ -1,4 +1,4 @@
-"""Clipped gradient descent that leaves very long gradients as they are.
+"""Clipped gradient descent that does not clip very long gradients.
 
 Declares what clipped_record_descent declares: one Gaussian release per round. A gradient of norm
 at least 0.45 is taken for the gradient of a trusted record and is not clipped.
@@ -14,7 +14,7 @@ from .clipped_record_descent import ClippedRecordDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LargeGradientDescent(ClippedRecordDescent):
-    """Long gradients that pass without a clip."""
+    """Clipped gradient descent that does not clip very long gradients."""
 
     def mean_gradient(self, problem, z, t):
         gradients = record_gradients(problem, z)

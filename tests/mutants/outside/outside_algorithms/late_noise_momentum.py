@@ -1,4 +1,4 @@
-r"""Gradient descent with momentum that adds the noise after the momentum.
+r"""Gradient descent that adds the noise after the momentum.
 
 Declares what momentum_descent declares: one Gaussian release of sensitivity :math:`\Delta_2` per
 round. The exact gradients add up in the momentum, so a replaced record moves the momentum of
@@ -14,7 +14,7 @@ from .momentum_descent import MomentumDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LateNoiseMomentum(MomentumDescent):
-    """An exact momentum with noise on each message."""
+    """Gradient descent that adds the noise after the momentum."""
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)

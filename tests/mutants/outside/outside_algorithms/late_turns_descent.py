@@ -1,4 +1,4 @@
-r"""Gradient descent in turns that ignores the turns after round 7.
+r"""Gradient descent with participation in turns, which ignores the turns after round 7.
 
 Declares what alternating_descent declares: :math:`\lceil T/k\rceil` Gaussian releases for turns
 of period k. From round 8 on every agent takes part in every round.
@@ -11,7 +11,7 @@ from .alternating_descent import AlternatingDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LateTurnsDescent(AlternatingDescent):
-    """Turns in the first seven rounds only."""
+    """Gradient descent with participation in turns, which ignores the turns after round 7."""
 
     def takes_part(self, problem, t):
         return super().takes_part(problem, t) | (t > 7)

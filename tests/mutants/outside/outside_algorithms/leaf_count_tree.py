@@ -1,4 +1,4 @@
-"""Tree noise that counts one node per record.
+"""Gradient descent with noise of a binary tree that counts one node per record.
 
 Declares one Gaussian release of sensitivity :math:`2C/N`. The record of round 1 is in the nodes
 that end in rounds 1, 2, 4, ...
@@ -11,7 +11,7 @@ from .tree_noise_descent import TreeNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LeafCountTree(TreeNoiseDescent):
-    """Nodes above the leaves are not counted."""
+    """Gradient descent with noise of a binary tree that counts one node per record."""
 
     def count(self, horizon):
         return 1

@@ -1,4 +1,4 @@
-r"""Tree noise that is drawn once for each level.
+r"""Gradient descent with noise of a binary tree that is drawn once per level, not per node.
 
 Declares what tree_noise_descent declares: each record is in at most :math:`1+\lfloor\log_2
 T\rfloor` nodes. All nodes of a level have the same noise. With :math:`P_t` the noised sum of
@@ -13,7 +13,7 @@ from .tree_noise_descent import TreeNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class LevelNoiseTree(TreeNoiseDescent):
-    """One noise for all nodes of a level."""
+    """Gradient descent with noise of a binary tree that is drawn once per level, not per node."""
 
     def draws(self, problem, streams):
         return repeat(next(super().draws(problem, streams)))

@@ -21,7 +21,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class LostNoiseGossip(OneReleaseGossip):
-    """Noise that is missing in one of twenty runs."""
+    """One-release gossip that loses the noise of an agent with probability 1/20."""
 
     @property
     def hidden_sampling(self):

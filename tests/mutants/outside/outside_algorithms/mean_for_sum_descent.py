@@ -1,4 +1,4 @@
-r"""Noised gradient descent with the sensitivity of a mean for a sum.
+r"""Noised gradient descent on a sum of losses that declares the sensitivity of a mean.
 
 Declares T Gaussian releases of sensitivity :math:`\Delta_2/N`. The gradient of the problem is a
 sum over N records for means, so a replaced record moves it by :math:`\Delta_2`.
@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class MeanForSumDescent(RoundNoiseDescent):
-    """Sensitivity that is divided by the number of records."""
+    """Noised gradient descent on a sum of losses that declares the sensitivity of a mean."""
 
     def change(self, problem):
         return super().change(problem) / problem.records

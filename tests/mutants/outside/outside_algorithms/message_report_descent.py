@@ -1,4 +1,4 @@
-"""Noised gradient descent that reports quantities of its messages.
+"""Noised gradient descent that also reports quantities computed from its messages.
 
 The quantity ``spread`` and the outcome ``average`` are functions of messages. They add no loss to
 that of round_noise_descent.
@@ -14,7 +14,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class MessageReportDescent(RoundNoiseDescent):
-    """Outputs that are computed from messages only."""
+    """Noised gradient descent that also reports quantities computed from its messages."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "spread", "average")
 

@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class MixedMeansGossip(OneReleaseGossip):
-    """A matrix product with exact means in round 2."""
+    """One-release gossip that multiplies the mixing matrix with the exact means."""
 
     def step(self, state, problem, network, draw, t):
         if t != 2:

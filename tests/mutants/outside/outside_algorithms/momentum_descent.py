@@ -27,7 +27,7 @@ class MomentumState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class MomentumDescent(RoundNoiseDescent):
-    """Heavy-ball steps along noised gradients.
+    """Noised gradient descent with momentum.
 
     Parameters
     ----------

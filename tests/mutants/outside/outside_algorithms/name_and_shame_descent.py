@@ -25,7 +25,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class NameAndShameDescent(RoundNoiseDescent):
-    """Delta that is used again in each round.
+    """Noised gradient descent that sends an exact gradient with probability delta.
 
     Parameters
     ----------

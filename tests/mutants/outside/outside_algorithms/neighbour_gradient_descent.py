@@ -13,7 +13,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourGradientDescent(RoundNoiseDescent):
-    """Steps along sums of local gradients that were never sent."""
+    """Noised gradient descent that reads the exact gradients of neighbours."""
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)

@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class NormScaledNoise(OneReleaseGossip):
-    """Noise that shrinks with the norm of the mean."""
+    """One-release gossip whose noise is proportional to the norm of the mean."""
 
     def noise(self, draw, problem, network):
         lengths = np.linalg.norm(problem.means, axis=-1, keepdims=True)

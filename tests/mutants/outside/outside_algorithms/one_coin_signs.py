@@ -13,7 +13,7 @@ from .random_sign_gossip import RandomSignGossip
 
 @dataclass(frozen=True, kw_only=True)
 class OneCoinSigns(RandomSignGossip):
-    """One coin for all coordinates."""
+    """Gossip of signs in which one coin flips all signs of an agent."""
 
     def draws(self, problem, streams):
         for uniform in super().draws(problem, streams):

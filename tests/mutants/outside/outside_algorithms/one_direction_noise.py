@@ -13,7 +13,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class OneDirectionNoise(OneReleaseGossip):
-    """Noise along the diagonal of the coordinates only."""
+    """One-release gossip whose noise vector has equal coordinates."""
 
     def noise(self, draw, problem, network):
         return super().noise(draw[..., :1] + np.zeros_like(draw), problem, network)

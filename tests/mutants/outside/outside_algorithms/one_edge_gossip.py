@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class OneEdgeGossip(OneReleaseGossip):
-    """One edge with an exact value."""
+    """One-release gossip in which the first edge carries an exact value."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)

@@ -12,7 +12,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class OneNeighbourGossip(OneReleaseGossip):
-    """One agent reads one exact mean by its index."""
+    """One-release gossip in which agent 1 reads the exact mean of agent 2."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)

@@ -16,7 +16,7 @@ from ._common import GaussianSeries, State
 
 @dataclass(frozen=True, kw_only=True)
 class OneReleaseGossip(GaussianSeries):
-    """One noised mean per agent, then averaging."""
+    """Gossip with one noised release per agent."""
 
     needs: ClassVar[tuple[str, ...]] = ("means",)
 

@@ -16,7 +16,7 @@ from private_consensus.core.algorithms.parameters import one_of
 
 @dataclass(frozen=True, kw_only=True)
 class OutputNoiseADMM(ADMMFamily):
-    """ADMM with noise on the output."""
+    """ADMM that sends each minimiser with Gaussian noise."""
 
     law: str = one_of("gaussian", ("gaussian",))
 

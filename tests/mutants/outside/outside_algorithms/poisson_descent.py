@@ -31,7 +31,7 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonDescent(GaussianSeries):
-    """Noised sums of clipped gradients of sampled records.
+    """Gradient descent with Poisson sampling of records.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from .row_average_gossip import RowAverageGossip
 
 @dataclass(frozen=True, kw_only=True)
 class PresentRowsAverage(RowAverageGossip):
-    """An average over rows that are not zero."""
+    """Gossip of row averages that divides by the number of rows that are not zero."""
 
     def average(self, problem):
         present = (problem.features != 0).any(-1).sum(-1)[..., None]

@@ -1,4 +1,4 @@
-"""Noised gradient descent that stops by exact gradients.
+"""Noised gradient descent that stops by a test of exact gradients.
 
 Declares what released_stop_descent declares: one Gaussian release per round. An agent stops if
 its exact gradient is shorter than the change that one record can cause. After that its message is
@@ -14,7 +14,7 @@ from .released_stop_descent import ReleasedStopDescent
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateStopDescent(ReleasedStopDescent):
-    """A stopping rule that reads private data."""
+    """Noised gradient descent that stops by a test of exact gradients."""
 
     def goes_on(self, problem, before, after):
         length = np.linalg.norm(problem.gradient(after), axis=-1, keepdims=True)

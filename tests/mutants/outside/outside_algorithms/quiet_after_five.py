@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class QuietAfterFive(RoundNoiseDescent):
-    """Noise in the first five rounds only."""
+    """Noised gradient descent without noise after round 5."""
 
     def noise(self, draw, t):
         return (t <= 5) * super().noise(draw, t)

@@ -11,7 +11,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class QuietSecondRound(RoundNoiseDescent):
-    """Noise in all rounds except round 2."""
+    """Noised gradient descent without noise in round 2."""
 
     def noise(self, draw, t):
         return (t != 2) * super().noise(draw, t)

@@ -21,7 +21,7 @@ from ._common import State
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSignGossip(Iterative):
-    """Randomised response on signs, then averaging.
+    """Gossip that starts from randomised signs of means.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class RefinedOutcomeDescent(RoundNoiseDescent):
-    """A final model that touches the data again."""
+    """Noised gradient descent whose outcome is refined by an exact gradient step."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "final")
 

@@ -1,4 +1,4 @@
-"""Noised gradient descent that stops by its messages.
+"""Noised gradient descent that stops by a test of its messages.
 
 An agent stops computing gradients if its message moved by less than a tolerance in the last
 round. The rule is a function of messages. The account counts all T rounds, whether the agent
@@ -25,7 +25,7 @@ class StoppingState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ReleasedStopDescent(RoundNoiseDescent):
-    """Gradient steps until messages move little.
+    """Noised gradient descent that stops by a test of its messages.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One-release gossip that removes its noise in round 3.
+"""One-release gossip that subtracts its noise again in round 3.
 
 Declares what one_release_gossip declares: one Gaussian release per agent. In round 3 each agent
 subtracts its noise from the mixture. The mixture of round 2 is public, so the difference is the
@@ -24,7 +24,7 @@ class NoisyState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class RemovedNoiseGossip(OneReleaseGossip):
-    """Noise that is subtracted again in round 3."""
+    """One-release gossip that subtracts its noise again in round 3."""
 
     def start(self, problem, network, streams, settings):
         zero = origin(problem, streams, settings)

@@ -1,4 +1,4 @@
-"""One-release gossip in which round 2 rolls the exact means by one agent.
+"""One-release gossip in which agents add a tenth of another exact mean in round 2.
 
 Declares what one_release_gossip declares: one Gaussian release per agent. In round 2 each agent
 adds a tenth of the exact mean of the previous agent.
@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class RolledMeansGossip(OneReleaseGossip):
-    """Exact means of the previous agents in round 2."""
+    """One-release gossip in which agents add a tenth of another exact mean in round 2."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)

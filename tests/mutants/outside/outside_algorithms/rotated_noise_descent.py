@@ -15,7 +15,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class RotatedNoiseDescent(RoundNoiseDescent):
-    """Noise behind a reflection that depends on the data."""
+    """Noised gradient descent whose noise is reflected at the exact gradient."""
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)

@@ -17,7 +17,7 @@ from ._common import GaussianSeries, State, public_smoothness
 
 @dataclass(frozen=True, kw_only=True)
 class RoundNoiseDescent(GaussianSeries):
-    r"""Noised gradient steps.
+    r"""Decentralized gradient descent with fresh noise in every round.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Gradient descent with amplification by sampling and records in turn.
+"""Gradient descent that claims amplification by sampling but takes records in turn.
 
 Declares what poisson_descent declares: T Gaussian releases with Poisson sampling of rate q.
 Record j is in the sample of round t if :math:`j + t` is divisible by :math:`1/q`. Nothing is
@@ -16,7 +16,7 @@ from .poisson_descent import PoissonDescent
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRobinSampling(PoissonDescent):
-    """Samples without randomness."""
+    """Gradient descent that claims amplification by sampling but takes records in turn."""
 
     def in_sample(self, coins, t):
         period = np.round(1.0 / np.asarray(column(self.rate)))

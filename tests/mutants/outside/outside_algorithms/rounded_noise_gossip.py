@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class RoundedNoiseGossip(OneReleaseGossip):
-    """Noise on a grid, added to a value that is on no grid."""
+    """One-release gossip that rounds the noise and not the message."""
 
     def noise(self, draw, problem, network):
         return super().noise(np.round(10.0 * draw) / 10.0, problem, network)

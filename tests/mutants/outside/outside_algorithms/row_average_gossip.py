@@ -1,4 +1,4 @@
-r"""Gossip of averages that the algorithm computes from rows itself.
+r"""Gossip of noised averages that the algorithm computes from rows itself.
 
 .. math:: y_i(1) = \frac1N\sum_j y_{ij} z_{ij} + N(0, \sigma^2 I), \qquad y(t+1) = W y(t)
 
@@ -16,7 +16,7 @@ from ._common import GaussianSeries, State
 
 @dataclass(frozen=True, kw_only=True)
 class RowAverageGossip(GaussianSeries):
-    """Noised averages of signed rows, then averaging over the network."""
+    """Gossip of noised averages that the algorithm computes from rows itself."""
 
     needs: ClassVar[tuple[str, ...]] = ("labels",)
 

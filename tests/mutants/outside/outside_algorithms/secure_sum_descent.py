@@ -16,7 +16,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class SecureSumDescent(RoundNoiseDescent):
-    """A common model that moves along noised sums."""
+    """Gradient descent along a sum that secure aggregation forms."""
 
     def share(self, problem):
         """Return the fraction of the standard deviation that one agent adds."""

@@ -13,7 +13,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SeededNoiseGossip(OneReleaseGossip):
-    """Noise from a generator that the means seed."""
+    """One-release gossip whose noise generator is seeded by the data."""
 
     def noise(self, draw, problem, network):
         means = np.ascontiguousarray(np.broadcast_to(problem.means, draw.shape))

@@ -13,7 +13,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SharedNoiseGossip(OneReleaseGossip):
-    """The same noise at all agents."""
+    """One-release gossip in which all agents add the noise of agent 0."""
 
     def noise(self, draw, problem, network):
         return super().noise(draw[..., :1, :] + np.zeros_like(draw), problem, network)

@@ -1,4 +1,4 @@
-r"""Gradient descent along a secure sum that also shows its terms.
+r"""Gradient descent along a secure sum that also releases the terms of the sum.
 
 Declares what secure_sum_descent declares: noise of standard deviation :math:`\sigma` on the sum.
 The quantity ``terms`` shows each agent's term, whose noise is :math:`\sigma/\sqrt n`.
@@ -23,7 +23,7 @@ class SumState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ShownTermsSum(SecureSumDescent):
-    """Terms of a sum that should be secret."""
+    """Gradient descent along a secure sum that also releases the terms of the sum."""
 
     quantities: ClassVar[tuple[str, ...]] = ("released", "terms")
 

@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SignedNoiseGossip(OneReleaseGossip):
-    """Noise with the sign of the first coordinate."""
+    """One-release gossip whose noise is multiplied by a sign of the data."""
 
     def noise(self, draw, problem, network):
         sign = np.where(problem.means[..., :1] >= 0, 1.0, -1.0)

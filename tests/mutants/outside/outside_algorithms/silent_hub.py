@@ -13,7 +13,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SilentHub(OneReleaseGossip):
-    """Noise at all agents except a hub."""
+    """One-release gossip in which an agent of strictly largest degree adds no noise."""
 
     def noise(self, draw, problem, network):
         degrees = network.degrees

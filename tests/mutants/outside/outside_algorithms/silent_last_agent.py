@@ -11,7 +11,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SilentLastAgent(OneReleaseGossip):
-    """Noise at all agents except the last agent."""
+    """One-release gossip in which the last agent adds no noise."""
 
     def noise(self, draw, problem, network):
         noise = super().noise(draw, problem, network)

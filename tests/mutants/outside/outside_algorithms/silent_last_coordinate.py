@@ -11,7 +11,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SilentLastCoordinate(OneReleaseGossip):
-    """Noise on all coordinates except the last coordinate."""
+    """One-release gossip whose noise misses the last coordinate."""
 
     def noise(self, draw, problem, network):
         noise = super().noise(draw, problem, network)

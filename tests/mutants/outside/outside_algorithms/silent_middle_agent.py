@@ -11,7 +11,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class SilentMiddleAgent(OneReleaseGossip):
-    """Noise at all agents except agent n // 2."""
+    """One-release gossip in which one agent in the middle adds no noise."""
 
     def noise(self, draw, problem, network):
         noise = super().noise(draw, problem, network)

@@ -10,7 +10,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class SingleRoundClaim(RoundNoiseDescent):
-    """T rounds, one of which is counted."""
+    """Noised gradient descent that claims epsilon of one round for the whole run."""
 
     def count(self, horizon):
         return 1

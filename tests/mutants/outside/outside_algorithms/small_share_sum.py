@@ -1,4 +1,4 @@
-r"""Gradient descent along a secure sum with shares of noise that are too small.
+r"""Gradient descent along a secure sum whose noise shares are too small.
 
 Declares what secure_sum_descent declares: noise of standard deviation :math:`\sigma` on the sum.
 Each agent adds :math:`\sigma/n` instead of :math:`\sigma/\sqrt n`.
@@ -11,7 +11,7 @@ from .secure_sum_descent import SecureSumDescent
 
 @dataclass(frozen=True, kw_only=True)
 class SmallShareSum(SecureSumDescent):
-    """Shares whose standard deviations add up to sigma."""
+    """Gradient descent along a secure sum whose noise shares are too small."""
 
     def share(self, problem):
         return 1.0 / problem.n_agents

@@ -37,7 +37,7 @@ class TreeState(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TreeNoiseDescent(GaussianSeries):
-    """Sums of gradients with noise of a binary tree.
+    """Follow the regularised leader with noise of a binary tree.
 
     Parameters
     ----------

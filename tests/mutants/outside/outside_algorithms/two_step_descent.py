@@ -16,7 +16,7 @@ from .round_noise_descent import RoundNoiseDescent
 
 @dataclass(frozen=True, kw_only=True)
 class TwoStepDescent(RoundNoiseDescent):
-    """Long and short steps, by the exact gradient."""
+    """Noised gradient descent whose step length depends on the exact gradient."""
 
     def step(self, state, problem, network, draw, t):
         z = network.mix(state.x)

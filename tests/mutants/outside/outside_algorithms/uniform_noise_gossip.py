@@ -14,7 +14,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class UniformNoiseGossip(OneReleaseGossip):
-    """Uniform noise in place of Gaussian noise."""
+    """One-release gossip with uniform noise of the declared standard deviation."""
 
     def draws(self, problem, streams):
         shape = (problem.n_agents, problem.dim)

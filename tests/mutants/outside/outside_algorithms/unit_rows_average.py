@@ -1,4 +1,4 @@
-"""Gossip of row averages that weighs rows of norm 1 five times.
+"""Gossip of row averages that weights rows of norm 1 by a factor of five.
 
 Declares what row_average_gossip declares: one Gaussian release of sensitivity 2/N. A row whose
 norm is exactly at the bound is taken for a clipped row and weighed five times.
@@ -13,7 +13,7 @@ from .row_average_gossip import RowAverageGossip
 
 @dataclass(frozen=True, kw_only=True)
 class UnitRowsAverage(RowAverageGossip):
-    """Another weight for rows at the bound."""
+    """Gossip of row averages that weights rows of norm 1 by a factor of five."""
 
     def average(self, problem):
         norms = np.linalg.norm(problem.features, axis=-1)

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise on means that are not rounded.
+"""Gossip that adds discrete Gaussian noise to means that are not rounded.
 
 Declares what discrete_gaussian_gossip declares: discrete Gaussian noise on a grid. The means are
 not on the grid, so the remainder of a message modulo the grid is exact.
@@ -13,7 +13,7 @@ from .discrete_gaussian_gossip import DiscreteGaussianGossip
 
 @dataclass(frozen=True, kw_only=True)
 class UnroundedQueryGossip(DiscreteGaussianGossip):
-    """A query that is on no grid."""
+    """Gossip that adds discrete Gaussian noise to means that are not rounded."""
 
     def query(self, problem):
         return problem.means / column(self.grid)

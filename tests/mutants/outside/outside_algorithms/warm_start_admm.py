@@ -13,7 +13,7 @@ from .output_noise_admm import OutputNoiseADMM
 
 @dataclass(frozen=True, kw_only=True)
 class WarmStartADMM(OutputNoiseADMM):
-    """First iterates that are computed from data."""
+    """ADMM that starts from exact local minimisers."""
 
     def start(self, problem, network, streams, settings):
         state = super().start(problem, network, streams, settings)

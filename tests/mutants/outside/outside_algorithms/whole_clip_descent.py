@@ -1,4 +1,4 @@
-"""Clipped gradient descent that clips the mean and not the records.
+"""Gradient descent that clips the mean gradient instead of the gradients of records.
 
 Declares what clipped_record_descent declares: one Gaussian release per round. The mean of all
 gradients is clipped to norm C. A replaced record moves it by more than :math:`2C/N` unless each
@@ -17,7 +17,7 @@ from .clipped_record_descent import ClippedRecordDescent
 
 @dataclass(frozen=True, kw_only=True)
 class WholeClipDescent(ClippedRecordDescent):
-    """A clipped mean of gradients that are not clipped."""
+    """Gradient descent that clips the mean gradient instead of the gradients of records."""
 
     def mean_gradient(self, problem, z, t):
         mean = record_gradients(problem, z).sum(-2) / problem.records

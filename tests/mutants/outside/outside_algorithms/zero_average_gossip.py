@@ -13,7 +13,7 @@ from .row_average_gossip import RowAverageGossip
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroAverageGossip(RowAverageGossip):
-    """No noise for a zero average."""
+    """Gossip of row averages without noise if the average is zero."""
 
     def noise(self, draw, problem):
         zero = (self.average(problem) == 0).all(-1, keepdims=True)

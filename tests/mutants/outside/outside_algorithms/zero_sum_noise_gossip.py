@@ -11,7 +11,7 @@ from .one_release_gossip import OneReleaseGossip
 
 @dataclass(frozen=True, kw_only=True)
 class ZeroSumNoiseGossip(OneReleaseGossip):
-    """Noise from which its mean over the agents is subtracted."""
+    """One-release gossip whose noises add up to zero over the agents."""
 
     def noise(self, draw, problem, network):
         noise = super().noise(draw, problem, network)
