@@ -26,20 +26,24 @@ LOOPS = ("test_rounds", "test_fast", "test_vectors", "test_lanes", "test_product
 
 
 def pytest_collection() -> None:
-    """Look for no unused objects while files are imported, which makes objects that all stay: that
-    took 6 of 15 s of CPU time in each process."""
+    """Disable garbage collection while test files are imported.
+
+    It took 6 of 15 s of processor time per process and released nothing.
+    """
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Leave what has been imported out of later searches for unused objects."""
+    """Exclude the imported objects from later garbage collections."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that take longest come first, so that no process ends with one of them alone. While one
-    process has the longest of all, another compiles what both would compile later."""
+    """Sort test files by decreasing duration, so that no long file runs last.
+
+    While one process runs the longest file, another one compiles the kernels that both need.
+    """
     items.sort(key=_turn)
 
 
@@ -51,6 +55,6 @@ def _turn(item: pytest.Item) -> int:
 
 @pytest.fixture
 def streams() -> Streams:
-    """Twelve runs of an experiment named by the tests."""
+    """Return the streams of twelve runs of an experiment that is named after the tests."""
     names = ("data", "graph", "noise", "sampling")
     return Streams(7, tuple(range(12)), dict.fromkeys(names, "tests"))

@@ -24,7 +24,7 @@ HELD, BROKEN, UNTRIED = "held", "did not hold", "not tried"
 
 
 def main() -> int:
-    """Returns 1 where a row does not hold."""
+    """Run the tests of all rows and return 1 if a row fails."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("tests", nargs="*", help="of these rows alone; others stay as they were")
     parser.add_argument("--out", type=Path, default=Path("results/reference/faults.json"))
@@ -60,7 +60,7 @@ def tried(tests: Iterable[str], cores: int) -> dict[str, list[str]]:
 
 
 def places(tests: Iterable[str]) -> list[str]:
-    """Files and names of the tests, as pytest selects them."""
+    """Return the files and names of tests in the form in which pytest selects them."""
     wanted = set(tests)
     return [
         f"{file}::{name}"

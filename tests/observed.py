@@ -1,4 +1,4 @@
-"""A run watched from outside: every quantity that an algorithm shows, by iteration."""
+"""Run of an algorithm that records every observable by iteration."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def run(algorithm, problem, network, streams, horizon: int) -> dict[int, dict]:
 
 
 def simulated(settings, problem, network, *, watch, simulation=None, divergence="raise", **options):
-    """Measurements of settings that are calibrated for their own runs; see ``calibrate``."""
+    """Return measurements of settings that are calibrated for their own runs."""
     calibration = calibrate(settings, Environment(problem, network), **options)
     return simulate(calibration, plan=watch, divergence=divergence, **(simulation or {})).values
 
 
 def logistic_rows(count: int, dim: int, seed: int = 0) -> SimpleNamespace:
-    """Made rows of norm one, no coordinate negative, whose labels follow the first."""
+    """Return synthetic nonnegative rows of norm one, with labels that depend on the first one."""
     rng = np.random.default_rng(seed)
     features = np.abs(rng.normal(size=(count, dim)))
     features /= np.linalg.norm(features, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Small algorithms from outside of the package, correct and broken, and neighbours for them."""
+"""Small correct and broken algorithms outside of the package, with neighbouring data."""
 
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -18,7 +18,7 @@ HORIZON = 4
 
 
 class State(NamedTuple):
-    """Messages [settings, runs, agents, dim]."""
+    """Messages; [settings, runs, agents, dim]."""
 
     x: np.ndarray
 

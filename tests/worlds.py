@@ -1,4 +1,4 @@
-"""A small setting of every algorithm of the registry, private or not."""
+"""Small setting of every algorithm of the registry, private or not."""
 
 from __future__ import annotations
 

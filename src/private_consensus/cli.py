@@ -572,7 +572,7 @@ def _example(options) -> tuple[tuple, float]:
 
     for key in (*SETTING, "set"):
         value = getattr(options, key)
-        require(not value, f"--{key}", value, "--problem: without it, an example is audited")
+        require(not value, f"--{key}", value, "--problem, too: without it, an example is audited")
     (example,) = examples(options.algorithm)
     return example.world, example.budget.delta
 

@@ -66,7 +66,7 @@ def astuple(budget):
 
 @dataclass(frozen=True, kw_only=True)
 class HalfNoise(Gossip):
-    """Gossip with half of the declared noise."""
+    """Fault: gossip with half of the declared noise."""
 
     def start(self, problem, network, streams, settings):
         return Gossip.start(
@@ -76,7 +76,7 @@ class HalfNoise(Gossip):
 
 @dataclass(frozen=True, kw_only=True)
 class Whispering(Gossip):
-    """Gossip that also mixes the exact values."""
+    """Fault: gossip that also mixes the exact values."""
 
     def step(self, state, problem, network, draw, t):
         network.mix(np.array(problem.means)[None])
@@ -85,7 +85,7 @@ class Whispering(Gossip):
 
 @dataclass(frozen=True, kw_only=True)
 class Seeded(Gossip):
-    """Gossip with equal noise in all runs and on both data sets."""
+    """Fault: gossip with equal noise in all runs and on both data sets."""
 
     def start(self, problem, network, streams, settings):
         unit = np.random.default_rng(0).standard_normal((problem.n_agents, problem.dim))

@@ -1,4 +1,4 @@
-"""Verdicts follow from what is known; audits by experiment and repairs are read from runs."""
+"""Test verdicts on settings that were not audited, and comparisons of corrected variants."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Recovered noise that is not everywhere: what is known of it is tested with its place."""
+"""Test checks of recovered noise if only some iterations or agents are recovered."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Compressed problems of audits equal the problems that hold all of their records."""
+"""Test that compressed problems of audits equal the problems that hold all records."""
 
 from collections.abc import Iterator
 from dataclasses import replace

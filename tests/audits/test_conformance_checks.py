@@ -1,4 +1,4 @@
-"""The checks that an entered algorithm has to pass find what is wrong, and examples are found."""
+"""Test that the checks of a new algorithm find its faults."""
 
 import sys
 from dataclasses import dataclass, replace

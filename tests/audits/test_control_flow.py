@@ -1,4 +1,4 @@
-"""Iterations and exchanges that depend on data are found; branches on messages are not."""
+"""Test that audits find iterations and exchanges that depend on data, but not on messages."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
-"""Noise that is correlated over rounds, or over the receivers of one message: it is recovered as
-the independent draws that it is made of, and what a record moves is measured in their unit."""
+"""Test noise that is correlated over rounds or over the receivers of one message.
+
+The audit recovers the independent draws and measures the effect of a record in their unit.
+"""
 
 from dataclasses import replace
 

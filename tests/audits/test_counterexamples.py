@@ -92,7 +92,7 @@ def test_a_broken_guarantee_says_why_what_repairs_it_and_what_that_does(errata):
 
 def test_an_item_without_a_computation_and_an_unknown_word_are_refused(raw):
     entry = raw["E0.1"]
-    with pytest.raises(InvalidInput, match="both an entry and a computation"):
+    with pytest.raises(InvalidInput, match="both an entry and a computation for it"):
         read_errata({**raw, "E9.9": entry})
     with pytest.raises(InvalidInput, match=r"errata.E0.1.severity"):
         read_errata({**raw, "E0.1": {**entry, "severity": "terrible"}})

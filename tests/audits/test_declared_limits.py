@@ -1,4 +1,4 @@
-"""Audits run until limits and periods take effect, or say that they were not reached."""
+"""Test that audits run until declared limits take effect, or state that they did not."""
 
 import sys
 from dataclasses import dataclass

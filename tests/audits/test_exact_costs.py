@@ -1,4 +1,4 @@
-"""The exact cost of replaced records names faults with agent and iteration."""
+"""Test that the exact cost of a replaced record locates faults by agent and iteration."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(Iterative):
-    """Gradient steps from mixed messages, with fresh noise on every gradient."""
+    """Gradient descent from mixed messages, with fresh noise on every gradient."""
 
     sigma: float = 0.0
 
@@ -94,7 +94,7 @@ def cost(algorithm, problem=None, network=None, horizon=HORIZON, most=None):
 
 @dataclass(frozen=True, kw_only=True)
 class Scaled(Descent):
-    """Noise times a factor for one agent, coordinate and iteration; None stands for all."""
+    """Fault: the noise of one agent, coordinate and iteration is scaled; None selects all."""
 
     factor: float = 0.0
     agent: int | None = None
@@ -159,7 +159,7 @@ class DeclaredReport(Reporting):
 
 @dataclass(frozen=True, kw_only=True)
 class Indexing(Descent):
-    """Agent 1 adds the exact gradient of agent 2, which it takes without a message."""
+    """Fault: agent 1 reads the exact gradient of agent 2 without a message."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -237,7 +237,7 @@ def test_the_shift_is_the_exact_mu(factor):
 
 @dataclass(frozen=True, kw_only=True)
 class Reflected(Descent):
-    """Noise reflected at a direction that depends on the data."""
+    """Fault: the noise is reflected at a direction that depends on the data."""
 
     def noise(self, draw, state, problem, t):
         gradient = problem.gradient(state.x)
@@ -247,7 +247,7 @@ class Reflected(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Rounded(Descent):
-    """Messages on a public grid."""
+    """Descent whose messages are rounded to a public grid."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -256,7 +256,7 @@ class Rounded(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class Single(Descent):
-    """Messages in 32 bits."""
+    """Descent whose messages are float32 numbers."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -265,7 +265,7 @@ class Single(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnGenerators(Descent):
-    """Noise from the generators of the runs."""
+    """Descent whose noise comes from generators of the runs."""
 
     def draws(self, problem, streams):
         generators = streams.generators("noise")
@@ -305,7 +305,7 @@ def test_rounded_messages_are_not_accused():
 
 
 class Stopping(NamedTuple):
-    """Messages, and which agents are active, [settings, runs, agents, dim or 1]."""
+    """Messages, and the flags of active agents; [settings, runs, agents, dim or 1]."""
 
     x: np.ndarray
     active: np.ndarray
@@ -313,7 +313,7 @@ class Stopping(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class StopsByMessages(Descent):
-    """An agent repeats the mixture of messages after a message that changed little.
+    """Descent whose agents repeat the mixed messages after a small change of a message.
 
     ``tolerance`` is in standard deviations of the noise in a message.
     """
@@ -340,7 +340,7 @@ class StopsByMessages(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class StopsByGradient(StopsByMessages):
-    """An agent stops by its exact gradient, which depends on its data."""
+    """Fault: an agent stops by its exact gradient, which depends on its data."""
 
     def goes_on(self, problem, before, after):
         length = np.linalg.norm(problem.gradient(after), axis=-1, keepdims=True)
@@ -349,7 +349,7 @@ class StopsByGradient(StopsByMessages):
 
 @dataclass(frozen=True, kw_only=True)
 class StepsWithoutNoise(StopsByMessages):
-    """An agent that has stopped sends exact gradient steps."""
+    """Fault: an agent that has stopped sends exact gradient steps."""
 
     def value_after_stop(self, problem, mixed):
         return mixed - STEP * problem.gradient(mixed)
@@ -396,7 +396,7 @@ def all_shifts(algorithm):
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholded(Descent):
-    """Messages of which small coordinates are replaced by 0 after the noise is added."""
+    """Descent that sets small coordinates of a message to 0 after the noise is added."""
 
     def step(self, state, problem, network, draw, t):
         after = super().step(state, problem, network, draw, t)
@@ -430,7 +430,7 @@ def test_missing_noise_from_generators_is_found():
 
 @dataclass(frozen=True, kw_only=True)
 class Flips(Descent):
-    """Noise from uniform numbers: no additive distribution."""
+    """Algorithm that randomises with uniform numbers, so that its noise is not additive."""
 
     def draws(self, problem, streams):
         shape = problem.n_agents, problem.dim
@@ -453,7 +453,7 @@ def test_noise_that_cannot_be_chosen_is_inconclusive():
 
 @dataclass(frozen=True, kw_only=True)
 class OfAgents(Descent):
-    """The change of one record, claimed for all data of an agent."""
+    """Fault: the change of one record is declared for all data of an agent."""
 
     relation = Relation("agent", "replace")
 
@@ -466,7 +466,7 @@ def test_a_claim_for_all_data_of_an_agent_is_tested_with_all_records_replaced():
 
 
 class Drawn(NamedTuple):
-    """Unit noise, and uniform numbers."""
+    """Unit noise and uniform numbers of one iteration."""
 
     noise: np.ndarray
     coins: np.ndarray
@@ -474,7 +474,7 @@ class Drawn(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Losing(Descent):
-    """Noise that is lost with probability 1/20."""
+    """Fault: the noise is omitted with probability 1/20."""
 
     def draws(self, problem, streams):
         coins = streams.sequence("sampling", "uniform", (problem.n_agents, 1), "loss")
@@ -504,7 +504,7 @@ def test_noise_that_is_lost_in_some_runs_is_found():
 
 @dataclass(frozen=True, kw_only=True)
 class Sampled(Descent):
-    """Sums of gradients of records, each in the batch with probability ``rate``."""
+    """Descent on sums of gradients of records, each sampled with probability ``rate``."""
 
     rate: float = 0.2
     relation = Relation("record", "add_remove")
@@ -547,7 +547,7 @@ class Sampled(Descent):
 
 @dataclass(frozen=True, kw_only=True)
 class RoundRobin(Sampled):
-    """Sampling of every fifth record in a cycle."""
+    """Fault: every fifth record is taken in a cycle instead of at random."""
 
     def taken(self, coins, t):
         return np.broadcast_to(np.arange(coins.shape[-1]) % 5 == (t - 1) % 5, coins.shape)
@@ -555,7 +555,7 @@ class RoundRobin(Sampled):
 
 @dataclass(frozen=True, kw_only=True)
 class CommonCoin(Sampled):
-    """Sampling that includes all records or none."""
+    """Fault: sampling includes all records or none."""
 
     def taken(self, coins, t):
         return np.broadcast_to(coins[..., :1] < self.rate, coins.shape)
@@ -647,7 +647,7 @@ def test_a_release_is_repeated_between_the_first_and_the_last_ones():
 
 @dataclass(frozen=True, kw_only=True)
 class ShrunkAfterNoise(Thresholded):
-    """Messages of which every coordinate is moved towards 0 after the noise is added."""
+    """Descent that moves every coordinate of a message towards 0 after the noise is added."""
 
     def step(self, state, problem, network, draw, t):
         after = Descent.step(self, state, problem, network, draw, t)
@@ -657,7 +657,7 @@ class ShrunkAfterNoise(Thresholded):
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedAfterNoise(Thresholded):
-    """Messages of which every coordinate is clipped after the noise is added."""
+    """Descent that clips every coordinate of a message after the noise is added."""
 
     def step(self, state, problem, network, draw, t):
         after = Descent.step(self, state, problem, network, draw, t)
@@ -728,7 +728,7 @@ def test_an_execution_up_to_an_iteration_takes_no_later_step():
 
 @dataclass(frozen=True, kw_only=True)
 class LessNoiseForPositiveLabels(Descent):
-    """An agent whose first label is positive adds a fifth of its noise."""
+    """Fault: an agent whose first label is positive adds a fifth of its noise."""
 
     def noise(self, draw, state, problem, t):
         is_positive = np.reshape(problem.labels, (-1, *problem.labels.shape[-2:]))[0][:, :1] > 0

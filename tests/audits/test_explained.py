@@ -1,4 +1,4 @@
-"""The noise that explains a message, of algorithms that say nothing of where they add it."""
+"""Test the recovery of noise from messages of algorithms without a declared noise site."""
 
 import numpy as np
 import pytest

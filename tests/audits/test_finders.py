@@ -1,4 +1,4 @@
-"""Finders of data sets: pairs are neighbours in the universe and reach branches on data."""
+"""Test the search for neighbouring data sets in the universe that reach branches on data."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ def proposed(name, agent):
 
 
 def records_of(problem):
-    """Arrays whose first axis is the agent and whose second axis is the record."""
+    """Return the arrays whose first axis is the agent and whose second axis is the record."""
     if isinstance(problem, MeanEstimation):
         return (problem.means[0][:, None] * problem.records,)
     if isinstance(problem, Perceptron):
@@ -94,7 +94,7 @@ def test_of_labels_in_zero_and_one_no_other_label_or_negative_entry_follows():
 
 @dataclass(frozen=True, kw_only=True)
 class QuietOnEqualRecords(Descent):
-    """No noise for agent 1 if all of its records are equal, or all but one."""
+    """Fault: agent 1 adds no noise if all of its records, or all but one, are equal."""
 
     def noised_step(self, problem, x, draw):
         rows = problem.features[1] * problem.labels[1][:, None]

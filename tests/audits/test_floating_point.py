@@ -1,4 +1,4 @@
-"""Noise that is coarser than what it hides is found; messages that are rounded as a whole pass."""
+"""Test that the audit finds noise on too coarse a grid, and accepts messages rounded after it."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""A lower bound is published for the class whose attack is proven, and not for its subclasses."""
+"""Test that a lower bound is published for the class of the proven attack, not for subclasses."""
 
 from dataclasses import dataclass, replace
 
@@ -62,7 +62,7 @@ class Stating(NoisyRounds):
 
 @dataclass(frozen=True, kw_only=True)
 class Clipping(Stating):
-    """Algorithm with the same statement that clips means to a tenth of the box."""
+    """Fault: algorithm that states an attained sensitivity but clips means further."""
 
     lower_bound_because = "inherited without a look"
 

@@ -1,4 +1,4 @@
-"""Neighbouring data sets: any agent may be attacked, and compressed problems equal full ones."""
+"""Test neighbouring data sets: attacks on any agent, and compressed problems."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def made(name):
 
 
 def difference(pair):
-    """Gradients or measurements of both data sets, per agent; shape (agents,)."""
+    """Return the l2 change of gradients or measurements per agent; shape (agents,)."""
     first, second = pair
     if hasattr(first, "observation_noise"):
         unit = np.full((1, *first.constant.shape[:2]), 0.5)
@@ -87,7 +87,7 @@ def test_an_agent_that_the_network_does_not_have_is_refused():
 
 
 class Stated:
-    """A problem of another package that states neighbours of one agent."""
+    """Problem of another package that states neighbouring data sets of one agent."""
 
     n_agents, dim = 3, 2
 
@@ -96,7 +96,7 @@ class Stated:
 
 
 class StatedForEach(Stated):
-    """The same with neighbours for each agent."""
+    """Problem of another package that states neighbouring data sets of each agent."""
 
     def neighbours(self, network, agent):
         yield (self, self), np.ones(2)

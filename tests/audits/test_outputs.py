@@ -1,4 +1,4 @@
-"""Outputs that depend on data although all messages are equal are named; others are not."""
+"""Test that audits name outputs that depend on data although all messages are equal."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -87,7 +87,7 @@ def test_the_outcome_is_audited():
 
 
 class TwoDraws(NamedTuple):
-    """Noise of messages and noise of an output."""
+    """Unit noise of messages and unit noise of an output."""
 
     noise: np.ndarray
     second: np.ndarray

@@ -1,4 +1,4 @@
-"""Faults and correct methods that outsiders wrote: sizes, positions of records, jumps, draws."""
+"""Test faults and correct methods that are written independently of the audit."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
@@ -20,7 +20,7 @@ T = 3
 
 @dataclass(frozen=True, kw_only=True)
 class Descent(NoisyRounds):
-    """Half of a gradient step per round, on any problem with gradients."""
+    """Half of a gradient step per round, for any problem with gradients."""
 
     def change(self, problem):
         return self.step_size(problem) * problem.record_change("l2")
@@ -100,7 +100,7 @@ def test_a_record_with_a_larger_weight_is_replaced():
 
 
 class Overflow(NoisyRounds):
-    """Means above 0.85 wrap around, as in eight bits."""
+    """Fault: means above 0.85 wrap around, as in eight-bit arithmetic."""
 
     def exact(self, state, problem, network, t):
         wrapped = np.where(problem.means > 0.85, problem.means - 1.7, problem.means)
@@ -123,7 +123,7 @@ def audited(kind, problem=mean_estimation):
 
 
 class AddRemove(Descent):
-    """The declared change is that of an added record, half of that of a replaced one."""
+    """Fault: the declared change is that of an added record, half of that of a replaced record."""
 
     relation: ClassVar[Relation] = Relation("record", "add_remove")
 
@@ -132,14 +132,14 @@ class AddRemove(Descent):
 
 
 class HalfNoise(AddRemove):
-    """Half of the declared noise is added."""
+    """Fault: half of the declared noise is added."""
 
     def step(self, state, problem, network, draw, t):
         return super().step(state, problem, network, draw / 2, t)
 
 
 class HalfChange(AddRemove):
-    """Half of the effect of an added record is declared."""
+    """Fault: half of the effect of an added record is declared."""
 
     def change(self, problem):
         return super().change(problem) / 2
@@ -161,7 +161,7 @@ def test_the_result_says_what_a_claim_for_an_added_record_permits():
 
 
 class Pairwise(NoisyRounds):
-    """Noise once; then random pairs of agents average what they have sent."""
+    """Gossip with noise in the first message; then random pairs of agents average their values."""
 
     def calibrate(self, budget, problem, network, horizon):
         return super().calibrate(budget, problem, network, 1)
@@ -194,7 +194,7 @@ def test_a_correct_algorithm_is_not_accused(kind, problem):
 
 
 class WholeAgents(Descent):
-    """The mean gradient of an agent is clipped, and the guarantee hides the agent."""
+    """Descent that clips the mean gradient of an agent and hides all data of the agent."""
 
     relation: ClassVar[Relation] = Relation("agent", "replace")
 
@@ -236,7 +236,7 @@ def test_branches_that_were_not_executed_and_sizes_are_listed():
 
 
 class GlobalGenerator(Descent):
-    """The noise of the last agent comes from NumPy's global generator."""
+    """Fault: the noise of the last agent comes from the global generator of NumPy."""
 
     def step(self, state, problem, network, draw, t):
         last = np.random.standard_normal(draw[:, -1:].shape)  # noqa: NPY002
@@ -244,7 +244,7 @@ class GlobalGenerator(Descent):
 
 
 class AnotherGenerator(Descent):
-    """All noise comes from a generator without a seed."""
+    """Fault: all noise comes from a generator without a seed."""
 
     def step(self, state, problem, network, draw, t):
         unit = np.random.default_rng().standard_normal(draw.shape)
@@ -270,7 +270,7 @@ def test_noise_that_does_not_come_from_the_streams_is_a_finding(kind, agent, gen
 
 
 class Resent(Descent):
-    """Two noisy copies of each message from one array of draws; one is declared."""
+    """Fault: each message is sent as two noisy copies, of which one is declared."""
 
     def draws(self, problem, streams):
         return streams.sequence("noise", "normal", (2, problem.n_agents, problem.dim))
@@ -292,7 +292,7 @@ def test_draws_of_another_shape_than_messages_are_audited():
 
 
 class Schedule(Descent):
-    """No noise after two passes over the records."""
+    """Fault: no noise is added after two passes over the records."""
 
     def step(self, state, problem, network, draw, t):
         noise = self.noise(draw) * (t <= 2 * problem.records)

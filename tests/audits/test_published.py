@@ -1,4 +1,4 @@
-"""The published privacy table agrees with the published audits."""
+"""Test that the published privacy table agrees with the published audits."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Values that reach other agents without being messages are named, with sender and receivers."""
+"""Test that audits name values that reach other agents without a message."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -148,7 +148,7 @@ def test_noise_that_hides_all_data_is_not_accused(name):
 
 
 class Pairs(NamedTuple):
-    """Noise of agents, and coins."""
+    """Unit noise of agents and coin flips."""
 
     noise: np.ndarray
     coins: np.ndarray

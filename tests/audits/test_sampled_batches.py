@@ -1,4 +1,4 @@
-"""Batches as they were really taken, against the sampling that is declared."""
+"""Test that audits compare sampled batches with the declared sampling."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Entries of the configuration name settings, and an audit speaks of its own setting alone."""
+"""Test that an audit in the configuration names one setting and applies to that setting only."""
 
 import json
 from pathlib import Path

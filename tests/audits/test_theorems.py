@@ -39,7 +39,7 @@ ONCE = {}
 
 
 def once(name):
-    """Findings at the statements as the papers have them, each computed once."""
+    """Return the findings at the statements of the papers, each computed once."""
     if name not in ONCE:
         ONCE[name] = compute(name)
     return ONCE[name]
@@ -210,7 +210,7 @@ STATEMENT = re.compile(rf"({KINDS})s? ({NUMBER})(?:(, | and | or | to )({NUMBER}
 
 
 def named_statements(paper, text):
-    """Numbered statements of a paper that a text names, as `Theorem 2` or `Theorems 1 to 3`."""
+    """Return the numbered statements that a text names, such as `Theorems 1 to 3`."""
     names = set()
     for kind, first, joint, last in STATEMENT.findall(text):
         numbers = {first, last} - {""}
@@ -240,7 +240,7 @@ def test_claims_and_the_statements_that_they_name_refer_to_each_other(paper):
 
 
 def unexplained(pairs):
-    """Pairs with different verdicts and no reason, from (name, claim's, statement's, reason)."""
+    """Return pairs of claim and statement with different verdicts and no stated reason."""
     return [name for name, first, second, reason in pairs if first != second and not reason]
 
 
@@ -393,7 +393,7 @@ def test_a_row_has_the_verdict_and_what_decided_it():
             {"statement": "a", "function": "admm.theorem_2", "because": "c"},
             "either function or because",
         ),
-        ({"statement": "a", "function": "admm.theorem_99"}, "a function of the package"),
+        ({"statement": "a", "function": "admm.theorem_99"}, "a computation of the package"),
         ({"statement": "a", "because": "c", "errata": ["E9.9"]}, "found 'E9.9'"),
         ({"statement": "a", "because": "c", "why": "d"}, "why"),
     ],

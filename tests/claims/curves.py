@@ -1,4 +1,4 @@
-"""Made-up curves for a claim's test: some for which it is true, and mutants for which it is false.
+"""Synthetic curves for tests of claims: curves that satisfy a claim, and curves that violate it.
 
 Which mutants are false follows from what the kind of a test says and from the number that the paper
 states, not from the tolerance that the configuration allows: a slope of -1 is neither -2 nor -1/2,
@@ -43,7 +43,7 @@ def layout(cells: Cells, test: Test) -> list[np.ndarray]:
 
 
 def axes(cells: Cells, series: Series) -> dict[str, list[Any]]:
-    """Values of all axes, and of t, that a series keeps."""
+    """Return the values of all axes of a series, and of t."""
     cell = cells.cell(series.experiment, series.method)
     settings = [s for s in cell["settings"] if s["variant"] == series.variant]
     horizon = max(setting["horizon"] for setting in settings)
@@ -78,7 +78,7 @@ def verdict(test: Test, x: list[np.ndarray], means: Means, *, exact: bool = Fals
 
 
 def true_means(test: Test, x: list[np.ndarray]) -> Means:
-    """Curves of which the claim is true: in the middle of what it says."""
+    """Return curves that satisfy the claim, away from its bounds."""
     if test.kind == "reaches_earlier":
         return [*(_arriving(test, g, 0.2) for g in x), *(_arriving(test, g, 0.7) for g in x)]
     if test.kind in COMPARISONS:
@@ -87,7 +87,7 @@ def true_means(test: Test, x: list[np.ndarray]) -> Means:
 
 
 def mutants(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
-    """Names and curves of which the claim is false."""
+    """Yield curves that violate the claim, with their names."""
     if test.kind in COMPARISONS:
         yield from _compared(test, x)
     else:
@@ -114,7 +114,7 @@ def _truth(test: Test) -> float:
 
 
 def _compared(test: Test, x: list[np.ndarray]) -> Iterator[tuple[str, Means]]:
-    """Swapped methods where one has to be better, equal ones where they have to differ."""
+    """Yield exchanged series if one has to be better, and equal series if they have to differ."""
     ordered = _ordered(test)
     truth = true_means(test, x)
     half = len(truth) // 2
@@ -146,7 +146,7 @@ def _ordered(test: Test) -> bool:
 
 
 def _arriving(test: Test, x: np.ndarray, share: float) -> np.ndarray:
-    """Falls to its last value, and below the goal, after a share of the axis."""
+    """Return a curve that falls below the goal after a fraction of the axis."""
     goal = 1.0 if test.goal is None else test.goal / 2
     start = goal * max(10.0, 10.0 * test.expected)
     return np.where(np.arange(len(x)) < max(1, int(share * len(x))), start, goal)
@@ -163,8 +163,10 @@ def _stated(test: Test) -> float:
 
 
 def _other_rates(test: Test, x: np.ndarray) -> dict[str, np.ndarray]:
-    """Twice and half of the rate; of a bound only the side that breaks it; of no slope at all
-    twice what is tolerated."""
+    """Return slopes that violate the claim: twice and half of the claimed slope.
+
+    For a bound, only the violating side is returned; for slope 0, twice the tolerance.
+    """
     make = _power if test.kind == "slope" else _line
     stated = _stated(test)
     if test.at_least == 0 and np.isinf(test.at_most):
@@ -200,7 +202,7 @@ def _inside(test: Test) -> float:
 
 
 def _ramp(test: Test, x: np.ndarray) -> np.ndarray:
-    """Falls or rises by a factor of two a step."""
+    """Return a curve that falls or rises by a factor of two per point."""
     sign = -1.0 if test.kind == "decreasing" else 1.0
     return 2.0 ** (sign * np.arange(len(x)))
 

@@ -1,4 +1,4 @@
-"""Verdicts: each kind of test says so where a claim is true, and where it is false."""
+"""Test the verdict of each kind of test on curves that satisfy and violate the claim."""
 
 import numpy as np
 import polars as pl
@@ -28,7 +28,7 @@ X = [1.0, 2.0, 4.0, 8.0]
 
 
 def measurements(run: str, means, *, spread=0.1, seed=0, x=X, **columns) -> pl.DataFrame:
-    """Positive measurements with the given means along ``x``; the noise is common to all curves."""
+    """Return positive measurements with the specified means along ``x`` and common noise."""
     noise = np.random.default_rng(seed).normal(1.0, spread, size=(len(x), RUNS))
     return pl.DataFrame(
         {
@@ -457,7 +457,7 @@ def test_a_claim_is_judged_by_its_series_wherever_their_rows_stand(seed):
     assert [row[key] for key in ("verdict", "value", "low", "high", "p", "parts")] == [
         alone.verdict, alone.value, alone.low, alone.high, alone.p, len(X),
     ]  # fmt: skip
-    with pytest.raises(InvalidInput, match="at least one row of results"):
+    with pytest.raises(InvalidInput, match="a series with results"):
         judge_all({"c": claim}, more.clear(), NO_PRIVACY, paper="p")
 
 

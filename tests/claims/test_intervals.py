@@ -1,4 +1,4 @@
-"""Intervals of claims: how often they hold the truth, simulated; closed forms where there are."""
+"""Test the simulated coverage of confidence intervals of claims, and closed forms."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ long tail do not show the tail, and no interval makes up for what was not seen."
 
 
 def moments(values):
-    """Mean, standard error and skewness of each row."""
+    """Return mean, standard error and skewness of each row."""
     mean = values.mean(1)
     centred = values - mean[:, None]
     variance = (centred**2).mean(1)

@@ -24,7 +24,7 @@ PRIVATE = ("private", "tight")
 
 
 def asked(claim):
-    """All tests of what is judged: of a claim that cannot be tested not those of its headline."""
+    """Return the tests of all claims that can be tested."""
     return [
         (variant, test)
         for variant, tested in claim.variants.items()

@@ -1,4 +1,4 @@
-"""A small table of the comparison, with made-up values."""
+"""Small table of comparison results with synthetic values."""
 
 import polars as pl
 
@@ -9,7 +9,7 @@ BASE = {
 
 
 def rows(method, values, measure="excess_loss_mean", tuning="tuned_paid", **changes):
-    """Rows of one method in one cell, one a run."""
+    """Return the rows of one method in one cell, one row per run."""
     cell = {key: changes.pop(key, value) for key, value in BASE.items()}
     return [
         {

@@ -1,4 +1,4 @@
-"""Results of a comparison that never ran, in which method number k is worse by a factor."""
+"""Synthetic comparison results in which the loss grows by a factor from method to method."""
 
 import json
 from pathlib import Path
@@ -55,6 +55,6 @@ def rows(design: ComparisonDesign, noise: float = 0.1, runs: int | None = None) 
 
 
 def write(folder: Path, design: ComparisonDesign) -> None:
-    """``results.parquet`` and ``cells.json`` as the workflow writes them."""
+    """Write ``results.parquet`` and ``cells.json`` in the format of the workflow."""
     results.write(rows(design), folder / "results.parquet", results.stamp({}, "", "synthetic"))
     write_text(folder / "cells.json", json.dumps(described(design, [])))

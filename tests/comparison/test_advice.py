@@ -1,4 +1,4 @@
-"""Sentences of advice are judged by pairs of cells and methods, the headline by who is best."""
+"""Test that each sentence of advice is decided by pairs of cells and methods."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ AT = [
 
 
 def results(levels):
-    """Methods at levels by budget, the same for both problems, with noise that they share."""
+    """Return results with specified levels per method and budget, and noise common to methods."""
     own = generator(5, "own")
     made = [
         rows(name, level + NOISE + 0.01 * own.normal(size=10), problem=problem, epsilon=epsilon)

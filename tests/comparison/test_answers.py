@@ -17,7 +17,7 @@ METHODS = ["local_training", "secure_aggregation", "talks", "hopes", "no_privacy
 
 
 def made(epsilon, scale):
-    """Losses 8 alone, 4 with central noise, 5 by talking, times a scale."""
+    """Return results with loss 8 for local training, 4 with central noise and 5 by messages."""
     levels = {"local_training": 8.0, "talks": 5.0}
     at = {"epsilon": epsilon}
     parts = [

@@ -1,4 +1,4 @@
-"""The design is expanded as the issue asks, and results are refused that break its terms."""
+"""Test the expansion of the design to cells, and the errors for invalid results."""
 
 import json
 from dataclasses import asdict, replace

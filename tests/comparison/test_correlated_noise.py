@@ -47,7 +47,10 @@ def variances(network, filtered, contraction):
 
 
 def ratios(network, factor, contraction):
-    """Over those of independent noise with the same mu: in the last round, in all of them."""
+    """Return ratios of variances to those of independent noise with equal mu.
+
+    The ratios are those of the last round and of the sum over all rounds.
+    """
     squared = Cyclic(period=1).maximum(factor.T @ factor, 0.0)[1]
     scheduled = squared * variances(network, np.linalg.inv(factor), contraction)
     independent = HORIZON * variances(network, np.eye(HORIZON), contraction)

@@ -1,4 +1,4 @@
-"""A small design from end to end, and the problems that all of its cells share."""
+"""Test a small comparison from end to end, and the problems that all cells share."""
 
 from dataclasses import replace
 from types import SimpleNamespace

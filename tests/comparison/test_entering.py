@@ -1,4 +1,4 @@
-"""A new algorithm is written, found, keeps what all keep, and is entered."""
+"""Test that a new algorithm is created, found, checked and entered in the comparison."""
 
 import ast
 import importlib

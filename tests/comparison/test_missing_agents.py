@@ -1,4 +1,4 @@
-"""Messages that do not arrive are replaced by the last that did; without faults nothing changes."""
+"""Test lost messages: the receiver uses the last message that arrived from the sender."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Noise against single agents is that of the pair that loses most, and no formula is stretched."""
+"""Test noise calibration against single agents, by the pair with the largest privacy loss."""
 
 from dataclasses import replace
 

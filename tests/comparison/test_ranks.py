@@ -1,4 +1,4 @@
-"""Mean ranks, who may be best, Pareto fronts, gaps and budgets."""
+"""Test mean ranks, sets of possibly best methods, Pareto fronts, gaps and budgets."""
 
 from itertools import combinations
 

@@ -1,4 +1,4 @@
-"""Results that are handed in come back as they were, and whatever breaks a rule is refused."""
+"""Test that submissions are read back unchanged, and that invalid ones are refused."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Any algorithm is brought to the accountant's epsilon; what is not proven is not."""
+"""Test calibration of every method to the accounted epsilon, except for unproven methods."""
 
 from dataclasses import replace
 

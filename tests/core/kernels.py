@@ -1,4 +1,4 @@
-"""Calls of all entries of compiled code, on sizes that are no multiples of a vector.
+"""Calls of all compiled entry points, on array sizes that are no multiples of a SIMD vector.
 
 ``python -m tests.core.kernels`` prints a hash of each result, so that a test compares the normal
 build with the one that checks each index.

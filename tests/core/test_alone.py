@@ -1,4 +1,4 @@
-"""A run gives the same bytes whichever other runs are in its block, and the same numbers alone.
+"""Test that a run does not depend on the other runs and settings of its block.
 
 The driver fills blocks up to one size, so that a run alone is one among others too. Where a block
 had another size, a matrix product would add up the same terms in another order.

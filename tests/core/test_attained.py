@@ -1,4 +1,4 @@
-"""Fractions of sensitivities that problems state as attained are attained by the stated pairs."""
+"""Test that neighbouring data sets attain the fractions of the sensitivity that problems state."""
 
 from dataclasses import replace
 

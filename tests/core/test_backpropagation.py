@@ -1,4 +1,4 @@
-"""Clipped gradients of all agents in one call: those of the plain version in double precision."""
+"""Test clipped gradients of all agents against the reference in double precision."""
 
 import numpy as np
 import pytest

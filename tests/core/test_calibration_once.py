@@ -1,4 +1,4 @@
-"""A setting is calibrated once, for its runs, its privacy row and its audit."""
+"""Test that a setting is calibrated once for its runs, its privacy row and its audit."""
 
 from functools import wraps
 
@@ -129,7 +129,7 @@ def test_numbers_of_runs_join_and_nothing_else_does():
     assert join_runs([kind(noise=1.0)] * 2) == kind(noise=1.0)
     with pytest.raises(ValueError, match="cannot join"):
         join_runs([kind(noise=1.0), kind(noise=1.0, unit="x")])
-    with pytest.raises(ValueError, match="only scalars"):
+    with pytest.raises(ValueError, match="use scalars"):
         join_runs([kind(noise=np.full((1, 2, 1), n)) for n in (1.0, 3.0)])
 
 

@@ -1,4 +1,4 @@
-"""The command line, as a user calls it."""
+"""Test the command-line interface."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Blanks, comments and docstrings are no lines of code."""
+"""Test that blank lines, comments and docstrings are not counted as lines of code."""
 
 from benchmarks.code_lines import SOURCE, by_room, code_lines
 

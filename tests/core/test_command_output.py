@@ -1,4 +1,4 @@
-"""JSON, help, completion, divergence, default steps and progress bars of the command line."""
+"""Test JSON output, help, completion, divergence messages and progress bars of the command line."""
 
 import io
 import json
@@ -120,7 +120,7 @@ def test_a_run_that_diverges_says_so_with_the_largest_stable_step(call, as_json)
 
 
 def outside(monkeypatch, name, module, path):
-    """Register a module of another package."""
+    """Register an algorithm module of another package."""
     monkeypatch.syspath_prepend(path)
     monkeypatch.setattr(algorithms, "_elsewhere", lambda: {name: module})
     algorithms._module_of.cache_clear()

@@ -1,4 +1,4 @@
-"""Conditions of figures: derived from the configuration, complete, and true of every curve."""
+"""Test that the stated conditions of each figure are complete and hold for every curve."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Properties of every algorithm of the registry, on its small example."""
+"""Test general properties of every algorithm of the registry, on its small example."""
 
 from __future__ import annotations
 

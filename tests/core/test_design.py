@@ -115,7 +115,7 @@ def test_the_design_names_each_family():
 
 
 def depth(kind: type) -> int:
-    """Classes of the longest chain up to a class, ``Algorithm`` being the first."""
+    """Return the length of the inheritance chain from ``Algorithm`` to a class."""
     return 0 if kind in (object, ABC) else 1 + max(map(depth, kind.__bases__))
 
 

@@ -35,13 +35,13 @@ def sections(text: str) -> dict[str, str]:
 
 
 def described(section: str) -> list[str]:
-    """Names of a section, each with a type, a shape or a sentence."""
+    """Return the names in a section that have a type, a shape or a description."""
     rows = re.findall(r"^(\w[\w, *]*)( : .+)?$((?:\n+    .+)*)", section, re.MULTILINE)
     return [name for names, kind, text in rows if kind or text for name in names.split(", ")]
 
 
 def taken(found) -> list[str]:
-    """Names of what a call takes; an exception's own ``__init__`` says it."""
+    """Return the parameter names of a callable."""
     exception = isinstance(found, type) and issubclass(found, Exception)
     own = inspect.signature(found.__init__ if exception else found).parameters
     return [name for name in own if name != "self"]
@@ -87,7 +87,7 @@ def test_a_parameter_and_a_result_that_are_left_out_are_noticed():
 
 
 def public(node: ast.AST) -> Iterator[ast.FunctionDef]:
-    """Functions and methods whose names, and whose classes' names, begin with a letter."""
+    """Yield the public functions and methods of a module."""
     for part in ast.iter_child_nodes(node):
         named = isinstance(part, ast.ClassDef | ast.FunctionDef) and part.name[0] != "_"
         if named and isinstance(part, ast.ClassDef):
@@ -97,7 +97,7 @@ def public(node: ast.AST) -> Iterator[ast.FunctionDef]:
 
 
 def untyped(text: str) -> list[str]:
-    """Public functions of a module that say no type of an argument or of what they return."""
+    """Return public functions without the type of an argument or of the result."""
     found = []
     for function in public(ast.parse(text)):
         own = function.args

@@ -1,4 +1,4 @@
-"""The pages of the documentation link to each other, and their lists are complete."""
+"""Test that the pages of the documentation link to each other and that lists are complete."""
 
 import re
 import sys
@@ -90,7 +90,7 @@ def reference_pages():
 
 @pytest.fixture(scope="module")
 def generated(reference_pages) -> dict[str, str]:
-    """Generated pages by path."""
+    """Return the generated pages by path."""
     return reference_pages.pages()
 
 

@@ -1,4 +1,4 @@
-"""The estimator: scikit-learn's checks without privacy, and the guarantee with it."""
+"""Test the estimator: the checks of scikit-learn without privacy, and the privacy guarantee."""
 
 import warnings
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Tutorials, gallery and notebook run, and show what their texts state."""
+"""Test that tutorials, gallery and notebook run and print what their texts state."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Secret sharing: exact sums, what colluders see, who can recover what."""
+"""Test secret sharing: exact sums, the view of colluding agents and reconstruction."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_the_printed_modulus_would_take_negative_sums_for_positive_ones(rng):
 
 
 def view_of(colluders, shares, broadcast):
-    """All that colluders hold: what they sent, what they received, what everybody broadcast."""
+    """Return all values that the colluding agents sent, received or saw in broadcasts."""
     agents = shares.shape[-2]
     honest = [i for i in range(agents) if i not in colluders]
     parts = [shares[:, colluders, :].reshape(len(shares), -1)]
@@ -58,7 +58,7 @@ def view_of(colluders, shares, broadcast):
 
 
 def views(split, *, count, seed, modulus=3, broken=False):
-    """Views of agent 0 of three, whose own value is 1, as numbers of the combinations seen."""
+    """Return the view of agent 0 in ``count`` executions, each encoded as one integer."""
     rng = np.random.default_rng(seed)
     sharing = SecretSharing(modulus, 1)
     values = np.tile(np.array([1, *split])[None, :, None], (count, 1, 1))

@@ -1,4 +1,4 @@
-"""Configuration to cells to rows: what is refused, what is spelled out, what is written."""
+"""Test the configuration, its expansion to cells, and the rows of results."""
 
 import copy
 import json
@@ -108,7 +108,7 @@ def test_a_bad_configuration_is_refused_by_key_and_value(path, value, message):
 
 
 def complete() -> dict:
-    """Paper 000 as its file stands for, to be spoilt; ids of objects are not shared."""
+    """Return the expanded file of paper 000 as a new object that a test may change."""
     return copy.deepcopy(read_paper(CONFIG / "papers" / "showkatbakhsh.yaml"))
 
 
@@ -479,7 +479,7 @@ def whole():
 
 
 def a_million_steps() -> None:
-    """About 0.017 seconds, where a machine is neither old nor busy."""
+    """Run a million loop steps, which take about 0.017 s on an idle machine."""
     for _ in range(10**6):
         _ + 1
 
@@ -686,7 +686,7 @@ def test_panels_of_one_title_are_refused():
 
 
 def small(name: str, rows: int):
-    """Prepared data of so many rows, and what their card says."""
+    """Return a small prepared data set and its card."""
     data = SimpleNamespace(
         features=np.full((rows + 2, 2), 0.5), labels=np.where(np.arange(rows + 2) % 2, 1, -1),
     )  # fmt: skip

@@ -115,7 +115,7 @@ def test_the_core_has_few_dependencies_and_each_is_imported():
 
 @cache
 def imported() -> frozenset[str]:
-    """First names of all that the library imports from elsewhere, at the top or in a function."""
+    """Return the top-level names of all external imports of the library."""
     text = "\n".join(file.read_text() for file in SOURCE.rglob("*.py"))
     found = set(re.findall(r"^ *(?:import|from) (\w+)(?:[. ].*)?$", text, re.MULTILINE))
     found |= set(re.findall(r"import_module\(\"(\w+)", text))

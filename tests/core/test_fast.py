@@ -1,4 +1,4 @@
-"""Compiled loops against plain NumPy: words, normals, differences, inner loops, threads."""
+"""Test compiled loops against NumPy: random words, normals, differences, inner loops, threads."""
 
 import os
 import subprocess
@@ -39,7 +39,7 @@ KNOWN = [
 
 
 def filled(count, counter=0, key=KEY):
-    """Pairs of the compiled generator, in float32."""
+    """Return pairs of normals of the compiled generator, in float32."""
     return drawn(key, counter, 0, count)
 
 
@@ -149,7 +149,7 @@ def options(settings=3, loops=100, samples=30):
 
 
 def same_draws(keys, x, y):
-    """Normals of the compiled generator, for the plain loop."""
+    """Return the normals of the compiled generator for arrays of keys and counters."""
     keys0, keys1, x, y = np.broadcast_arrays(keys[..., 0], keys[..., 1], x, y)
     first, second = np.empty(x.shape), np.empty(x.shape)
     for place in np.ndindex(x.shape[:-1]):

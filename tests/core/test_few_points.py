@@ -1,4 +1,4 @@
-"""Rounding with noise on a grid of few points draws what the table of the whole law draws."""
+"""Test that rounding with noise on a grid of few points equals sampling from a table."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def ends(bits: int) -> tuple[np.float32, np.float32]:
 
 
 def rounded(words, table, bits):
-    """Points by bounds, with how many were cut; and by the table."""
+    """Return points rounded by bounds, the number of clipped points, and points by the table."""
     lowest, highest = ends(bits)
     x, u, out, draws = (aligned(COUNT) for _ in range(4))
     x[:] = np.resize(np.linspace(lowest - 1, highest + 1, 7) * RESOLUTION, COUNT)

@@ -57,7 +57,7 @@ def made_up(plan, name) -> pl.DataFrame:
 
 
 def look_of(plan, name, frame) -> dict[str, tuple]:
-    """Colour and dash of each curve."""
+    """Return colour and dash of each curve."""
     found = curve_styles(with_names(frame, plan.figure_styles(name)), plan.figure_styles(name))
     return {
         curve: (found.colour[curve].upper(), tuple(found.dash[curve])) for curve in found.colour

@@ -1,4 +1,4 @@
-"""Private consensus gradient descent: optima, moments, calibration and attack."""
+"""Test private gradient descent on means: optimum, moments, calibration and attack."""
 
 import warnings
 from dataclasses import replace

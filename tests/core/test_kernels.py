@@ -1,4 +1,4 @@
-"""Compiled code reads and writes no memory outside of its arrays."""
+"""Test that compiled code reads and writes no memory outside of its arrays."""
 
 import json
 import os
@@ -84,7 +84,7 @@ def test_all_kernels_stay_inside_their_arrays_and_the_checked_build_has_the_same
 
 
 class Guarded:
-    """NumPy with guard values around each new array, for the modules of compiled code."""
+    """NumPy replacement that surrounds each new array by guard values."""
 
     def __init__(self):
         self.buffers = []

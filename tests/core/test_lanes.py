@@ -1,4 +1,4 @@
-"""The compiled solver of logistic subproblems against closed forms, NumPy and its own copies."""
+"""Test the compiled solver of logistic subproblems against closed forms, NumPy and copies."""
 
 import numpy as np
 import pytest
@@ -48,8 +48,10 @@ def solve(records, bound, curvature, linear, start, tolerance=1e-10):
 
 
 def indicators():
-    """Three attributes as indicators and a number, each row over its length, with labels; a row of
-    zeros."""
+    """Return rows with three one-hot attributes and a number, scaled by their length, and labels.
+
+    One row is zero.
+    """
     rng = np.random.default_rng(7)
     attributes = [np.eye(values)[rng.integers(values, size=RECORDS)] for values in (4, 30, 9)]
     dense = np.hstack([*attributes, rng.random((RECORDS, 1)) * rng.integers(2, size=(RECORDS, 1))])

@@ -1,4 +1,4 @@
-"""Networks of many agents: results as from dense matrices, in memory linear in edges."""
+"""Test sparse networks of many agents: equality with dense matrices, and linear memory."""
 
 import tracemalloc
 import warnings

@@ -1,4 +1,4 @@
-"""The package as it is used from a notebook: names that are there, and one call that runs."""
+"""Test the top-level Python package: exported names, and a run in one call."""
 
 import re
 import subprocess

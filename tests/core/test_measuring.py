@@ -1,4 +1,4 @@
-"""Pages of what was measured: slopes, limits and ratios follow from the kept lines."""
+"""Test that pages of benchmarks follow from the stored measurements."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tests of the module paths of earlier releases."""
+"""Test that module paths of earlier releases still import."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ from private_consensus.common.moved import MOVED, PACKAGE, install, moved_path
 
 @pytest.fixture
 def forgotten():
-    """Forget the aliases, so that the next import of an old path is the first."""
+    """Clear the aliases, so that the next import of an old path is the first one."""
     old = [name for name in sys.modules if moved_path(name.removeprefix(f"{PACKAGE}."))]
     for name in old:
         del sys.modules[name]

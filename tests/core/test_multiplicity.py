@@ -1,4 +1,4 @@
-"""Holm's method against its definition."""
+"""Test Holm's method against its definition."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Graphs and mixing matrices."""
+"""Test graphs and mixing matrices."""
 
 import networkx as nx
 import numpy as np

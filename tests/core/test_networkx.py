@@ -1,4 +1,4 @@
-"""Networks from and to graphs of networkx."""
+"""Test the conversion of networks from and to networkx graphs."""
 
 import networkx as nx
 import numpy as np

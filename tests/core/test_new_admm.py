@@ -1,4 +1,4 @@
-"""The private version of ADMM in the documentation works as the page states."""
+"""Test that the private ADMM of the documentation works as the page states."""
 
 import importlib.util
 import re

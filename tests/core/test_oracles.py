@@ -1,4 +1,4 @@
-"""Uses of private data that no mechanism covers have a line each."""
+"""Test that each unaccounted use of private data is listed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONFIG = Path(__file__).parents[2] / "config"
 
 
 class Watched:
-    """A problem that notes what it is asked for; it passes for one of the problem's own class."""
+    """Wrapper of a problem that records the attributes that are read."""
 
     def __init__(self, problem):
         self.problem, self.asked = problem, set()

@@ -1,4 +1,4 @@
-"""The page on own data: its script runs on its synthetic table, and it has fifteen lines."""
+"""Test that the script of the page on user data runs and has at most fifteen lines."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Rules of fields: allowed and refused values, in subclasses and for batches."""
+"""Test the rules of parameters: valid and invalid values, in subclasses and batches."""
 
 from dataclasses import MISSING, dataclass, replace
 

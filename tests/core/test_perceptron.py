@@ -1,4 +1,4 @@
-"""The perceptron: clipping against a loop, gradients against differences, data, loss."""
+"""Test the perceptron: clipping against a loop, gradients against differences, data and loss."""
 
 from types import SimpleNamespace
 

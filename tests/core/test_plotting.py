@@ -1,4 +1,4 @@
-"""Figures: what a logarithmic axis cannot show, what a surrogate says, bytes."""
+"""Test figures: logarithmic axes, labels of surrogate data, and byte-identical output."""
 
 import json
 import re
@@ -63,7 +63,7 @@ def checked(made):
 
 
 def values_of(specification) -> list[dict]:
-    """Points: the largest of the data sets, as all others hold a line of text."""
+    """Return the plotted points: the largest data set of the specification."""
     return max(specification["datasets"].values(), key=len)
 
 
@@ -73,7 +73,7 @@ def encodings(specification, channel: str) -> list[dict]:
 
 
 def domain_of(specification) -> list[float]:
-    """Ends of the y axis, strips with it."""
+    """Return the lower and upper end of the y axis, including its strips."""
     return encodings(specification, "y")[0]["scale"]["domain"]
 
 
@@ -383,7 +383,7 @@ def repairs(**changes):
 
 
 def repaired(frame) -> tuple[list[dict], list[dict], dict]:
-    """Ends and arrows that are drawn, and the scale."""
+    """Return the drawn ends and arrows, and the scale."""
     chart = draw_repairs(frame, "made", {("a.literal", "a.repaired"): "A: x_s \u2192 y"})
     sets = list(chart["datasets"].values())
     ends = next(rows for rows in sets if "side" in rows[0])

@@ -1,4 +1,4 @@
-"""Problems: gradients, constants, optima."""
+"""Test problems: gradients, constants and optima."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -158,7 +158,7 @@ SHOWN = ["README.md", "Snakefile", "config/README.md", "docs/comparison.md",
 
 
 def commands(program: str) -> list[tuple[str, list[str]]]:
-    """Page and words of each command that a block of a page shows."""
+    """Return the page and the words of each command in code blocks."""
     found = re.compile(rf"^(?:[A-Z_]+=\S+ )?({program} .*)$", re.MULTILINE)
     return [
         (page, shlex.split(line.split("   ")[0], comments=True)[1:])

@@ -1,4 +1,4 @@
-"""Hashes that see meaning and not layout; files that are whole or absent."""
+"""Test that code hashes ignore formatting, and that files are complete or absent."""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""Q-DPSGD-1 and -2, DSGD and SDM-DSGD: messages, noise, step sizes and run time."""
+"""Test Q-DPSGD-1 and -2, DSGD and SDM-DSGD: messages, noise, step sizes and run time."""
 
 import math
 import warnings

@@ -1,4 +1,4 @@
-"""Declared observables of algorithms equal those of a run."""
+"""Test that declared observables of algorithms equal those of a run."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Streams: named, paired, and the same however much is drawn."""
+"""Test random streams: names, pairing, and independence of the number of draws."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Registry of algorithms: entry points of other packages neither replace nor break algorithms."""
+"""Test that entry points of other packages neither replace nor break registered algorithms."""
 
 import sys
 from importlib.metadata import EntryPoint

@@ -1,4 +1,4 @@
-"""Utility is of what is released: a function of what the accountant is told of.
+"""Test that the utility is measured on released values, which the accountant covers.
 
 Everything but the last iteration is held fixed. In it, either all data change a little, or the
 noise does. Where a change of data moves what an observer has (all messages so far and the quantity
@@ -58,7 +58,7 @@ def averaged(change: float) -> MeanEstimation:
 
 
 def observed(change: float):
-    """Observables that are functions of the observed values change with them."""
+    """Return a measurement problem whose true parameter is scaled by 1 + change."""
     built = linear_observation.build(
         STREAMS, AGENTS, **{**linear_observation.EXAMPLE, "noise": 0.2}
     )
@@ -182,7 +182,7 @@ class LastIteration:
         )
 
     def unhidden(self, *quantities: str) -> float:
-        """Length of the change by data that no change of the noise makes, relative to it all."""
+        """Return the fraction of the change by data that no change of the noise can compensate."""
         change = (self.shown(quantities, change=STEP) - self.shown(quantities)) / STEP
         columns = self.moved_by_noise(quantities)
         answer = np.linalg.lstsq(columns, change, rcond=1e-9)[0]
@@ -246,7 +246,7 @@ def last_round(name: str, **options):
 
 
 def unhidden(quantity: str, base, data, noised) -> np.ndarray:
-    """Coordinates that data move, and that no noise does which leaves the messages as they are."""
+    """Return the coordinates that change with the data while no noise keeps the messages equal."""
     if quantity == "released":
         free = [seen[quantity] for seen in noised.values()]
     else:

@@ -1,4 +1,4 @@
-"""Results of the Python API: models, guarantee with derivation, tables, plots, audits, exports."""
+"""Test results of the Python API: models, guarantee, tables, plots, audits and exports."""
 
 import json
 import re

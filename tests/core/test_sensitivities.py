@@ -1,4 +1,4 @@
-"""Sensitivities of problems, compared with random search for the largest change by a record."""
+"""Test sensitivities of problems against random search for the largest change by a record."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The short form of papers: what is said once reaches every place where it is meant."""
+"""Test that the short form of papers expands to the complete configuration."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The driver: blocks, batches, horizons, and what happens when numbers run away."""
+"""Test the simulation: blocks of runs, batches of settings, horizons and divergence."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -122,7 +122,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Explosive(Iterative):
-    """Overflows where the setting's factor is large and the run does not start from 0."""
+    """Algorithm that overflows if the factor is large and the run does not start from 0."""
 
     factor: float = 1.0
 
@@ -143,7 +143,7 @@ class Explosive(Iterative):
 
 @dataclass(frozen=True, kw_only=True)
 class Doubling(Explosive):
-    """factor^t times a run's number plus one, as a measurement [settings, runs]."""
+    """Algorithm that records factor^t times the run number plus one; [settings, runs]."""
 
     def start(self, problem, network, streams, settings):
         return Position(np.tile(np.array(streams.runs, float) + 1, (settings, 1)))

@@ -1,4 +1,4 @@
-"""Smooth minimisation from far away: damped steps of Newton would be as many as the way is long."""
+"""Test smooth minimisation from distant starting points, where damped Newton steps are slow."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ WEIGHT, CURVATURE = 13.0, 0.03
 
 
 def saturated(centres):
-    r"""Batches of :math:`w \sum_j \ln(1 + e^{-z_j^T x}) + p/2 \|x - c\|^2` on the axes' rows."""
+    r"""Return batches of saturated logistic problems with a quadratic penalty.
+
+    The objective is :math:`w \sum_j \ln(1 + e^{-z_j^T x}) + p/2 \|x - c\|^2` with axis-parallel
+    rows.
+    """
 
     def gradient(x):
         return -WEIGHT * sigmoid_neg(x) + CURVATURE * (x - centres)

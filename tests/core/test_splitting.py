@@ -1,4 +1,4 @@
-"""Own data: equal problems from every kind of table, and bounds that no record decides."""
+"""Test user data: equal problems from all table formats, and bounds that no record decides."""
 
 from dataclasses import replace
 

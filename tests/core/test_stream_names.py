@@ -1,4 +1,4 @@
-"""Names of random streams, which are part of the seeds of all published numbers."""
+"""Test the names of random streams, which determine the seeds of all published numbers."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Tables: our numbers beside the printed ones."""
+"""Test tables that show our numbers next to the published ones."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Docstrings as a terminal shows them."""
+"""Test the display of docstrings in a terminal."""
 
 import inspect
 import re

@@ -1,4 +1,4 @@
-"""Parameters found on runs of their own; medians; runs that left the finite numbers."""
+"""Test tuning: separate runs, medians, and runs that diverge."""
 
 import shutil
 from pathlib import Path
@@ -20,8 +20,10 @@ TUNED = {"experiment": "grid", "variant": "v", "quantity": "released", "metric":
 
 
 def grid():
-    """rho = 2 ends best, rho = 1 is best on the way, also where what was recorded of the way says
-    otherwise; at epsilon = 9 nothing is finite but rho 3."""
+    """Return a tuning grid in which rho = 2 is best at the end and rho = 1 at earlier iterations.
+
+    At epsilon = 9, only rho = 3 has a finite result.
+    """
     errors = {1.0: ((1.0, 1.0), 1.0), 2.0: ((0.1, 0.5), 5.0), 3.0: ((9.0, 9.0), 9.0)}
     rows = [
         {"experiment": "grid", "variant": "v", "quantity": "released", "metric": metric,

@@ -1,4 +1,4 @@
-"""Data outside the universe of a problem are refused: no sensitivity holds for them."""
+"""Test that problems refuse data outside their universe, for which no sensitivity holds."""
 
 import re
 from dataclasses import replace
@@ -235,7 +235,7 @@ def test_data_and_graphs_of_other_runs_are_refused():
 
 
 def matrices(agents=4):
-    """Adjacency and weights of a ring."""
+    """Return the adjacency matrix and the mixing matrix of a ring."""
     network = ring(agents)
     return np.array(network.adjacency), np.array(network.mixing)
 

@@ -1,4 +1,4 @@
-"""Vectors of compiled loops against NumPy: operators, views, halves, divergence."""
+"""Test SIMD vectors of compiled loops against NumPy: operators, views and divergence."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ FLOATS = [np.float64, np.float32]
 
 
 def given(kind, count=3):
-    """Vectors of one register, with signs, and what they may be divided by."""
+    """Return random SIMD vectors of one register each, with both signs."""
     lanes = DOUBLE_LANES if np.dtype(kind).itemsize == 8 else LANES
     return (RNG.normal(size=(count, lanes)) + 0.1).astype(kind)
 

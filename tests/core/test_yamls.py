@@ -1,4 +1,4 @@
-"""YAML as the standard has it: each key once, wherever it stands."""
+"""Test the YAML reader: repeated keys, invalid files, aliases and equality with PyYAML."""
 
 from pathlib import Path
 
@@ -56,7 +56,7 @@ def test_every_file_of_the_project_says_what_it_said_to_pyyaml(path):
 
 @pytest.mark.parametrize("text", ["a: &x {b: *x}", "&x [1, *x]"])
 def test_a_mapping_or_list_that_contains_itself_is_refused(text):
-    with pytest.raises(InvalidInput, match="an alias within the mapping or list that it names"):
+    with pytest.raises(InvalidInput, match="an alias makes a mapping or list contain itself"):
         yamls.parse(text, "x.yaml")
 
 

@@ -1,4 +1,4 @@
-"""A publisher on the loopback, that can be made to fail in every way real ones do."""
+"""Local HTTP server in place of a publisher, with configurable failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ needs_mirror = pytest.mark.skipif(
 
 @dataclass
 class Publisher:
-    """Files by path, and for each path the faults of the coming requests, first one first.
+    """Server with files by path, and per path the failures of the next requests, in order.
 
     Faults: an HTTP status; ``("cut", n)`` ends after n bytes; ``("stall", s)`` sends nothing for
     s seconds; ``("drip", n)`` sends n bytes ten times a second; ``("redirect", url)``.
@@ -109,7 +109,7 @@ def publisher():
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """No test sees the mirror, the cache, the keys or the proxy of whoever runs it."""
+    """Hide the mirror, the cache, the keys and the proxy of the user from all tests."""
     proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
     for name in (MIRROR_VARIABLE, "IPUMS_API_KEY", *proxies):
         monkeypatch.delenv(name, raising=False)
@@ -118,7 +118,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 @pytest.fixture(scope="session")
 def mirror_path() -> str:
-    """Mirror named by the environment of the test run."""
+    """Return the mirror that the environment of the test run names."""
     if not MIRROR:
         pytest.skip(f"compares with real data: set {MIRROR_VARIABLE} to a mirror")
     return MIRROR

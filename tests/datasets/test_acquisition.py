@@ -1,4 +1,4 @@
-"""The order of sources, and that nothing is ever substituted in silence."""
+"""Test the order of download sources, and that substitutions are always reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adult: one canonical table from every source."""
+"""Test that all sources of Adult give one canonical table."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_files_and_ucimlrepo_give_the_same_checksum(small):
 
 
 def served_by(publisher, monkeypatch, table, archive: bytes, fetch="raise SystemExit('down')"):
-    """Serve Adult from the loopback; ``fetch`` is the program in place of ucimlrepo's."""
+    """Serve Adult locally; ``fetch`` replaces the download by ucimlrepo."""
     about = entry("adult")
     monkeypatch.setattr(adult, "_FETCH", fetch)
     publisher.files["/adult.zip"] = archive

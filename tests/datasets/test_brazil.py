@@ -1,4 +1,4 @@
-"""Brazil: 52 columns and a label, from a file without names and from an extract with codes."""
+"""Test the table of Brazil (52 columns and a label) from a file and from an extract."""
 
 from __future__ import annotations
 

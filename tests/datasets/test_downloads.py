@@ -1,4 +1,4 @@
-"""Downloads against a publisher that fails in the ways publishers do."""
+"""Test downloads against a local server with failures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MNIST and CIFAR-10: files of every host, safely read, and what stands in for them."""
+"""Test MNIST and CIFAR-10: sources, safe reading of files, and surrogates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IPUMS extracts: what is ordered, and how what is delivered is read. The records are made up."""
+"""Test orders of IPUMS extracts and the conversion of synthetic deliveries."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_what_is_ordered(dataset):
 
 
 class Client:
-    """IPUMS without IPUMS."""
+    """Replacement of the IPUMS client that answers without network access."""
 
     fails = False
 

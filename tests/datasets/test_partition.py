@@ -1,4 +1,4 @@
-"""Dealing records to agents."""
+"""Test the distribution of records to agents."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ DIMENSIONS = {
 
 @pytest.fixture(scope="module")
 def raws(tmp_path_factory):
-    """Small surrogates; the encodings do not care who made a record."""
+    """Return small surrogate tables of all data sets."""
     cache = tmp_path_factory.mktemp("cache")
     asked = Acquisition(source="surrogate", cache=cache, surrogate_rows=1500)
     return {

@@ -1,4 +1,4 @@
-"""Keys and credentials are in no message, log or file, however a request fails."""
+"""Test that no message, log or file contains keys or credentials after a failed request."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_what_can_be_no_key_is_refused_without_being_said(monkeypatch, tmp_path,
 
 
 class Repeating:
-    """Fails with what it was given, as HTTP libraries do for headers that they refuse."""
+    """Client whose error repeats its input, as HTTP libraries do for invalid headers."""
 
     def __init__(self, key, base_url):
         requests.Request("GET", base_url, headers={"Authorization": key}).prepare()

@@ -1,4 +1,4 @@
-"""Surrogates beside the real data: marginals, label rate, how hard the labels are to learn."""
+"""Test surrogates against the real data: marginals, label rate and difficulty of learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line: whatever is typed, an exit code and at most one line; never a traceback."""
+"""Fuzz the command line: every input gives an exit code and at most one line, no traceback."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SETTINGS = st.builds("{}.{}={}".format, PARTS, KEYS, VALUES)
 
 
 def options(**kinds):
-    """Some of the options of a command, each with something."""
+    """Draw some options of a command with values."""
     one = st.one_of(*(st.tuples(st.just(f"--{name}"), kind) for name, kind in kinds.items()))
     return st.lists(one, max_size=4).map(lambda pairs: [text for pair in pairs for text in pair])
 
@@ -74,7 +74,7 @@ def elsewhere(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def known_loops(tmp_path_factory):
-    """Machine code of the commands is there: compiling takes longer than any command may."""
+    """Compile the loops of the commands before their time limit applies."""
     with contextlib.chdir(tmp_path_factory.mktemp("known")):
         for name in ("gradient_descent", "d_zoa"):
             assert cli.main(["run", name, *SMALL]) == 0

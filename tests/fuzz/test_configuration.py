@@ -1,4 +1,4 @@
-"""Configurations: whatever is written, a plan or lines that name what is wrong; never silence."""
+"""Fuzz configurations: every file gives a plan or messages that name the errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ VALUES = st.one_of(
 
 
 def places(tree, path=()):
-    """Paths to all parts of a tree."""
+    """Yield the paths to all nodes of a nested configuration."""
     yield path
     if not isinstance(tree, dict | list):
         return

@@ -1,4 +1,4 @@
-"""Readers of files: whatever the bytes, one error that names the file, or what was written."""
+"""Fuzz readers of files: any bytes give the written content or one error with the file name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limit within which a malformed input is refused."""
+"""Test the time limit within which malformed input is refused."""
 
 from __future__ import annotations
 

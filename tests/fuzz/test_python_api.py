@@ -1,4 +1,4 @@
-"""The Python API: any argument gives a result or one error that names the argument."""
+"""Fuzz the Python API: any argument gives a result or one error that names the argument."""
 
 from __future__ import annotations
 

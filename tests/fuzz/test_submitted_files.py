@@ -1,4 +1,4 @@
-"""Submissions: whatever the table and the manifest hold, valid results or one error per rule."""
+"""Fuzz submissions: any table and manifest give valid results or one error per rule."""
 
 from __future__ import annotations
 

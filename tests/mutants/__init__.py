@@ -1,1 +1,1 @@
-"""A bench of broken copies: what an audit has to find, and correct algorithms that it must not."""
+"""Mutation tests of the audit, on faulty and on correct algorithms."""

@@ -1,4 +1,4 @@
-"""The bench: broken and correct algorithms, each audited once or with several seeds.
+"""Mutation tests: faulty and correct algorithms, each audited with one or several seeds.
 
 Broken copies of the registry's algorithms have faults of this repository's authors. A package in
 ``outside`` has algorithms of authors who have not seen the audit. Each audit is independent of the
@@ -86,7 +86,7 @@ def outside(seeds: int = 1) -> Iterator[Asked]:
 
 
 class Prepared(NamedTuple):
-    """The algorithm, problem, network, budget and horizon of one audit, and what is known of it."""
+    """Algorithm, problem, network, budget and horizon of one audit, with the known result."""
 
     world: tuple
     delta: float

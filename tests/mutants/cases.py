@@ -146,9 +146,11 @@ PAIRS: dict[type, Callable[[Any], Any]] = {
 
 
 def claimless() -> set[str]:
-    """Algorithms of the registry that have no case: without noise (``dgd``, ``admm``, ``logistic``,
-    ``dp_ci_moments``), without a guarantee (``d_zoa``), without data (``random_aggregation``), and
-    audits themselves."""
+    """Return the algorithms of the registry that have no case.
+
+    They are algorithms without noise (``dgd``, ``admm``, ``logistic``, ``dp_ci_moments``), without
+    a guarantee (``d_zoa``), without data (``random_aggregation``), and audits.
+    """
     return {
         "admm", "canary_audit", "d_zoa", "dgd", "dp_ci_moments", "logistic", "random_aggregation",
         "release_audit",

@@ -1,4 +1,4 @@
-"""Changes of unit noise and of seeds by which broken copies of algorithms differ."""
+"""Faults in random draws: changes of unit noise and of seeds."""
 
 from __future__ import annotations
 

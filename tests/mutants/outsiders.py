@@ -1,4 +1,4 @@
-"""The package in ``outside``, written without knowledge of the audit's implementation.
+"""Installation of the package in ``outside``, which is written independently of the audit.
 
 Its authors read the documentation of the interface alone. The bench finds its algorithms as the
 command line finds those of any installed package: by entry points.

@@ -93,7 +93,7 @@ class DividedByAgents(Descent):
 
 
 class Remembered(NamedTuple):
-    """The message, the mean of all messages so far, and the number of steps."""
+    """Message, mean of all messages so far, and number of steps."""
 
     y: np.ndarray
     mean: np.ndarray
@@ -221,7 +221,7 @@ class NoiseInStart(Descent):
 
 
 class Ahead(NamedTuple):
-    """Message, and noise of all rounds, [settings, runs, T, agents, dim]."""
+    """Message, and noise of all rounds; [settings, runs, T, agents, dim]."""
 
     y: np.ndarray
     noise: np.ndarray

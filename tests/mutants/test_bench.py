@@ -1,4 +1,4 @@
-"""A named part of the bench, with fixed seeds: broken copies are caught, correct ones are not."""
+"""Test a part of the mutation tests with fixed seeds."""
 
 from dataclasses import replace
 
@@ -123,7 +123,7 @@ def test_an_audit_that_fails_is_a_missed_fault(monkeypatch):
 
 
 def rows(*found):
-    """Rows of a table: algorithm, fault, ratio, verdict, whether it names the item."""
+    """Return rows of a results table from (algorithm, fault, ratio, verdict, inconclusive)."""
     columns = ("algorithm", "fault", "ratio", "verdict", "inconclusive")
     return pl.DataFrame(
         [

@@ -33,7 +33,7 @@ ELSEWHERE = {"branches on data", "returned outputs", "bypass of network.mix"}
 
 
 class Heard(Network):
-    """A network that keeps what is mixed or summed over neighbours."""
+    """Network that records values that are mixed or summed over neighbours."""
 
     def __init__(self, network):
         super().__init__(network.adjacency, network.mixing)
@@ -63,7 +63,7 @@ def ran(algorithm, case, problem=None, streams=STREAMS):
 
 
 def sequence(change, count=6, horizon=6, shape=(3, 4), purpose="noise"):
-    """Unit draws as they are and as a change makes them."""
+    """Return unit draws before and after a change."""
     plain = islice(STREAMS.sequence(purpose, "normal", shape), count)
     changed = Drawn(STREAMS, purpose, change, horizon).sequence(purpose, "normal", shape)
     return list(plain), list(islice(changed, count))
@@ -147,7 +147,7 @@ def test_the_noise_of_some_rounds_is_missing(broken, quiet):
 
 
 def inner(algorithm, case):
-    """Minimisers before their noise."""
+    """Return the minimisers before their noise."""
     found = []
     stack([algorithm]).run(
         case.problem, case.network, STREAMS, np.array([case.horizon]),
@@ -224,7 +224,7 @@ def test_seeds_in_the_code_and_seeds_from_data(name):
 
 
 def noise_of(algorithm, case, problem, streams):
-    """Unit noise that an algorithm is given by its streams."""
+    """Return the unit noise that an algorithm draws from its streams."""
     given = []
 
     class Caught:
@@ -493,7 +493,7 @@ def test_a_sign_of_the_data_changes_noise_and_not_its_length():
 
 
 def recovered_noise(algorithm, case, runs=40):
-    """Noise that is recovered from the messages, by site."""
+    """Return the noise that the audit recovers from the messages, by site."""
     calibrated = algorithm.calibrate(case.budget, case.problem, case.network, case.horizon)
     streams = AuditStreams.labelled("noise", runs, 0)
     execution = execute(calibrated, case.problem, case.network, streams, case.horizon)
@@ -560,7 +560,7 @@ def test_a_branch_leaves_out_noise_on_data_that_finders_propose(name):
 
 
 def shown_by(algorithm, case, problem):
-    """All quantities that are shown, by name."""
+    """Return all observables of an algorithm by name."""
     found: dict[str, list] = {}
 
     def keep(t, active, seen):

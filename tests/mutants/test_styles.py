@@ -11,7 +11,7 @@ from .styles import STYLES, style
 
 
 def shown(algorithm, case, problem, streams):
-    """Messages of all iterations, [runs, iterations, agents, dim]."""
+    """Return the messages of all iterations; shape (runs, iterations, agents, dim)."""
     found = []
 
     def kept(t, active, seen):

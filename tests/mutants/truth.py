@@ -1,4 +1,4 @@
-"""Lower bounds of the true epsilon of broken copies over the claimed epsilon.
+"""Lower bounds on the true epsilon of faulty algorithms, relative to the claimed epsilon.
 
 Where noise is too small, the accountant says what the smaller noise is worth. Where the data move
 a message further than they should, one round without its noise says by how much, and the attack on

@@ -1,4 +1,4 @@
-"""Graphs of the tests and a brute-force mu by exact elimination, written without the library."""
+"""Test graphs, and a brute-force mu by exact elimination, independent of the library."""
 
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -30,12 +30,12 @@ def complete(n):
 
 
 def lopsided():
-    """Seven agents, no symmetry: a triangle with a tail and a branch."""
+    """Return an asymmetric graph of seven agents: a triangle with a tail and a branch."""
     return graph(7, [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4), (4, 5), (3, 6)])
 
 
 def metropolis(adjacency):
-    """Weights 1/(1 + max degree) as exact fractions."""
+    """Return the weights 1/(1 + max degree) as exact fractions."""
     n, degrees = len(adjacency), adjacency.sum(1)
     weights = [
         [Fraction(int(adjacency[i, j]), 1 + int(max(degrees[i], degrees[j]))) for j in range(n)]
@@ -51,7 +51,7 @@ def floats(weights):
 
 
 def energy(seen_noise, seen_change):
-    """min |delta|^2 with B delta = a by elimination on (B B^T) x = a; None: infinite.
+    """Return min |delta|^2 subject to B delta = a, by exact elimination; None if infeasible.
 
     Rows are lists of fractions.
     """
@@ -107,7 +107,7 @@ def descent_rows(weights, horizon, changes, victim, *, gains=None, noises=None, 
 
 
 def brute_force(weights, horizon, changes, victim, seen, known=(), **options):
-    """mu^2 of an observer that sees messages of agents ``seen``, or weighted sums of them.
+    """Return mu^2 of an observer of the messages of agents ``seen``, or of weighted sums.
 
     ``seen`` lists agents or mappings from agents to weights.
     """
@@ -131,7 +131,10 @@ def rational(matrix):
 
 
 def forward_view(system, observer, victim):
-    """Noise coefficients and response to a change of 1 in every round, by running the rounds."""
+    """Return the noise coefficients and the response to a change of 1 in every round.
+
+    Computed by running the rounds.
+    """
     horizon, noises = system.horizon, len(system.rounds[0].owners)
     columns = []
     for t in range(horizon):

@@ -58,7 +58,7 @@ def test_clipped_gradients_break_the_formula_and_respect_the_light_cone():
 
 
 def sign_example(step=np.sign, noise: float = 1.0) -> float:
-    """mu at which Gaussian total variation equals that of the view of the path's end.
+    """Return the mu of the Gaussian pair with the total variation of the view at the path's end.
 
     Given the first message of the middle agent (0 here: it is symmetric), z has mean +-1/3 and
     standard deviation ``noise``/3; what is seen is z + step(z) + N(0, noise^2).
@@ -99,7 +99,7 @@ def path_views(step, runs: int, noise: float = 1.0):
 
 
 def audited(views, **claims) -> float:
-    """p-value of a claim, by the library's audit of two samples."""
+    """Return the p-value of a claim, by the library's audit of two samples."""
     bounds = audit_statistics(
         *views, statistics={}, delta=1e-2, confidence=0.99, seed=3, orderings=("mu",)
     )

@@ -1,4 +1,4 @@
-"""Audits of views through the one audit: guarantees and executions, in both directions."""
+"""Test audits of partial views: attained guarantees and refuted faults."""
 
 import numpy as np
 import pytest

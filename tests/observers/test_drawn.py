@@ -1,4 +1,4 @@
-"""Figures of what observers learn: rows against the formula, and what drawings make of them."""
+"""Test figures of partial observers: values against the formula, and drawings."""
 
 import json
 from pathlib import Path

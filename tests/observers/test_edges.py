@@ -39,7 +39,7 @@ from private_consensus.privacy.observers import (
 
 
 def square(system, observer, victim, changes=None):
-    """mu^2, between certificates that are 1e-9 apart."""
+    """Return mu^2, after a check that both certificates agree to 1e-9."""
     found = mu(system, observer, victim, changes or Constant())
     assert found.gap <= 1e-9
     return found.upper**2
@@ -111,13 +111,13 @@ def test_a_change_or_gain_of_nothing_shows_nothing():
 
 
 def fractions(generator, *shape):
-    """Fractions of small denominators as floating point, many of them 0."""
+    """Return floating-point fractions with small denominators, many of them 0."""
     top, bottom = generator.integers(-2, 3, shape), generator.integers(1, 4, shape)
     return top / bottom
 
 
 def random_system(seed: int, noisy: bool) -> tuple[LinearSystem, np.random.Generator]:
-    """Two or three agents of two states, messages of any kind to any receivers, shared noise.
+    """Return a random system of two or three agents with two states and shared noise.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Methods built for single observers: what they converge to, their noise, what it costs."""
+"""Test methods for partial observers: convergence, noise and privacy cost."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def classified(records: int = 6) -> LogisticRegression:
 
 
 def states(algorithm, problem, graph, rounds: int, *, quiet: bool = True) -> list:
-    """All states of a run, without noise unless it is asked for."""
+    """Return all states of a run, without noise by default."""
     batch = stack([algorithm])
     state, draws = batch.start(problem, graph, STREAMS, 1), batch.draws(problem, STREAMS)
     found = []

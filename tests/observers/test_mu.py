@@ -1,4 +1,4 @@
-"""mu of partial views: brute force in fractions, closed forms, orders, conservation."""
+"""Test mu of partial views: brute force in fractions, closed forms, order and conservation."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -247,7 +247,7 @@ def test_a_known_sequence_of_graphs_agrees_with_exact_elimination():
 
 
 def brute_force_of_two(first):
-    """Agent 0 hears agent 1, then agents 1 and 3; victim 3, y_1 = n + p, y_2 = W_1 y_1 + n + p."""
+    """Return mu^2 of agent 0 for victim 3 if agent 0 receives from 1, then from 1 and 3."""
     n = 4
     noise = [[0] * (2 * n) for _ in range(3)]
     noise[0][1] = 1

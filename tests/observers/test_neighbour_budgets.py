@@ -1,4 +1,4 @@
-"""Claim observers_c07 compares two methods at equal privacy against single neighbours."""
+"""Test that claim observers_c07 compares two methods at equal privacy against neighbours."""
 
 from pathlib import Path
 

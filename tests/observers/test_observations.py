@@ -1,5 +1,7 @@
-"""Algorithms of the registry as linear systems, held against their own execution; what distance
-alone guarantees; the table of observers."""
+"""Test algorithms as linear systems against their execution, and the table of observers.
+
+Also test the guarantee that follows from distance alone.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,14 @@ T, RECORDS, RUNS = 3, 4, 1200
 
 
 def means(values=None, agents: int = 4) -> MeanEstimation:
-    """Means of one coordinate in a box that nothing leaves."""
+    """Return a problem of means of one coordinate in a box that no iterate leaves."""
     values = np.zeros(agents) if values is None else values
     return MeanEstimation(np.reshape(values, (1, -1, 1)), RECORDS, 1e9)
 
 
 @dataclass
 class GivenGradients(Problem):
-    """Gradients [T, N] that react to nothing: what the formula takes them for."""
+    """Problem with fixed gradients [T, N] that do not depend on the iterate, as in the formula."""
 
     given: np.ndarray
     t: int = 0
@@ -66,7 +68,7 @@ class GivenGradients(Problem):
 
 
 def measured(matrices=((1.0, 0.5),)) -> LinearObservation:
-    """Measurements without noise of their own."""
+    """Return measurements without measurement noise."""
     constant = np.array([[list(row) for row in matrices]] * 4)
     none = np.zeros_like(constant)
     return LinearObservation(np.zeros(2), constant, none, none, np.zeros((4, 2)), 0.0)
@@ -128,8 +130,7 @@ def with_noise(draw, flat):
 
 
 def sent(algorithm, problem, units=None) -> np.ndarray:
-    """All messages of the algorithm itself, given its unit noise [T, numbers], none if not
-    given."""
+    """Return all messages of the algorithm for the unit noise [T, numbers]; None: no noise."""
     batch, streams = stack([algorithm]), Streams(0, (0,))
     state = batch.start(problem, NETWORK, streams, 1)
     draws = batch.draws(problem, streams)
@@ -145,7 +146,7 @@ def sent(algorithm, problem, units=None) -> np.ndarray:
 
 
 def all_sent(algorithm, state, problem, t: int) -> np.ndarray:
-    """Messages of a round, [runs, numbers]: broadcasts, or one on each link."""
+    """Return the messages of a round, broadcast or per edge; shape (runs, numbers)."""
     if hasattr(state, "mean"):
         return state.sent[0][:, NETWORK.adjacency].reshape(len(state.sent[0]), -1)
     released = algorithm.observables(state, problem, t)["released"][0]

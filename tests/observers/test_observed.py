@@ -1,4 +1,4 @@
-"""Algorithms of the papers as partial views see them: their own loops, orders, refusals."""
+"""Test algorithms of the papers as linear systems of partial views, against their execution."""
 
 import re
 from dataclasses import replace
@@ -24,7 +24,7 @@ from private_consensus.privacy.observers.linear_view import linear_view, noise_m
 
 @pytest.fixture
 def averaging(streams):
-    """Five agents of paper 000 on a path, three rounds."""
+    """Return the setting of paper 000 with five agents on a path and three rounds."""
     network = networks.build(streams, "path", 5)
     module = problems.load("mean_estimation")
     problem = module.build(streams, 5, records=4, dim=1, box=1e6)
@@ -33,7 +33,7 @@ def averaging(streams):
 
 
 def one_run(algorithm, problem, network, horizon, noise):
-    """Messages [horizon, agents] of the algorithm itself, given its unit noise, one coordinate."""
+    """Return the messages [horizon, agents] of the algorithm for its unit noise, one coordinate."""
 
     messages = []
     zero = np.zeros((1, 1, problem.n_agents, 1))

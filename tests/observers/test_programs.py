@@ -1,4 +1,4 @@
-"""Programs of algorithms: closed forms, and the real loops with unit noises."""
+"""Test linear programs of algorithms: closed forms, and execution with unit noise."""
 
 from fractions import Fraction
 from functools import partial

@@ -1,4 +1,4 @@
-"""Views drawn at random against the formula; noise correlated over rounds."""
+"""Test randomly sampled views against the formula, with noise correlated over rounds."""
 
 import numpy as np
 import pytest

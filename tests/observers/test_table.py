@@ -1,4 +1,4 @@
-"""The configuration of observers: what its pairs say, and how they are summed up."""
+"""Test the configuration of observers, its pairs and their summary."""
 
 from pathlib import Path
 

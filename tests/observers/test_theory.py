@@ -1,4 +1,4 @@
-"""Identities, other algorithms for the same number, limits and worked examples of partial views."""
+"""Test identities, limits and worked examples of partial views by independent algorithms."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def rank(rows) -> int:
 
 
 def innovations(W, horizon, observer_rows, known, gains, noises) -> np.ndarray:
-    """mu^2 of all victims after each round, [horizon, agents], by a Kalman filter."""
+    """Return mu^2 of all victims after each round by a Kalman filter; [horizon, agents]."""
     n = len(W)
     unknown = np.diag((~np.isin(np.arange(n), known)).astype(float))
     P, D, total, found = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), []
@@ -254,7 +254,7 @@ def test_the_far_end_of_a_path_of_forty_knows_the_other_end():
 
 
 class Forgetful(Coalition):
-    """Does not count its own noise as known: wrong on purpose."""
+    """Fault: observer that does not use its knowledge of its own noise."""
 
     def unknown(self, round_):
         return np.ones(len(round_.owners), dtype=bool)

@@ -1,4 +1,4 @@
-"""Section 3 of the dissertation on rows like Adult's: sensitivities, Figure 11's inversion."""
+"""Test section 3 of the dissertation on rows like those of Adult: sensitivities and Figure 11."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def network(streams):
 
 
 def neighbours(problem, adult, count: int):
-    """Problems in which the first record of every agent is another one of the data."""
+    """Yield problems in which the first record of every agent is replaced by another record."""
     rng = np.random.default_rng(5)
     for _ in range(count):
         features, labels = problem.features.copy(), problem.labels.copy()

@@ -1,4 +1,4 @@
-"""Private and fair classification (paper 004): minima, sensitivities, privacy, fairness metrics."""
+"""Test private and fair classification (paper 004): minima, sensitivities, privacy, metrics."""
 
 from dataclasses import replace
 from itertools import product
@@ -38,7 +38,7 @@ NAMES = ("age", "work=a", "work=b", "race", "hours", "gain")
 
 
 def prepared_rows(seed: int = 0, **changes):
-    """Rows with features in [0, 1/sqrt(d)], labels and groups that depend on them."""
+    """Return rows with features in [0, 1/sqrt(d)] and dependent labels and groups."""
     draw = np.random.default_rng(seed)
     features = draw.random((ROWS, DIM)) / np.sqrt(DIM)
     labels = np.where(features @ [4, 1, -2, 1, 3, -4] + draw.normal(0, 0.4, ROWS) > 0.7, 1, -1)
@@ -329,7 +329,7 @@ def test_predictions_are_the_same_whether_test_rows_were_copied_or_not(problem, 
 
 
 def coefficients_of(x, weight, coefficients):
-    """Linear and quadratic coefficients of one record, with the columns that each involves."""
+    """Return linear and quadratic coefficients of one record, with their columns."""
     d = len(x)
     pairs = np.array(list(product(range(d), repeat=2)))
     quadratic = np.outer(x, x)[tuple(pairs.T)] / 8

@@ -1,4 +1,4 @@
-"""Paper 004, Q-DPSGD: times, claims' windows, what noise is set, the one-run audit."""
+"""Test Q-DPSGD of paper 004: run times, windows of claims, noise and the one-run audit."""
 
 import math
 from dataclasses import replace
@@ -33,7 +33,7 @@ def part():
 
 @pytest.fixture(scope="module")
 def scene():
-    """Ten agents with 200 records each of a problem that can be learned."""
+    """Return a learnable problem of ten agents with 200 records each."""
     draw = np.random.default_rng(0)
     labels = draw.integers(0, 10, 2500)
     centres = draw.random((10, 16), dtype=np.float32)
@@ -57,7 +57,10 @@ def shown_last(algorithm, scene, horizon):
 
 
 def waiting_time(n, B, extra):
-    """E max_i B/V_i + extra; the slowest of n speeds has the survival function ((90-v)/80)^n."""
+    """Return E max_i B/V_i + extra, the expected duration of a round.
+
+    The slowest of n speeds has the survival function ((90-v)/80)^n.
+    """
     v = np.linspace(10, 90, 200_001)
     density = n / 80 * ((90 - v) / 80) ** (n - 1)
     return np.trapezoid(B / v * density, v) + extra

@@ -1,4 +1,4 @@
-"""Paper 002: objectives and their minimisers, D-ZOA, DP-ADMM, the control, the audit, bad input."""
+"""Test paper 002: objectives, minimisers, D-ZOA, DP-ADMM, the control and the audit."""
 
 import warnings
 from dataclasses import replace
@@ -48,7 +48,7 @@ def network(streams):
 
 
 class Seen:
-    """All quantities of a run, by iteration."""
+    """Callback that records all observables of a run by iteration."""
 
     def __init__(self):
         self.at: dict[int, dict] = {}

@@ -22,8 +22,11 @@ from private_consensus.reproduction.statements.common import adjacency_of
 
 
 def naive_mean(step_sizes, noises, runs=4000, unit="normal", seed=5):
-    """Squared errors of ten agents on a complete graph that estimate the mean 3.5 in five
-    dimensions by noisy gradient steps from 0, message by message."""
+    """Return squared errors of ten agents that estimate the mean 3.5 by noisy gradient steps.
+
+    The graph is complete, the dimension is five, and the start is 0. Messages are computed one by
+    one.
+    """
     rng = np.random.default_rng(seed)
     draw = rng.standard_normal if unit == "normal" else lambda shape: rng.laplace(size=shape)
     sent = np.zeros((runs, 10, 5))
@@ -183,7 +186,7 @@ def test_data_of_every_update_cost_the_sum_and_data_of_one_update_epsilon():
 
 
 def naive_example(epsilon, separate, horizon, runs=20_000):
-    """Squared errors of an agent in the example of section 5 with DP-CI, message by message."""
+    """Return squared errors of DP-CI in the example of section 5, message by message."""
     rng = np.random.default_rng(9)
     neighbours = [(1, 3), (0, 2, 4), (1, 3), (0, 2, 4), (1, 3)]
     truth, x, sigma = np.array([-1.0, 1.0]), np.tile([0.0, 0.4], (runs, 5, 1)), np.zeros(5)

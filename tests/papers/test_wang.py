@@ -1,4 +1,4 @@
-"""DP-CI: the observations, the iteration, its exact moments, and what it gives away."""
+"""Test DP-CI: observations, iteration, exact moments and privacy loss."""
 
 from dataclasses import replace
 from functools import cache, reduce
@@ -133,7 +133,7 @@ def test_the_gradient_is_that_of_the_time_average(streams):
 
 
 def reference(algorithm, problem, adjacency, streams, horizon, place):
-    """Eq. (3) for the run at one place of the block, agent by agent."""
+    """Compute Eq. (3) for one run of the block, agent by agent."""
     start = streams.draw("noise", "laplace", problem.initial.shape, "initial message")[place]
     draws = algorithm.draws(problem, streams)
     x = problem.initial.copy()
@@ -300,8 +300,10 @@ def test_releases_have_the_scale_of_the_noise_that_is_drawn(problem, network, op
 
 
 def losses_by_execution(algorithm, problem, network, horizon):
-    """Change of every message over its noise, [iterations, agents]: each agent's measurement moved
-    by all that neighbours may differ, given the same messages before."""
+    """Return the change of every message in units of its noise; [iterations, agents].
+
+    Each agent's measurement changes by the neighbouring distance, with earlier messages fixed.
+    """
     streams = Streams(5, (0,), {"data": "t", "noise": "t"})
     moved = np.zeros((horizon, problem.n_agents))
     sent = problem.initial[None, None]
@@ -458,7 +460,7 @@ def exact_moments(plan):
 
 
 def largest_z(plan, exact, experiment, *, horizon, louder=1.0, runs=2000):
-    """Monte-Carlo error and disagreement against the exact ones, at all points plotted."""
+    """Return the largest standardised difference between Monte Carlo and exact values."""
     names = {"squared_error": "squared_error", "consensus_error": "disagreement"}
     cell = resolved(plan.cell(experiment, "dp_ci"))
     cell["measures"] = [measure for measure in cell["measures"] if measure[1] in names]

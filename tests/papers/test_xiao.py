@@ -1,4 +1,4 @@
-"""Paper 001: random aggregates, the loss of their outputs, gradient descent, coordinate descent."""
+"""Test paper 001: random aggregates, their privacy loss, gradient and coordinate descent."""
 
 import math
 from dataclasses import replace
@@ -70,7 +70,7 @@ def network(streams):
 
 
 def loss_by_integration(position, length, beta, change):
-    """Eq. (10) written out: integrals by quadrature, the maximum over a grid of moves."""
+    """Return the loss of Eq. (10) by quadrature and a maximum over a grid of changes."""
 
     def mass(at):
         points = [p for p in (0.0, length, at) if 0 <= p <= length]
@@ -191,7 +191,7 @@ def test_an_interval_that_is_too_short_is_refused():
 
 
 def reference_losses(problem, network, streams, noise, growth, horizon, r=0):
-    """Algorithm 1 and its losses for one run, coordinate by coordinate."""
+    """Return the losses of Algorithm 1 for one run, coordinate by coordinate."""
     algorithm = LocallyPrivateADMM(noise=noise, growth=growth)
     draws = algorithm.draws(problem, streams)
     x = streams.draw("data", "normal", (AGENTS, DIM), "start")[r]

@@ -1,4 +1,4 @@
-"""Composition: closed forms against numerical accountants, identities, and refusals."""
+"""Test composition: closed forms against numerical accountants, identities and errors."""
 
 import math
 
@@ -70,7 +70,10 @@ def test_renyi_accounting_of_gaussians_is_the_zcdp_conversion():
 
 
 def randomised_response_epsilon(loss, count, delta):
-    """Optimal composition of equal pure releases (Kairouz, Oh, Viswanath 2015)."""
+    """Return epsilon of the optimal composition of equal pure releases.
+
+    Theorem of Kairouz, Oh and Viswanath (2015).
+    """
     wins = np.arange(count + 1)
     losses = (2 * wins - count) * loss
     mass = binom.pmf(wins, count, 1 / (1 + math.exp(-loss)))

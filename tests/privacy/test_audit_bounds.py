@@ -1,4 +1,4 @@
-"""Bounds from event rates: exact coverage by enumeration, p-values, families and stopping."""
+"""Test bounds from event rates: exact coverage, p-values, families and stopping."""
 
 import itertools
 
@@ -160,7 +160,7 @@ def test_looks_double_and_spend_the_whole_error():
 
 
 def coin_audit(p, q, rng):
-    """Looks at growing parts of one sample of coins."""
+    """Audit growing parts of one sample of coin flips."""
     coins = [rng.random(400) < rate for rate in (p, q)]
 
     def audit(runs, confidence):

@@ -1,4 +1,4 @@
-"""Recovered noise: right levels for every law, and every fault found."""
+"""Test checks of recovered noise: error level for every distribution, and faults."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def scale_of(law):
 
 
 def drawn(law, rng, shape=SHAPE):
-    """Noise of scale 1, of the discrete law of SIGMA."""
+    """Return noise of scale 1, or of scale SIGMA for the discrete distribution."""
     if law == "gaussian":
         return rng.standard_normal(shape)
     if law == "laplace":

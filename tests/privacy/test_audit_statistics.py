@@ -1,4 +1,4 @@
-"""Cross-fitted statistics: right levels for the whole list, power, and invariance."""
+"""Test cross-fitted statistics: error level of the whole list, power and invariance."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Lower bounds: closed forms, brute force, dp_accounting, and never above the accountant."""
+"""Test lower bounds on epsilon against closed forms, brute force and dp_accounting."""
 
 import math
 import tracemalloc

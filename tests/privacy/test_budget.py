@@ -1,4 +1,4 @@
-"""Budgets and relations refuse what they cannot mean, and name the key."""
+"""Test that budgets and relations refuse invalid values and name the key."""
 
 import numpy as np
 import pytest

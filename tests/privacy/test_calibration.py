@@ -1,4 +1,4 @@
-"""Noise scales meet their budget, and a little less noise does not."""
+"""Test that calibrated noise scales meet their budget, and slightly smaller ones do not."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Mixtures of many different releases against distributions of losses composed one by one."""
+"""Test composed mixtures of releases against loss distributions composed one by one."""
 
 import math
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ def sampled(mechanism):
 
 
 def response(loss):
-    """Randomised response: the worst that is loss-DP."""
+    """Return randomised response, the worst-case mechanism with pure epsilon ``loss``."""
     flips = 2 / (1 + math.exp(loss))
     relation = NeighboringRelation.REPLACE_ONE
     return pld.from_randomized_response(flips, 2, neighboring_relation=relation, **OPTIMISTIC)
@@ -83,7 +83,7 @@ DELTAS = (1e-5, 1e-8)
 
 
 def mixture(seed, kinds, size):
-    """Kind, rate and loss of ``size`` different releases."""
+    """Return the kind, rate and loss of ``size`` different releases."""
     rng = np.random.default_rng(seed)
     drawn = []
     for kind in rng.choice(kinds, size):
@@ -93,7 +93,7 @@ def mixture(seed, kinds, size):
 
 
 def composed(parts):
-    """Epsilons of a composition, rounded down."""
+    """Return the epsilons of a composition, rounded down."""
     losses = (KINDS[kind][1](rate, loss) for kind, rate, loss in parts)
     total = reduce(lambda one, other: one.compose(other), losses)
     return np.array([total.get_epsilon_for_delta(delta) for delta in DELTAS])
@@ -129,7 +129,7 @@ def test_curves_do_not_stand_for_others_that_cost_less_at_one_order():
 
 
 def _sigma_of(rate, divergence):
-    """Noise of a batch whose divergence at the smallest order is this."""
+    """Return the noise of a batch with the specified divergence at the smallest order."""
     return brentq(lambda sigma: batch(rate, sigma).losses()[0] - divergence, 0.1, 100)
 
 
@@ -149,7 +149,7 @@ def test_what_is_only_concentrated_composes_as_exactly_as_its_divergences():
 
 
 def laplace_divergence(loss, order):
-    """Mironov 2017, Proposition 6."""
+    """Return the Renyi divergence of Laplace noise (Mironov 2017, Proposition 6)."""
     first = np.log(order / (2 * order - 1)) + (order - 1) * loss
     second = np.log((order - 1) / (2 * order - 1)) - order * loss
     return np.logaddexp(first, second) / (order - 1)
@@ -171,7 +171,7 @@ def test_sampling_and_laplace_are_credited_in_the_company_of_curves():
 
 @dataclass(frozen=True)
 class Damaged:
-    """PrivacyProfile of a Gaussian of which the smallest orders are lost to floating point."""
+    """Gaussian privacy profile whose smallest orders are lost to floating-point rounding."""
 
     mu: float
     left: float

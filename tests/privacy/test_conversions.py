@@ -1,4 +1,4 @@
-"""Conversions against high-precision arithmetic, printed tables and their own inverses."""
+"""Test conversions against high-precision arithmetic, published tables and inverses."""
 
 import mpmath
 import numpy as np

@@ -1,4 +1,4 @@
-"""The discrete Gaussian sampler against its probabilities."""
+"""Test the discrete Gaussian sampler against its probabilities."""
 
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from private_consensus.privacy.discrete import _bernoulli, _bernoulli_exp
 
 
 def fits(draws, variance):
-    """P-value of the draws under the law with ``variance``, rare values joined."""
+    """Return the chi-square p-value of draws under the distribution; rare values are merged."""
     reach = int(10 * np.sqrt(float(variance))) + 3
     support = np.arange(-reach, reach + 1)
     expected = discrete_gaussian_pmf(support, variance) * draws.size

@@ -1,4 +1,4 @@
-"""Releases as events of dp_accounting: that library's own accountants agree with ours."""
+"""Test releases as events of dp_accounting, whose accountants agree with ours."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Loss distributions on a grid: those of the library, and closed forms."""
+"""Test loss distributions on a grid against those of dp_accounting and closed forms."""
 
 import numpy as np
 import pytest

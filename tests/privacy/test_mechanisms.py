@@ -1,4 +1,4 @@
-"""Noise has the law and the scale that are stated, neither less nor more."""
+"""Test that noise has the declared distribution and scale."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Objective perturbation: the bound against integrals of the exact densities of minimisers."""
+"""Test the bound for objective perturbation against integrals of exact densities."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def log_density(o, data, curvature, sigma, weight):
 
 
 def divergences(data, other, curvature, sigma, weight, points):
-    """Renyi divergences of both directions at ORDERS, by a grid that contains nearly all mass."""
+    """Return Renyi divergences in both directions at ORDERS, by numerical integration."""
     dim = data.shape[1]
     reach = (9 * sigma + weight * (len(data) + ORDERS.max())) / curvature
     axis = np.linspace(-reach, reach, points)

@@ -1,4 +1,4 @@
-"""A release is a loss parameter per iteration, and says which input is wrong."""
+"""Test that releases give a loss parameter per iteration and name invalid input."""
 
 import numpy as np
 import pytest

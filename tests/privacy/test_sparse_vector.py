@@ -1,4 +1,4 @@
-"""Sparse vector: exact output probabilities on neighbours, and two broken variants."""
+"""Test the sparse vector technique: exact output probabilities and two faulty variants."""
 
 import math
 from itertools import product
@@ -15,7 +15,7 @@ GRID = np.linspace(-60, 60, 24_001)
 
 
 def patterns(queries, svt):
-    """Probability of each sequence of answers, integrated over the noisy threshold at 0."""
+    """Return the probability of each sequence of answers, integrated over the noisy threshold."""
     weight = stats.laplace.pdf(GRID, scale=svt.threshold_scale) * (GRID[1] - GRID[0])
     above = [stats.laplace.sf(GRID - query, scale=svt.query_scale) for query in queries]
     return {
@@ -77,7 +77,7 @@ def test_half_the_noise_is_enough_where_all_queries_move_alike(level):
 
 
 class Broken(SparseVector):
-    """Query noise that does not grow with the number of answers "above"."""
+    """Fault: the query noise does not grow with the number of answers "above"."""
 
     @property
     def query_scale(self):
@@ -173,8 +173,11 @@ COARSE = np.linspace(-200, 200, 4001)
 
 
 def likelihood(answers, queries, scales, redrawn):
-    """Exact probability of a sequence of answers, the threshold's noise on a grid integrated out
-    between two draws; moving it by 1 costs on this grid what it costs on the line."""
+    """Return the exact probability of a sequence of answers.
+
+    The noise of the threshold is integrated out on a grid between two draws. A shift by 1 costs the
+    same on this grid as on the real line.
+    """
     threshold, query = scales
     pieces, open_ = [], []
     for answer, value in zip(answers, queries, strict=True):

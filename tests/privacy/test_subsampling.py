@@ -1,4 +1,4 @@
-"""Noised means of random batches: the paper's formulas, the accountant, what contradicts them."""
+"""Test noisy means of random batches: published formulas, accountant and counterexamples."""
 
 import math
 
@@ -220,7 +220,7 @@ def test_noise_on_the_sum_does_not_care_for_small_batches():
 
 
 def least_epsilon(law, records, sigma, rounds, *, sizes_known):
-    """Attained by one record at +K or -K among records at -K; rounded to the optimistic side."""
+    """Return a lower bound on epsilon, attained by one record at +K or -K among records at -K."""
     step, width = 1e-3, 12 + 2 / (min(law.sizes) * sigma)
     edges = np.linspace(-12, width, 100_001)
     base = np.diff(ndtr(edges))

@@ -1,1 +1,1 @@
-"""Tests of the report; a package, so that they can share what they make up."""
+"""Tests of the report, in a package so that they share synthetic results."""

@@ -204,7 +204,7 @@ def _overlap(one: Iterable[float], other: Iterable[float]) -> float:
 
 
 def unlike(names: Mapping[str, Iterable[Mapping[str, str]]], methods: Iterable[str]) -> list[str]:
-    """Methods that do not have one colour and dash in all figures."""
+    """Return the methods that do not have one colour and dash in all figures."""
     known = {typeset(method) for method in methods}
     seen: dict[str, dict[str, str]] = {}
     for figure, entries in names.items():
@@ -217,7 +217,7 @@ def unlike(names: Mapping[str, Iterable[Mapping[str, str]]], methods: Iterable[s
 
 
 def check(results: Path, *, some: bool = False) -> list[str]:
-    """All that is wrong with the report of a scale."""
+    """Return all problems of the report of a scale."""
     report = results / "report"
     pages = sorted(report.rglob("*.html"))
     figures = sorted(file for file in (report / "figures").glob("*.svg"))

@@ -99,14 +99,14 @@ class Tab:
             return False
 
     def look(self, width: int, height: int, scheme: str) -> None:
-        """Size of the window and colour scheme; a narrow one is a phone."""
+        """Set the window size and the colour scheme; a narrow window simulates a phone."""
         self("Emulation.setDeviceMetricsOverride", width=width, height=height,
              deviceScaleFactor=1, mobile=width < 600)  # fmt: skip
         self("Emulation.setEmulatedMedia",
              features=[{"name": "prefers-color-scheme", "value": scheme}])  # fmt: skip
 
     def open(self, file: Path) -> None:
-        """Open a file of this disk and wait until it is loaded."""
+        """Open a local file and wait until it is loaded."""
         self.events.clear()
         self("Page.navigate", url=file.resolve().as_uri())
         self.until("document.readyState === 'complete' && location.protocol === 'file:'")
@@ -120,17 +120,17 @@ class Tab:
             self("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **place)
 
     def press(self, key: str) -> None:
-        """Press and release a key on what has the focus."""
+        """Press and release a key on the focused element."""
         for kind in ("keyDown", "keyUp"):
             self("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def picture(self, path: Path, *, whole: bool = True) -> None:
-        """Screenshot, of the whole page or of what is in view."""
+        """Write a screenshot of the whole page or of the visible part to a file."""
         found = self("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         path.write_bytes(base64.b64decode(found["data"]))
 
     def complaints(self) -> list[str]:
-        """Errors of the console, of scripts and of what could not be loaded."""
+        """Return errors of the console, of scripts and of resources that failed to load."""
         found = []
         for event in self.events:
             parameters = event.get("params", {})
@@ -143,7 +143,7 @@ class Tab:
         return found
 
     def requested(self) -> list[str]:
-        """Addresses that the page asked for."""
+        """Return the addresses that the page requested."""
         return [
             event["params"]["request"]["url"]
             for event in self.events

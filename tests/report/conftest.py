@@ -1,4 +1,4 @@
-"""A small made-up reproduction: two papers, a claim of each verdict."""
+"""Small synthetic reproduction: two papers with a claim of each verdict."""
 
 from __future__ import annotations
 
@@ -100,14 +100,14 @@ def card(source: str = "mirror") -> dict[str, Any]:
 
 
 def image_card() -> dict[str, Any]:
-    """Two classes with a mean picture, and one that no record has."""
+    """Return the card of an image data set: two classes with a mean image, and one empty class."""
     grey, colour = [[0, 255], [128, 7]], [[[1, 2, 3]]]
     return {**card(), "dataset": "mnist", "title": "Digits", "preparation": "mnist-pixels",
             "marginals": {}, "pictures": {"0": grey, "cat": colour, "nobody": []}}  # fmt: skip
 
 
 def results_of(papers: dict[str, dict[str, Any]], **changes: Any) -> Results:
-    """All results of some papers."""
+    """Return all results of the specified papers."""
     facts = {
         name: {"source": DRAWN, "runs": (20, 20), "intervals": ["mean +- standard error"],
                "width": 800.0, "height": 400.0}
@@ -169,7 +169,7 @@ def results() -> Results:
 
 
 def specification(source: str = DRAWN) -> dict[str, Any]:
-    """Two panels of points and lines, with a legend that singles out curves."""
+    """Return a chart of two panels with points and lines, and an interactive legend."""
     view = {
         "params": [
             {"name": "shown", "select": {"type": "point", "fields": ["curve"]}, "bind": "legend"}
@@ -208,7 +208,7 @@ def drawn(text: str) -> str:
 
 @pytest.fixture
 def made(results: Results, tmp_path: Path) -> Path:
-    """Files that a workflow would have made for ``results``: figures and their numbers."""
+    """Write the figures and numbers that the workflow would write for ``results``."""
     folder = tmp_path / "made"
     (folder / "figures").mkdir(parents=True)
     text = json.dumps(specification())

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 
 class Tree(HTMLParser):
-    """Elements with their attributes, in order, and all text."""
+    """Parser that records elements with attributes, in order, and all text."""
 
     def __init__(self, text: str):
         super().__init__()
@@ -21,9 +21,9 @@ class Tree(HTMLParser):
         self.text += data
 
     def attributes(self, tag: str, name: str) -> list[str]:
-        """Values of an attribute over all elements of a kind."""
+        """Return the values of an attribute over all elements of a tag."""
         return [found[name] or "" for kind, found in self.elements if kind == tag and name in found]
 
     def all(self, name: str) -> list[str]:
-        """Values of an attribute over all elements."""
+        """Return the values of an attribute over all elements."""
         return [found[name] or "" for _, found in self.elements if name in found]

@@ -1,4 +1,4 @@
-"""The answer of the report, the names of papers, and scales that decide nothing."""
+"""Test the main result of the report, the names of papers, and scales without a verdict."""
 
 from __future__ import annotations
 

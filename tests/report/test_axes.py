@@ -1,4 +1,4 @@
-"""Axes: places are shares of the length, labels do not lie on each other, strips are said."""
+"""Test axes: relative positions, labels that do not overlap, and marked strips."""
 
 import json
 from itertools import pairwise
@@ -9,7 +9,7 @@ from private_consensus.reproduction.plotting.axes import LETTER, STRIP, Extent
 
 
 def names_of(axis):
-    """Labels by value, in the order in which they are asked for."""
+    """Return the labels by value, in the requested order."""
     keyed = json.loads(axis["labelExpr"].rpartition("[")[0])
     return dict(zip(axis["values"], keyed.values(), strict=True))
 

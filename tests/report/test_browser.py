@@ -1,4 +1,4 @@
-"""The page in a browser: charts alive, nothing wider than the window, no complaint."""
+"""Test the pages in a browser: interactive charts, page width and console errors."""
 
 from __future__ import annotations
 

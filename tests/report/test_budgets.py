@@ -1,4 +1,4 @@
-"""Budgets of pages: sizes, and lengths before unfolding, estimated without a browser."""
+"""Test the size of pages, and their estimated length before unfolding."""
 
 from __future__ import annotations
 

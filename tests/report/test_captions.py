@@ -1,4 +1,4 @@
-"""Captions that stand alone, and one message per figure."""
+"""Test that each caption stands alone and that each figure has one message."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The checks of a report find what they are for, and nothing on the pages of a made-up one."""
+"""Test that the checks of a report find each defect, and none on synthetic pages."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def text(compared):
 
 
 def rows_after(text, heading):
-    """Cells of the rows of the first table after a heading."""
+    """Return the cells of the first table after a heading, by row."""
     table = text.split(f'id="{heading}"')[1].split("</table>")[0]
     body = table.split("<tbody>")[1]
     return [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in body.split("</tr>")[:-1]]
@@ -223,8 +223,10 @@ def test_the_data_for_the_script_are_split_by_problem_and_parameters(compared, m
 
 
 def whole_design() -> dict:
-    """Answers to the whole design in which every method ran in every cell, and every number is as
-    long as numbers are."""
+    """Return answers to the whole design with results for every method and cell.
+
+    Every number has its maximum length.
+    """
     raw = yamls.read(Path(__file__).parents[2] / "config" / "comparison.yaml")
     design = read_comparison(raw)
     told = json.loads(json.dumps(described(design, [])))

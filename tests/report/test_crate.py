@@ -1,4 +1,4 @@
-"""The archive for a repository: every file with its checksum, and the same bytes each time."""
+"""Test the archive for a repository: checksums of all files, and byte-identical output."""
 
 import hashlib
 import json

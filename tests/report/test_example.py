@@ -1,4 +1,4 @@
-"""The example of a wrong algorithm: what it prints is what pages and README show."""
+"""Test that the example of a wrong algorithm prints what pages and README show."""
 
 from __future__ import annotations
 

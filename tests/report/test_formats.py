@@ -1,4 +1,4 @@
-"""Numbers in words."""
+"""Test the formatting of numbers as words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result that is not current is refused."""
+"""Test that results that are not up to date are refused."""
 
 from __future__ import annotations
 

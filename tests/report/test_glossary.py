@@ -1,4 +1,4 @@
-"""Words of the report are defined in the documentation, and abandoned words are gone."""
+"""Test that the documentation defines the terms of the report, and abandoned terms are gone."""
 
 import ast
 import re
@@ -72,7 +72,7 @@ def test_units_and_changes_of_the_relation_are_named():
 
 
 def texts() -> dict[str, str]:
-    """All that a reader is shown: pages, templates, configuration, help, algorithms' docstrings."""
+    """Return all published texts: pages, templates, configuration, help and docstrings."""
     source = ROOT / "src" / "private_consensus"
     files = [
         *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "config/README.md")),

@@ -1,4 +1,4 @@
-"""Pictures in the page, taken apart again."""
+"""Test that pictures embedded in the page can be extracted again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of privacy: the lower bound beside a claim."""
+"""Test the privacy page, which shows the lower bound next to each claim."""
 
 import math
 from dataclasses import replace

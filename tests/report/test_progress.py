@@ -1,4 +1,4 @@
-"""Estimated remaining time of a run."""
+"""Test the estimated remaining time of a run."""
 
 import json
 import logging

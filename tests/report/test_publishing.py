@@ -1,4 +1,4 @@
-"""The reference: what is refused, what is kept, and what counts as having moved."""
+"""Test the reference results: refusals, retained files and significant changes."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_run_at_another_scale_is_one_line(run, reference, capsys):
     assert cli.main(["compare", str(made), "--reference", str(reference)]) == 2
     out, error = capsys.readouterr()
     assert out == "" and len(error.splitlines()) == 1
-    assert "another scale" in error and "'smoke'" in error and "paper" in error
+    assert "scale of" in error and "'smoke'" in error and "paper" in error
     (made / "plan.json").write_text(json.dumps({"config": {"scale": "paper"}}))
     assert cli.main(["compare", str(made), "--reference", str(reference)]) == 0
 

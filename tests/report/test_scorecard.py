@@ -1,4 +1,4 @@
-"""The scorecard's files and words, pages of algorithms and documents, and the PDF."""
+"""Test the scorecard, pages of algorithms and documents, and the PDF."""
 
 from __future__ import annotations
 

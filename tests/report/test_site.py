@@ -1,4 +1,4 @@
-"""The folder of the report."""
+"""Test the folder of the report."""
 
 from __future__ import annotations
 

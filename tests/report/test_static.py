@@ -1,4 +1,4 @@
-"""The static site: its links, its search, and reports without specifications of figures."""
+"""Test the static site: links, search and reports without chart specifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests of the measures of readability."""
+"""Test the measures of readability."""
 
 import pytest
 from tests.tools.readability import is_weak, measure

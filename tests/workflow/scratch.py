@@ -1,4 +1,4 @@
-"""A scratch copy of the repository, and Snakemake called in it as its users call it.
+"""Calls of Snakemake in a temporary copy of the repository.
 
 A call is a process of its own with its own folder, arguments and output. It is forked from one that
 has imported Snakemake and other people's libraries, and nothing of the project: importing them
@@ -99,7 +99,7 @@ def call(folder: Path, arguments: list[str]) -> subprocess.CompletedProcess:
 
 
 class Begun:
-    """A call that goes on, in a session of its own: to be stopped or killed, and waited for."""
+    """Running call in its own session, which a test may stop, kill or wait for."""
 
     def __init__(self, folder: Path, arguments: list[str]) -> None:
         self._heard, said = FORKS.Pipe(duplex=False)
@@ -117,7 +117,7 @@ class Begun:
         self._process.kill()
 
     def output(self) -> str:
-        """All that it said, once it has ended and whoever it left behind has."""
+        """Return the printed output, after the call and its child processes have ended."""
         watch = Timer(PATIENCE, self.kill)
         watch.start()
         said = _all_of(self._heard)
@@ -179,12 +179,12 @@ def make(folder: Path, *targets: str, runs: int = 2, cores: int = 1) -> subproce
 
 
 def said(done: subprocess.CompletedProcess) -> str:
-    """Everything that a call printed."""
+    """Return the printed output of a call."""
     return done.stdout + done.stderr
 
 
 def planned(folder: Path, *targets: str) -> dict[str, int]:
-    """Jobs that a dry run announces, besides the targets, which always ask what they rest on."""
+    """Return the number of jobs per rule that a dry run announces, without target rules."""
     targets = targets or (FIGURE, OTHER)
     return _announced(make(folder, *targets, "--dry-run"), targets)
 
@@ -197,7 +197,10 @@ def _announced(done: subprocess.CompletedProcess, targets: tuple[str, ...]) -> d
 
 
 class Warm:
-    """A process that has imported a copy's library, and forks to answer calls of Snakemake.
+    """Process that has imported the library of a copy, and forks to run Snakemake.
+
+    It serves calls in this copy and in copies with an equal library. Importing the library would
+    take half of the time of each call and of each of its jobs. The code is read from the files.
 
     For calls in this copy and in those that have the same library: importing it would be half of
     each, and of each of their jobs, which are forks as they are where a call has many.  What their
@@ -258,7 +261,7 @@ def _answering(home: Path, variables: dict, asked: Connection) -> None:
 
 
 class _Forked:
-    """A server that is a fork of the warm process, which waits for it."""
+    """Server that is a fork of the warm process, which waits for it."""
 
     def wait(self) -> None:
         """Return at once: it is no child of Snakemake's process."""
@@ -320,7 +323,7 @@ Edits = Mapping[str, str | tuple[str, str]]
 
 @contextlib.contextmanager
 def edited_for_now(folder: Path, edits: Edits) -> Iterator[None]:
-    """Texts appended to files, or put in the place of others; files and times are put back."""
+    """Append to or replace texts in files within the block, then restore files and times."""
     before = {folder / name: (folder / name).stat() for name in edits}
     kept = {path: path.read_bytes() for path in before}
     try:

@@ -1,4 +1,4 @@
-"""Tests that follow the pages docs/how-to/add_*.md and check_an_algorithm.md to the letter."""
+"""Test the pages docs/how-to/add_*.md and check_an_algorithm.md by following their steps."""
 
 import importlib
 import json

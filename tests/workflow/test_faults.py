@@ -1,4 +1,4 @@
-"""Faults: nothing half-written is taken for done, the message helps, the next call finishes.
+"""Test interruptions and failures: no partial file is used, and the next call finishes.
 
 ``docs/faults.yaml`` says for each what happens; a test here makes it happen.
 """
@@ -76,7 +76,7 @@ def pristine(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def warm(pristine) -> Iterator[Warm]:
-    """Calls in copies; what is to be stopped or killed is a call of its own (:func:`begun`)."""
+    """Return a process for calls in copies; calls to be stopped use :func:`begun`."""
     with Warm(pristine) as process:
         yield process
 
@@ -127,7 +127,7 @@ def begun(folder: Path) -> Begun:
 
 
 def stopped(folder: Path, number: int = signal.SIGTERM) -> Path:
-    """After a polite stop in the middle of a cell, which is whole or absent."""
+    """Stop a run with a signal in the middle of a cell, which is then complete or absent."""
     process = begun(folder)
     os.kill(process.pid, number)
     let_go(folder)

@@ -1,4 +1,4 @@
-"""The executor `forks`: jobs are forks of one server; no job outlives the server or Snakemake."""
+"""Test the executor `forks`: no job outlives the server or Snakemake."""
 
 import os
 import pickle
@@ -23,7 +23,7 @@ TIMEOUT_S = 300
 
 
 class Server:
-    """A server in a folder, and the calls that Snakemake makes."""
+    """Fork server in a folder, with the calls that Snakemake makes."""
 
     def __init__(self, process: subprocess.Popen, connection: Connection, folder: Path) -> None:
         self.process, self.connection, self.folder = process, connection, folder

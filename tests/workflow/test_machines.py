@@ -1,4 +1,4 @@
-"""Faults of machines: disks, users, locales, memory, other Pythons."""
+"""Test faults of machines: disks, users, locales, memory and other Python versions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles for clusters: they say what the default says, and speak of rules that there are."""
+"""Test that cluster profiles agree with the default profile and name existing rules."""
 
 import pkgutil
 import re

@@ -1,4 +1,4 @@
-"""A study in a folder of one's own, by a package that is installed."""
+"""Test a study in the user's folder with an installed package."""
 
 import json
 import os
@@ -166,7 +166,7 @@ def test_a_wrong_account_is_found_and_stands_on_the_page_instead_of_holds(study)
 
 
 def plain(line: str) -> str:
-    """Markdown without its escapes."""
+    """Return Markdown without escape characters."""
     return line.replace("\\", "")
 
 

@@ -1,4 +1,4 @@
-"""Snakemake as its users call it, in a scratch copy of the repository."""
+"""Test Snakemake in a temporary copy of the repository, from the command line."""
 
 import os
 import re
@@ -53,7 +53,7 @@ def made(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def warm(made) -> Iterator[Warm]:
-    """Calls that read the copy's rules, configuration and code as they are by then."""
+    """Return a process whose calls read the current rules, configuration and code of the copy."""
     with Warm(made) as process:
         yield process
 

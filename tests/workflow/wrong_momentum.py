@@ -1,4 +1,4 @@
-r"""Gradient descent with momentum whose account forgets the velocity.
+r"""Gradient descent with momentum whose privacy accounting ignores the velocity.
 
 .. math::
     v(t) = \beta v(t-1) + \nabla f(x(t-1)), \qquad x(t) = W x(t-1) - \eta v(t) + N(0, \sigma^2 I)
@@ -28,7 +28,7 @@ class State(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm(Iterative):
-    """Momentum with a wrong account."""
+    """Fault: momentum whose privacy accounting ignores the velocity."""
 
     sigma: Noise = noise_field()
     eta: float = 0.001

@@ -237,7 +237,7 @@ def seen_rows(
     is_other = np.where(np.isin(np.arange(len(eye)), members), 0.0, 1.0)
     if isinstance(observer, SecureSums):
         if weights is None:
-            raise InvalidInput("observer", observer, "weights for the sums that it receives")
+            raise InvalidInput("observer", observer, "known weights of the sums that it receives")
         return np.vstack([eye[members], weights[members] * is_other])
     is_received = adjacency[members].any(0) & (is_other > 0)
     return np.vstack([eye[members], eye[is_received]])

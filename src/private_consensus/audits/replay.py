@@ -368,7 +368,7 @@ class _TraceRecorder:
             finally:
                 self.exchanges.rewind(count)
             if released is None or released.shape != target.shape or target.ndim < 3:
-                raise ValueError("the released messages have another shape")
+                raise ValueError("the released messages are missing or have a different shape")
             return released
 
         try:

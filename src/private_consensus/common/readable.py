@@ -53,7 +53,7 @@ def read_json(path: str | Path) -> Any:
         try:
             return json.loads(Path(path).read_text(encoding="utf-8"))
         except RecursionError:
-            raise ValueError("nested too deep") from None
+            raise ValueError("JSON values are nested too deeply") from None
 
 
 @contextmanager
@@ -62,6 +62,6 @@ def arrays_of(path: str | Path) -> Iterator[np.lib.npyio.NpzFile]:
     with readable(path):
         archive = np.load(path, allow_pickle=False)
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("a single array")
+            raise ValueError("a single array instead of an archive of arrays")
         with archive:
             yield archive

@@ -54,7 +54,7 @@ def _require_no_cycle(content: Any, ancestors: set[int], finished: set[int]) -> 
     if not isinstance(content, dict | list) or id(content) in finished:
         return
     if id(content) in ancestors:
-        raise ValueError("an alias within the mapping or list that it names")
+        raise ValueError("an alias makes a mapping or list contain itself")
     ancestors.add(id(content))
     for child in content.values() if isinstance(content, dict) else content:
         _require_no_cycle(child, ancestors, finished)

@@ -148,7 +148,9 @@ def read_advice(path: str | Path, methods: Sequence[str]) -> dict[str, Sentence]
                 _require_axes(f"{path_of_key}.where", side.where)
             both = {test.smaller.method, test.than.method}
             is_consistent = both == {EACH} or not both & {EACH}
-            require(is_consistent, f"sentences.{name}", EACH, "on both sides or on neither")
+            require(
+                is_consistent, f"sentences.{name}", EACH, "in both smaller and than, or in neither"
+            )
             _require_axes(f"sentences.{name}.where", test.where)
             measures = ", ".join(MEASURES)
             key = f"sentences.{name}.measure"

@@ -153,7 +153,7 @@ class _Search:
 
     @property
     def _unmet(self) -> InvalidInput:
-        expected = "a budget that some noise meets"
+        expected = "a budget that some noise scale meets and that the paper's theorem covers"
         return InvalidInput("budget.epsilon", self.target.epsilon, expected)
 
     def releases(self, algorithm: Algorithm) -> list[Release]:
@@ -188,7 +188,7 @@ class _Search:
         scaled = start is not None and _noise_of(start)
         algorithm = self._scaled(start) if scaled else self._nominal(first)
         with_bounds = self.bounded(algorithm)
-        expected = f"noise at which the accountant finds {self.target.epsilon:g}"
+        expected = f"noise for which the accountant confirms {self.target.epsilon:g}"
         met = _met(with_bounds.epsilon, self.target)
         require(met, "budget.epsilon", with_bounds.epsilon, expected)
         return with_bounds
@@ -200,7 +200,7 @@ class _Search:
             raise self.refusal or self._unmet
         if high is None:
             algorithm = self._accepted(low)
-            expected = "a budget that the paper's calibration meets, or a single noise scale"
+            expected = "a budget that the paper's calibration meets, or one noise parameter"
             require(bool(_noise_of(algorithm)), "budget.epsilon", self.target.epsilon, expected)
             return self._scaled(algorithm)
         return self._accepted(math.exp(_root(self._excess_of, math.log(low), math.log(high))))
@@ -246,12 +246,18 @@ class _Search:
         while excess(low) > 0:
             high, low, width = low, low - width, 2 * width
             require(
-                low > -MAX_LOG_FACTOR, "budget", str(self.target), "a budget that some noise meets"
+                low > -MAX_LOG_FACTOR,
+                "budget",
+                str(self.target),
+                "a larger budget: no noise scale meets it",
             )
         while high <= low or excess(high) <= 0:
             low, high, width = high, high + width, 2 * width
             require(
-                high < MAX_LOG_FACTOR, "budget", str(self.target), "a budget that requires noise"
+                high < MAX_LOG_FACTOR,
+                "budget",
+                str(self.target),
+                "a smaller budget: this one requires no noise",
             )
         return at(_root(excess, low, high))
 

@@ -452,7 +452,7 @@ def network_of(declared: Titled, name: str, agents: int) -> tuple[str, dict[str,
 def _by_agents(key: str, values: Mapping[Any, Any], agents: int) -> Any:
     # A job reads its design from JSON, whose keys are strings.
     by_agents = {int(number): value for number, value in values.items()}
-    require(agents in by_agents, key, sorted(by_agents), f"a value for {agents} agents too")
+    require(agents in by_agents, key, sorted(by_agents), f"a key for {agents} agents")
     return by_agents[agents]
 
 

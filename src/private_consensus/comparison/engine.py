@@ -238,7 +238,7 @@ class Engine:
         if isinstance(calibration, InvalidInput):
             raise calibration
         if method.proven and method.observer != "none":
-            expected = "a guarantee that is proven, or proven: false"
+            expected = "a method with a proven guarantee; set proven: false for other methods"
             require(calibration.proven, f"methods.{name}.proven", True, expected)
         return calibration
 

@@ -142,7 +142,8 @@ def worst_pair(
     if registry_name(algorithm) in WITHOUT_MESSAGES:
         return NO_LOSS
     observed = observed_system(algorithm, problem, network, horizon)
-    require(observed.law == "gaussian", "algorithm.law", observed.law, "gaussian, for Gaussian DP")
+    expected = "gaussian, since the bound is in Gaussian DP"
+    require(observed.law == "gaussian", "algorithm.law", observed.law, expected)
     shared = registry_name(algorithm) in SHARED_NOISE
     eavesdropper_mu = math.inf if shared else _eavesdropper_mu(algorithm, problem, network, horizon)
     (system,) = observed.channels

@@ -649,7 +649,7 @@ def shrunk(features: np.ndarray, side: int) -> np.ndarray:
     """
     wide = round(np.sqrt(features.shape[1]))
     fits = wide**2 == features.shape[1] and 1 <= side <= wide and wide % side == 0
-    require(fits, "problem.side", side, f"a divisor of the {wide} pixels of a side")
+    require(fits, "problem.side", side, f"a divisor of {wide}, the pixels per side")
     blocks = features.reshape(len(features), side, wide // side, side, wide // side)
     return blocks.mean((2, 4)).reshape(len(features), side**2)
 

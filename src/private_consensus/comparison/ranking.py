@@ -101,7 +101,8 @@ def ranked(
     """
     names = [text for text in names_and_files if not text.endswith(SUFFIX)]
     files = [text for text in names_and_files if text.endswith(SUFFIX)]
-    require(out is None or bool(names), "--out", out, "a NAME to run, whose results are written")
+    expected = "a method NAME, too: the file contains the results of the methods that are run"
+    require(out is None or bool(names), "--out", out, expected)
     rules = design_of(design, scale, names)
     submitted = [submission(file, rules) for file in files]
     submitted_tables = [entry.table for entry in submitted]

@@ -162,12 +162,13 @@ def tuned_parameters(
             range_ = Range(limits.low, limits.high, limits.default, declared.unit)
         label = f"{kind.__name__}.ranges.{key}"
         require(
-            key in {*defaults, HORIZON}, label, range_, f"a parameter, one of {sorted(defaults)}"
+            key in {*defaults, HORIZON}, label, key, f"a parameter, one of {', '.join(defaults)}"
         )
-        require(0 < range_.low < range_.high < np.inf, label, range_, "0 < low < high")
         require(
-            range_.unit in (STEP, CURVATURE, GRADIENT, PLAIN), label, range_.unit, "a known unit"
+            0 < range_.low < range_.high < np.inf, label, range_, "finite limits, 0 < low < high"
         )
+        units = (STEP, CURVATURE, GRADIENT, PLAIN)
+        require(range_.unit in units, label, range_.unit, f"a unit, one of {units}")
         if key == HORIZON and method.horizon is not None:
             continue
         if key == HORIZON or settings.get(key, defaults[key]) is not None:

@@ -423,7 +423,7 @@ def simulate_together(
     list of Records
         One element per calibration.
     """
-    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {DIVERGENCES}")
+    require(divergence in DIVERGENCES, "divergence", divergence, f"one of {', '.join(DIVERGENCES)}")
     runs, block = calibrations[0].runs, calibrations[0].block
     beginnings = range(0, runs, block)
 

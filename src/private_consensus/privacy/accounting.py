@@ -356,7 +356,7 @@ def _has_loss_distribution(profile: PrivacyProfile | None) -> bool:
 
 def _check_samplings(groups: Sequence[_Group]) -> None:
     changes = {group.sampling.change for group in groups if group.sampling is not None}
-    expected = "one kind of sampling: a guarantee has one neighbouring relation"
+    expected = "one neighbouring relation for all sampled releases of a guarantee"
     require(len(changes) <= 1, "release.sampling", sorted(changes), expected)
 
 

@@ -264,7 +264,7 @@ def _bracket(
         if following.scale < _SMALLEST:
             return _EvaluatedScale(0.0, math.inf), _EvaluatedScale(0.0, -math.inf)
         if following.scale > _LARGEST:
-            raise InvalidInput("budget", str(budget), "one that some noise scale can meet")
+            raise InvalidInput("budget", str(budget), "a larger budget: no noise scale meets it")
         current = following
 
 

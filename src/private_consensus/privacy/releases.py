@@ -227,7 +227,7 @@ class Release:
         for name in _NUMBERS - set(needed):
             unused, noiseless = getattr(self, name), self.mechanism == "exact" and name == "scale"
             empty = unused is None or (noiseless and arguments.real(unused) == 0)
-            require(empty, f"release.{name}", unused, f"nothing for {self.mechanism}")
+            require(empty, f"release.{name}", unused, f"None for the mechanism {self.mechanism}")
         self._check_norm()
         self._check_curves()
         self._check_options()
@@ -272,7 +272,8 @@ class Release:
 
     def _check_curves(self):
         needs_profile = self.mechanism == "profile"
-        expected = f"{'a PrivacyProfile' if needs_profile else 'nothing'} for {self.mechanism}"
+        kind = "a PrivacyProfile" if needs_profile else "None"
+        expected = f"{kind} for the mechanism {self.mechanism}"
         has_curve = callable(getattr(self.profile, "renyi", None))
         fits = has_curve if needs_profile else self.profile is None
         require(fits, "release.profile", self.profile, expected)

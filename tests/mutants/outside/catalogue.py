@@ -16,7 +16,7 @@ except ImportError:  # the folder itself is on the path
 
 @dataclass(frozen=True)
 class Entry:
-    """One algorithm of the package.
+    """Entry of the catalogue: one algorithm with its known privacy loss.
 
     Parameters
     ----------

@@ -783,7 +783,7 @@ def stack(settings: Sequence[AnyAlgorithm]) -> AnyAlgorithm:
     """
     first = settings[0]
     if any(structure(setting) != structure(first) for setting in settings):
-        raise ValueError("cannot stack settings that differ in more than numbers")
+        raise ValueError("cannot stack settings: only their numbers may differ")
     values_of_settings = [parameters(setting) for setting in settings]
     stacked = {
         name: _stack_values([values_of_setting[name] for values_of_setting in values_of_settings])
@@ -807,14 +807,14 @@ def join_runs(algorithms: Sequence[Algorithm]) -> Algorithm:
     if all(copy is first for copy in algorithms):
         return first
     if any(structure(copy) != structure(first) for copy in algorithms):
-        raise ValueError("cannot join copies of a setting that differ in more than numbers")
+        raise ValueError("cannot join copies of a setting: only their numbers may differ")
     changed, values_of_runs = {}, [parameters(copy) for copy in algorithms]
     for name in values_of_runs[0]:
         values = [values_of_run[name] for values_of_run in values_of_runs]
         if not _is_number(values[0]) or all(np.array_equal(v, values[0]) for v in values):
             continue
         if any(np.ndim(value) for value in values):
-            raise ValueError(f"{name}: cannot join arrays that differ between runs, only scalars")
+            raise ValueError(f"{name}: cannot join arrays that differ between runs; use scalars")
         changed[name] = np.reshape(values, (-1, 1, 1))
     return replace(first, **changed) if changed else first
 

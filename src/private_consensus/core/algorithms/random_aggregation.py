@@ -45,7 +45,8 @@ class RandomAggregation(Algorithm):
     def __post_init__(self):
         super().__post_init__()
         is_wide = bool(np.all(np.asarray(self.omega) > self.change))
-        require(is_wide, "algorithm.omega", self.omega, "above algorithm.change (Theorem 2.3)")
+        expected = f"above algorithm.change = {np.max(self.change):g} (Theorem 2.3)"
+        require(is_wide, "algorithm.omega", self.omega, expected)
 
     def calibrate(self, budget, problem, network, horizon):
         """Return the algorithm itself, since its noise is fixed.

@@ -66,7 +66,8 @@ def discrete_table(variance: float) -> NoiseTable:
     :math:`2^{-256}`. The support ends where the remainder is below :math:`2^{-128}`.
     """
     in_range = variance > 0 and math.sqrt(variance) <= MAX_DEVIATION
-    require(in_range, "variance", variance, f"above 0, and at most {MAX_DEVIATION:g} steps squared")
+    expected = f"above 0 and at most {MAX_DEVIATION**2:g}, in squared grid steps"
+    require(in_range, "variance", variance, expected)
     reach = math.ceil(math.sqrt(2 * variance * 130 * math.log(2))) + 1
     ratio = _first_ratio(variance)
     square, weights = ratio * ratio >> WEIGHT_BITS, [1 << WEIGHT_BITS]

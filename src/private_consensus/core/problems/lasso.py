@@ -373,7 +373,9 @@ def build(
     Lasso
     """
     require(loss in LOSSES, "problem.loss", loss, f"one of {', '.join(LOSSES)}")
-    require(responses in RESPONSES, "problem.responses", responses, f"one of {RESPONSES}")
+    require(
+        responses in RESPONSES, "problem.responses", responses, f"one of {', '.join(RESPONSES)}"
+    )
     for key, value in {"records": records, "dim": dim}.items():
         arguments.whole(f"problem.{key}", value, 1)
     require_number("problem.eta", eta, above=0)

@@ -290,7 +290,7 @@ def build(
     read = {key: _rows(key, value, len(theta)) for key, value in coefficients.items()}
     shape = read["constant"].shape
     for key, rows in read.items():
-        require(rows.shape == shape, f"problem.{key}", rows.shape, f"the constant's shape, {shape}")
+        require(rows.shape == shape, f"problem.{key}", rows.shape, f"{shape}, as problem.constant")
     repeated = {key: rows[np.arange(agents) % shape[0]] for key, rows in read.items()}
     start = np.tile(initial, (agents, 1))
     problem = LinearObservation(theta=theta, initial=start, noise=float(noise), **repeated)

@@ -165,7 +165,7 @@ def noise_test(
     unit = np.concatenate(samples)
     sigma = float(np.max(scale))
     if law == "discrete_gaussian":
-        require(np.size(scale) == 1, "scale", np.shape(scale), "one number for this law")
+        require(np.size(scale) == 1, "scale", np.shape(scale), "one number for a discrete Gaussian")
     zero, equal = coincidence(law, sigma, resolution)
     tested = {
         "scale": list(_scale(unit, law, sigma)),
@@ -195,7 +195,7 @@ Result = tuple[str, str, float, int]
 def _unit(noise: np.ndarray, scale: Any) -> np.ndarray:
     noise = np.asarray(noise, float)
     require(noise.ndim == 4, "noise", noise.shape, "axes run, round, agent, coordinate")
-    require(noise.size > 0, "noise", noise.shape, "some values")
+    require(noise.size > 0, "noise", noise.shape, "at least one value")
     require(bool(np.all(np.isfinite(noise))), "noise", "a non-finite value", "finite numbers")
     require(bool(np.all(np.asarray(scale) > 0)), "scale", scale, "numbers > 0")
     return noise / scale

@@ -106,7 +106,8 @@ def audit_statistics(
     splits = [_split(name, pair, rng) for name, pair in checked.items()]
     if learned:
         splits += _learned(_features(transcripts), _features(transcripts_other), rng)
-    require(bool(splits), "statistics", list(statistics), "at least one, or transcripts")
+    expected = "at least one statistic, or transcripts of both data sets"
+    require(bool(splits), "statistics", list(statistics), expected)
     ordering_fraction = 1 / len(orderings)
     level = ((1 - confidence) * ordering_fraction) ** _SELECTION_POWER
     return [

@@ -356,9 +356,8 @@ def contraction_bound(
         if (round_terms := terms_by_round[id(round_)]) is not None
     ]
     fits = system.noised_state and system.filter is None and len(terms) == system.horizon
-    require(
-        fits, "system", "another system", "noisy descent: weights >= 0 and noise in every round"
-    )
+    expected = "noisy states as messages, weights >= 0, and independent noise in every round"
+    require(fits, "system", "a system other than noisy descent", expected)
     if isinstance(observer, FinalModels) and observer.members:
         return np.inf
     hidden = _hidden(system, observer)

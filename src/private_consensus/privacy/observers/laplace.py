@@ -101,7 +101,7 @@ def laplace_epsilons(
     view = linear_view(system, observer, basis, victims)
     noise = noise_matrix(system, observer)
     columns = noise.shape[1]
-    require(columns <= MAX_NOISES, "observer", f"{columns} noises", f"at most {MAX_NOISES}")
+    require(columns <= MAX_NOISES, "observer", f"{columns} noise values", f"at most {MAX_NOISES}")
     ratios = own_ratio_table(system, observer, victims)
     single_change = isinstance(changes, Once | Constant)
     smallest = _smallest_eigenvalue(view)

@@ -86,7 +86,7 @@ def linear_view(
     """
     observer.check(system.n_agents)
     blocks = _Backward(system, observer)
-    expected = f"at most {MAX_ROWS} rows (messages observed per round, times rounds)"
+    expected = f"at most {MAX_ROWS} rows (messages observed per round, times rounds); fewer rounds"
     require(blocks.n_rows <= MAX_ROWS, "observer", f"{blocks.n_rows} rows", expected)
     with np.errstate(over="ignore", invalid="ignore"):
         covariance, response, arrives = blocks.sums(basis, victims)
@@ -258,7 +258,12 @@ def _final(system: LinearSystem, observer: Observer) -> np.ndarray:
     states = system.rounds[-1].transition.shape[0]
     if not len(rows):
         return np.zeros((0, states))
-    require(system.output is not None, "observer", observer, "an observer without final models")
+    require(
+        system.output is not None,
+        "observer",
+        observer,
+        "an observer of messages only: this system has no final models",
+    )
     return rows @ dense(system.output)
 
 

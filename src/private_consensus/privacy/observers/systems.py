@@ -123,7 +123,7 @@ def one_graph(mixing: np.ndarray) -> np.ndarray:
     require(
         is_valid, "mixing", mixing.shape, "one fixed graph: [agents, agents], two agents or more"
     )
-    require(bool(np.isfinite(mixing).all()), "mixing", "not a number", "finite weights")
+    require(bool(np.isfinite(mixing).all()), "mixing", "a non-finite weight", "finite weights")
     largest = float(np.abs(mixing).max())
     require(largest <= LARGEST, "mixing", largest, f"weights of at most {LARGEST:g}")
     return mixing

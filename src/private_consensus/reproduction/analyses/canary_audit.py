@@ -163,9 +163,7 @@ class CanaryAudit(QDPSGD):
             Callback that receives the bounds.
         """
         rounds = int(horizon[0])
-        require(
-            bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "one for all settings"
-        )
+        require(bool(np.all(horizon == rounds)), "horizon", horizon.tolist(), "equal numbers")
         settings = len(horizon)
         algorithm = replace(self, T=np.asarray(horizon, float))
         x = algorithm.start(problem, network, streams, settings).x

@@ -52,7 +52,7 @@ def read_errata(raw: Mapping[str, Any]) -> dict[str, Erratum]:
         number: validate(Erratum, entry, prefix=f"errata.{number}") for number, entry in raw.items()
     }
     for number in errata.keys() ^ COMPUTATIONS.keys():
-        raise InvalidInput("errata", number, "both an entry and a computation for each erratum")
+        raise InvalidInput("errata", number, "both an entry and a computation for it")
     return errata
 
 

@@ -88,9 +88,8 @@ def rows_of(series: Series, frame: pl.DataFrame) -> pl.DataFrame:
             raise InvalidInput("series.where", column, f"one of {', '.join(rows.columns)}")
     if series.where:
         rows = rows.filter(*(_at(column, value) for column, value in series.where.items()))
-    require(
-        rows.height > 0, "series", series.model_dump(), "a series with at least one row of results"
-    )
+    expected = "a series with results: check experiment, method, variant and where"
+    require(rows.height > 0, "series", series.model_dump(), expected)
     return rows
 
 
@@ -131,9 +130,8 @@ def measured(
     rows = rows_of(series, runs).filter(
         (pl.col("quantity") == quantity) & (pl.col("metric") == metric)
     )
-    require(
-        rows.height > 0, "series", series.model_dump(), "a series with at least one measurement"
-    )
+    expected = "a series with measurements: check the measures and iterations of the experiment"
+    require(rows.height > 0, "series", series.model_dump(), expected)
     if series.last_iteration_only:
         # The last iteration depends on the point if an axis varies the horizon.
         axes = [name for name in (x, *other_axes) if name != "t"]

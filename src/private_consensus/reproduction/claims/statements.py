@@ -122,7 +122,7 @@ def estimates(test: Test, runs: pl.DataFrame, privacy: pl.DataFrame) -> Estimate
         test.kind in COMPARISONS or test.against is None,
         "test.against",
         test.against,
-        f"no test.against for kind {test.kind}",
+        f"no second series, since kind {test.kind} tests one series",
     )
     if test.kind in COMPARISONS:
         return estimated(test, *_both(test, runs))
@@ -316,7 +316,8 @@ def _both(test: Test, runs: pl.DataFrame) -> tuple[list[str], np.ndarray, list[n
     labels, first, x = measured(test.series, runs, test.x, test.other_axes)
     _, second, other_x = measured(test.against, runs, test.x, test.other_axes)
     if [list(points) for points in x] != [list(points) for points in other_x]:
-        raise InvalidInput("test.against", test.against.variant, "the same grid as the series")
+        expected = f"measurements at the same values of {test.x} as the tested series"
+        raise InvalidInput("test.against", test.against.variant, expected)
     return labels, np.concatenate(paired(first, second)), x
 
 

@@ -111,8 +111,8 @@ class Acquisition:
             return
         for file in sorted(folder.glob("*.provenance.json")):
             expected = (
-                f"the mirror that {file.name.partition('.')[0]} in {folder} came from "
-                "(MIRROR=folder), or data.source official or surrogate for others"
+                f"the mirror from which {file.name.partition('.')[0]} in {folder} was copied "
+                "(MIRROR=folder), or data.source official or surrogate for other data"
             )
             require(read_provenance(file).source != "mirror", "data.mirror", None, expected)
 
@@ -169,7 +169,7 @@ def acquire(dataset: str, acquisition: Acquisition, *, seed: int = 0) -> tuple[R
         raise InvalidInput(
             "data.source",
             f"official for {dataset}",
-            f"a reachable source, or data.source auto for a surrogate ({because})",
+            f"a reachable source, or data.source auto to allow a surrogate ({because})",
         )
     log.warning("%s: a SURROGATE replaces the real data, because %s", dataset, because)
     return _surrogate(about, acquisition, seed, because)

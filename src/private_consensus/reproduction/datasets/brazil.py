@@ -77,10 +77,13 @@ def from_text(contents: bytes) -> pl.DataFrame:
     try:
         text = gzip.decompress(contents)
     except (OSError, EOFError, zlib.error) as error:
-        raise InvalidInput("ipums-br", type(error).__name__, "a complete gzip file") from None
+        damage = f"an unreadable file ({type(error).__name__})"
+        raise InvalidInput("ipums-br", damage, "a complete gzip file") from None
     values = np.fromstring(text.decode("ascii"), sep=" ", dtype=np.float64)
     if values.size % (FEATURES + 1):
-        raise InvalidInput("ipums-br", values.size, f"{FEATURES + 1} numbers per line")
+        raise InvalidInput(
+            "ipums-br", f"{values.size} numbers", f"{FEATURES + 1} numbers in every line"
+        )
     rows = values.reshape(-1, FEATURES + 1).astype(np.int64)
     return SCHEMA.check(pl.DataFrame(rows, schema=list(SCHEMA.columns), orient="row"))
 

@@ -64,7 +64,8 @@ def from_archive(path: str | Path) -> dict[str, np.ndarray]:
                 split: [_batch(archive, name) for name in names] for split, names in BATCHES.items()
             }
     except (tarfile.TarError, OSError, EOFError, KeyError, zlib.error) as error:
-        raise InvalidInput(Path(path).name, type(error).__name__, "the CIFAR-10 archive") from None
+        damage = f"an unreadable file ({type(error).__name__})"
+        raise InvalidInput(Path(path).name, damage, "the CIFAR-10 archive") from None
     arrays = {}
     for split, batches in splits.items():
         pixels = np.concatenate([x for x, _ in batches])

@@ -64,7 +64,8 @@ def read_idx(path: str | Path) -> np.ndarray:
         return np.frombuffer(contents, np.uint8, offset=4 + 4 * rank).reshape(shape).copy()
     except (OSError, EOFError, ValueError, IndexError, zlib.error) as error:
         name = Path(path).name
-        raise InvalidInput(name, type(error).__name__, "a complete gzipped IDX file") from None
+        damage = f"an unreadable file ({type(error).__name__})"
+        raise InvalidInput(name, damage, "a complete gzipped IDX file") from None
 
 
 def surrogate(rows: int | None, generator: np.random.Generator) -> dict[str, np.ndarray]:

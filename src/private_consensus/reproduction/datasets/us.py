@@ -233,7 +233,8 @@ def _member(
         with zipfile.ZipFile(path) as opened:
             text = unzipped(opened, member)
     except DAMAGE_ERRORS as error:
-        raise InvalidInput(archive, type(error).__name__, f"an archive with {member}") from None
+        damage = f"an unreadable file ({type(error).__name__})"
+        raise InvalidInput(archive, damage, f"an archive with {member}") from None
     table = pl.read_csv(io.BytesIO(text), columns=list(columns), infer_schema=False)
     return table.with_columns(pl.exclude("SERIALNO").cast(pl.Int64))
 

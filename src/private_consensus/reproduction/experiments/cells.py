@@ -427,7 +427,7 @@ def with_tuned(
     tuned = specification.get("tuned")
     if tuned is None:
         return specification
-    require(tuning_runs is not None, "tuned", tuned["experiment"], "an experiment with tuning runs")
+    require(tuning_runs is not None, "tuned", tuned["experiment"], "an experiment with results")
     metric = tuned["metric"] if tuned["criterion"] == "last" else averaged(tuned["metric"])
     criteria = [pl.col(key) == tuned[key] for key in ("experiment", "quantity", "variant")]
     candidates = tuning_runs.filter(*criteria, pl.col("metric") == metric)

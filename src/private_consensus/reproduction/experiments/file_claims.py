@@ -75,7 +75,8 @@ def _variants(claim: Mapping[str, Any], sets: Mapping[str, Any], key_path: str) 
     for key, members in sets.items():
         if any(member and "for_each_variant_of" in member for member in members.values()):
             location = f"{key_path.split('.')[0]}.claim_variants.{key}"
-            raise configuration_error(location, "for_each_variant_of", "variants without this key")
+            expected = "no such key: only variants of a claim may refer to a set of variants"
+            raise configuration_error(location, "for_each_variant_of", expected)
     if isinstance(entries, str):
         return {name: v or {} for name, v in look_up(sets, entries, f"{key_path}.variants").items()}
     expanded = {}

@@ -41,7 +41,9 @@ def read_paper(path: Path) -> dict[str, Any]:
         for section, entries in added.items():
             section_entries = paper.setdefault(section, {})
             for name in sorted(set(section_entries) & set(entries)):
-                raise InvalidInput(f"{path.stem}.{section}.{name}", part_name, "a name used once")
+                key = f"{path.stem}.{section}.{name}"
+                expected = "a name that no other part of the paper uses"
+                raise InvalidInput(key, part_name, expected)
             section_entries.update(entries)
     # Sorted by number, because an earlier part may contain claims with later numbers.
     paper["claims"] = dict(sorted(paper["claims"].items()))

@@ -272,7 +272,8 @@ def _measured(runs: pl.DataFrame, curve: Mapping[str, Any], measure: str) -> pl.
         rows = rows.filter(
             column_values.is_between(*value) if isinstance(value, list) else column_values == value
         )
-    require(rows.height > 0, "curve", dict(curve), "at least one measurement")
+    expected = f"measurements of {measure}: check variant, where and the measures of the experiment"
+    require(rows.height > 0, "curve", dict(curve), expected)
     return rows
 
 

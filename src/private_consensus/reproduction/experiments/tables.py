@@ -61,7 +61,7 @@ def _method_rows(table, block, method, cells) -> list[dict[str, Any]]:
     levels = runs[axis].unique().sort().to_list()
     selected = table["row_values"] or levels
     shown_levels = [level for level in levels if level in selected]
-    require(bool(shown_levels), "table.row_values", selected, f"some of {levels}")
+    require(bool(shown_levels), "table.row_values", selected, f"at least one of {levels}")
     return [
         {
             "block": block["label"],
@@ -105,7 +105,7 @@ def _compared(table, runs: pl.DataFrame, published: tuple[float, float] | None) 
 def _measured(runs: pl.DataFrame, measure: str) -> pl.Series:
     quantity, metric = split_measure(measure)
     rows = runs.filter((pl.col("quantity") == quantity) & (pl.col("metric") == metric))
-    require(rows.height > 0, "table", f"{quantity}, {metric}", "at least one measurement")
+    require(rows.height > 0, "table", f"{quantity}.{metric}", "a measure of the experiment")
     return rows["value"]
 
 

@@ -33,6 +33,7 @@ def require_aggregates(name: str, frame: pl.DataFrame) -> None:
         column for column, kind in frame.schema.items() if kind.is_nested() or kind == pl.Binary
     ]
     if identifiers or nested:
-        raise InvalidInput(f"{name}: columns", ", ".join(identifiers + nested), "aggregates only")
+        expected = "columns of aggregates, without identifiers and nested values"
+        raise InvalidInput(f"{name}: columns", ", ".join(identifiers + nested), expected)
     if frame.height > MAX_ROWS:
         raise InvalidInput(f"{name}: rows", frame.height, f"at most {MAX_ROWS} rows of aggregates")

@@ -178,7 +178,7 @@ def _require_comparable(run: str | Path, reference: str | Path) -> tuple[Path, P
     scales = [_scale_of(folder) for folder in (run, reference)]
     if None not in scales and scales[0] != scales[1]:
         same = f"{scales[1]}, the scale of the reference"
-        raise InvalidInput(f"another scale, {run}", scales[0], same)
+        raise InvalidInput(f"scale of {run}", scales[0], same)
     return run, reference
 
 

@@ -60,7 +60,7 @@ class Part:
     def at(self, scale: float) -> Part:
         """Return the inequality for a stated quantity that is multiplied by ``scale``."""
         if self.repeat is None:
-            raise TypeError(f"{self.quantity}: the comparison cannot be repeated")
+            raise TypeError(f"{self.quantity}: the inequality has no computation at another scale")
         return self.repeat(scale=scale)
 
     @property

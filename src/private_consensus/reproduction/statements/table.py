@@ -78,7 +78,7 @@ def read_theorems(raw: Mapping[str, Any], errata: Iterable[str]) -> Theorems:
     for paper, number, entry in _each(theorems):
         key = f"theorems.{paper}.{number}"
         if entry.function and entry.function not in COMPUTATIONS:
-            raise InvalidInput(f"{key}.function", entry.function, "a function of the package")
+            raise InvalidInput(f"{key}.function", entry.function, "a computation of the package")
         for name in set(entry.errata) - known_errata:
             raise InvalidInput(f"{key}.errata", name, f"one of {', '.join(sorted(known_errata))}")
     unused = COMPUTATIONS.keys() - {entry.function for _, _, entry in _each(theorems)}

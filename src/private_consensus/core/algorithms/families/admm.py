@@ -612,7 +612,8 @@ class ADMMFamily(Iterative):
 
         lowest, highest = np.log(NOISES)
         has_root = excess(highest) < 0 < excess(lowest)
-        require(has_root, "budget.epsilon", budget.epsilon, "a budget that some noise meets")
+        expected = f"a budget that a noise scale from {NOISES[0]:g} to {NOISES[1]:g} meets"
+        require(has_root, "budget.epsilon", budget.epsilon, expected)
         return float(np.exp(brentq(excess, lowest, highest, xtol=1e-13)))
 
     def rho_of(self, budget) -> float:

@@ -355,5 +355,6 @@ def jacobian_loss(problem, penalty: Any, form: str, ridge: float = 0.0) -> Any:
     if form == "tight":
         return np.log1p(kappa)
     largest = float(np.max(kappa))
-    require(largest <= 0.5, "kappa", largest, "at most 1/2 for the Jacobian term 2.8 kappa")
+    expected = "at most 1/2 for the Jacobian term 2.8 kappa; a larger ridge decreases kappa"
+    require(largest <= 0.5, "kappa", largest, expected)
     return 2.8 * kappa
