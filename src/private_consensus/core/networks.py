@@ -315,7 +315,7 @@ class SparseNetwork(Network):
         vars(self).update(graphs=graphs, weights=weights)
         valid_counts = len(graphs) == len(weights) >= 1 and (len(graphs) == 1 or not shared)
         actual = f"{len(graphs)} graphs and {len(weights)} mixing matrices"
-        expected = "as many mixing matrices as graphs, a single graph if it is shared"
+        expected = "one mixing matrix per graph, and a single graph if all runs share it"
         require(valid_counts, "network", actual, expected)
         vars(self)["_shared"] = shared
         for graph, matrix in zip(graphs, weights, strict=True):

@@ -217,6 +217,8 @@ def _checked_sizes(sizes: int | Sequence[int], records: int) -> np.ndarray:
     sizes = np.atleast_1d(np.asarray(sizes, int))
     expected = f"at most the {records} records there are"
     require(len(sizes) <= records, "partition.agents", len(sizes), expected)
-    require(bool((sizes > 0).all()), "partition.sizes", sizes.tolist(), "a record per agent")
+    require(
+        bool((sizes > 0).all()), "partition.sizes", sizes.tolist(), "at least one record per agent"
+    )
     require(sizes.sum() <= records, "partition.sizes", int(sizes.sum()), expected)
     return sizes

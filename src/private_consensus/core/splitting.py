@@ -424,7 +424,7 @@ def _sizes(total: int, count: int, fractions: Sequence[float] | None) -> np.ndar
     ends = np.floor(np.cumsum(fractions_of_agents) * total + 0.5).astype(int)
     ends[-1] = total
     sizes = np.diff(ends, prepend=0)
-    require(sizes.min() >= 1, "agent", count, f"one of the {total} records for each agent, or more")
+    require(sizes.min() >= 1, "agent", count, f"at most {total} agents, with one record each")
     return sizes
 
 

@@ -406,7 +406,10 @@ def quadratic_admm(
     q = per_round(curvature, n, "curvature")
     degrees = adjacency.sum(1)
     require(
-        bool((degrees > 0).all()), "adjacency", "an isolated agent", "a neighbour of each agent"
+        bool((degrees > 0).all()),
+        "adjacency",
+        "an isolated agent",
+        "at least one neighbour per agent",
     )
     gain = 1 / (q + 2 * penalty * degrees)
     eye, zeros = np.eye(n), np.zeros((n, n))

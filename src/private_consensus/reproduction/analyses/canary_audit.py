@@ -111,7 +111,7 @@ class CanaryAudit(QDPSGD):
             self.guesses <= problem.records,
             "algorithm.guesses",
             self.guesses,
-            f"at most {problem.records}",
+            f"at most {problem.records}, the number of canaries",
         )
         expected = f"at least {problem.records} parameters, one per canary"
         require(problem.dim >= problem.records, "problem.hidden", problem.dim, expected)

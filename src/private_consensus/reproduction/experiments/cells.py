@@ -434,7 +434,8 @@ def with_tuned(
     for axis, value in specification["columns"].items():
         if axis in candidates.columns and axis not in tuned["axes"]:
             candidates = candidates.filter(pl.col(axis) == value)
-    require(candidates.height > 0, "tuned", specification["columns"], "a point of the tuning grid")
+    expected = f"a point of the tuning grid with results in {tuned['experiment']}"
+    require(candidates.height > 0, "tuned", specification["columns"], expected)
     candidates = candidates.filter(pl.col("t") == pl.col("t").max())
     means = candidates.group_by(*tuned["axes"]).agg(pl.col("value").mean())
     best = means.sort("value", *tuned["axes"], nulls_last=True).row(0, named=True)

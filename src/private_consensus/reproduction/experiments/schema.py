@@ -595,7 +595,9 @@ class FigurePanel(PanelFields):
             kinds = "graph: true, or partition, or privacy_loss"
             raise ValueError(f"expected either x and at least one curve, or {kinds}")
         if bool(self.experiment) == bool(without_experiment):
-            raise ValueError("expected an experiment for curves and graphs, and none for others")
+            raise ValueError(
+                "expected an experiment for curves and graph, but none for partition and privacy_loss"
+            )
         return self
 
 

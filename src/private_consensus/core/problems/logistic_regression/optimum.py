@@ -18,7 +18,7 @@ def minimisers_of_runs(problem: Any) -> np.ndarray:
     The result has shape (runs, dim).
     """
     require(
-        np.isinf(problem.box), "problem.box", problem.box, "inf, unless all runs have equal data"
+        np.isinf(problem.box), "problem.box", problem.box, "inf, since the data differ between runs"
     )
 
     def same_model(point):
