@@ -173,7 +173,7 @@ def test_of_the_bench_what_must_be_caught_is_counted_apart():
     assert not told["all_caught"] and shown["missed"] == ["c: told"]
     assert (first["name"], second["caught"]) == ("a b", "1 of 2")
     assert (shown["correct"], shown["alarms"]) == (1, 0)
-    assert "Of 3 faults that the authors of this repository" in shown["sentence"]
+    assert "of 3 faults that the authors of this repository" in shown["sentence"]
     assert audit_counts([]) == {}
 
 
@@ -192,11 +192,11 @@ def test_the_bench_names_the_authors_of_faults_and_counts_inconclusive_audits(re
         audited("w", True, "violated", correct=True),
     ]
     shown = audit_counts(rows)
-    assert "Of 1 faults that the authors of this repository" in shown["sentence"]
+    assert "Audits caught 1 of 1 faults that the authors of this repository" in shown["sentence"]
     assert (
-        "Of 2 broken algorithms of a package written without knowledge of the audit's "
-        "implementation, 0 were caught. In 1 cases the audit was inconclusive and named the faulty "
-        "item, and 1 faults were missed."
+        "Audits caught 0 of 2 broken algorithms of a package written without knowledge of the "
+        "audit's implementation. In 1 cases the audit was inconclusive and named the faulty item, "
+        "and 1 faults were missed."
     ) in shown["sentence"]
     assert shown["missed"] == ["a: z"]
     assert (shown["correct"], shown["alarms"]) == (1, 1)

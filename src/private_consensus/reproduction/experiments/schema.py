@@ -596,7 +596,7 @@ class FigurePanel(PanelFields):
             raise ValueError(f"expected either x and at least one curve, or {kinds}")
         if bool(self.experiment) == bool(without_experiment):
             raise ValueError(
-                "expected an experiment for curves and graph, but none for partition and privacy_loss"
+                "expected an experiment for curves and graph, none for partition and privacy_loss"
             )
         return self
 

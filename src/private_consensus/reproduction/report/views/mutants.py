@@ -74,7 +74,7 @@ def _sentence(broken: list[Row], outside: bool) -> str:
     undecided = sum(map(_is_named, serious))
     missed = len(serious) - caught - undecided
     return (
-        f"Of {len(serious)} {AUTHORS[outside]}, {caught} were caught. In {undecided} cases the "
+        f"Audits caught {caught} of {len(serious)} {AUTHORS[outside]}. In {undecided} cases the "
         f"audit was inconclusive and named the faulty item, and {missed} faults were missed."
     )
 
